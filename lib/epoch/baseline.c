@@ -2,10 +2,11 @@
 #include "base/checked.h"
 #include "base/options.h"
 #include "base/scratch.h"
-#include "epoch/epoch.h"
+#include "epoch/batches.h"
 #include "epoch/units.h"
 #include "hbp/sp.h"
 #include "pack/fill/classic.h"
+#include "pack/groups/hierarchy.h"
 #include "schedule/balance.h"
 
 #define LIST(X)                                                                                              \
@@ -64,8 +65,8 @@ static hbp_status count_samples(const hbp__epoch *epoch, const hbp_groups *group
     int64_t samples = hbp__round_i64((double)tokens * (double)lengths->count / (double)lengths->tokens);
     int64_t side_by_side = epoch->cost->terms.ranks / groups->sp[0];
     samples = hbp__max_i64(side_by_side, hbp__min_i64(samples, lengths->count));
-    return hbp_groups_create(epoch->context, epoch->cost, 1, groups->pack_length, groups->sp,
-                             groups->recompute, hbp__mul_saturating(samples, groups->pack_length[0]), out);
+    return hbp__groups_create(epoch->context, epoch->cost, 1, groups->pack_length, groups->sp,
+                              groups->recompute, hbp__mul_saturating(samples, groups->pack_length[0]), out);
 }
 
 /* One group: packs of max_length on the degree that serves them best; the longest sample's length when no
@@ -85,12 +86,12 @@ static hbp_status single_group(const hbp__epoch *epoch, int32_t baseline, hbp_gr
         options.tokens_per_step = 0; /* count_samples heeds it: packs are no longer than their sample */
     options.mode = HBP_GROUPS_PAPER;
     hbp_groups *paper = NULL;
-    HBP__TRY(hbp_plan_groups(epoch->context, epoch->lengths, epoch->cost, &options, &paper));
+    HBP__TRY(hbp__plan_groups(epoch->context, epoch->lengths, epoch->cost, &options, &paper));
     int64_t last = paper->count - 1, length = paper->pack_length[last],
             tokens_per_step = paper->tokens_per_step;
     int32_t sp = paper->sp[last], recompute = paper->recompute[last];
     hbp_groups_free(paper);
-    return hbp_groups_create(epoch->context, epoch->cost, 1, &length, &sp, &recompute, tokens_per_step, out);
+    return hbp__groups_create(epoch->context, epoch->cost, 1, &length, &sp, &recompute, tokens_per_step, out);
 }
 
 /* Packs in random order, as trainers shuffle them; sorted batches keep their order inside, so that the batch
@@ -180,7 +181,7 @@ static hbp_status plan_baseline(hbp_context *context, const hbp_lengths *lengths
         epoch.options.mode = HBP_EPOCH_PAPER;
         epoch.options.max_vision = 0;
         epoch.options.groups = NULL;
-        return hbp_plan_epoch(context, lengths, cost, &epoch.options, out);
+        return hbp__plan_epoch(context, lengths, cost, &epoch.options, out);
     }
     hbp_lengths *limited = NULL;
     HBP__TRY(hbp__epoch_limit(context, lengths, &epoch.options, &limited));

@@ -6,6 +6,7 @@
 #include "base/checked.h"
 #include "base/scratch.h"
 #include "epoch/units.h"
+#include "pack/tuning.h"
 
 hbp_status hbp__batches_open(const hbp__epoch *epoch, int64_t most_steps, hbp__batches *b)
 {
@@ -57,7 +58,7 @@ static hbp_status drop_last(const hbp__epoch *epoch, hbp__batches *b)
     const hbp_epoch_options *o = &epoch->options;
     int64_t last = b->steps - 1, samples = b->first[b->steps] - b->first[last];
     int64_t tokens = hbp__batches_tokens(b, epoch->lengths, last);
-    int64_t slack = o->step_slack ? hbp__max_i64(o->step_slack, 0) : HBP__STEP_SLACK;
+    int64_t slack = o->step_slack ? hbp__max_i64(o->step_slack, 0) : HBP__GROUPS_SLACK;
     int is_short = o->samples_per_step ? samples < o->samples_per_step
                                        : tokens < o->tokens_per_step - o->tokens_per_step / 100 * slack;
     if (!is_short)

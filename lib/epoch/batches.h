@@ -36,7 +36,13 @@ hbp_status hbp__batches_give(const hbp__epoch *epoch, hbp__batches *batches);
  * of them, so that it may hold a few more. O(samples). */
 hbp_status hbp__batches_cut(const hbp__epoch *epoch, hbp__batches *batches);
 
+/* Room for up to `most_steps` steps; none yet. */
+hbp_status hbp__batches_open(const hbp__epoch *epoch, int64_t most_steps, hbp__batches *batches);
+
 void hbp__batches_close(hbp__batches *batches);
+
+/* Tokens of a step. */
+int64_t hbp__batches_tokens(const hbp__batches *batches, const hbp_lengths *lengths, int64_t step);
 
 /* Most tokens of any step. O(samples). */
 hbp_status hbp__batches_most_tokens(hbp_context *context, const hbp__batches *batches,
@@ -52,10 +58,35 @@ hbp_status hbp__batches_plan_step(const hbp__epoch *epoch, hbp_context *context,
 hbp_status hbp__batches_estimate(const hbp__epoch *epoch, const hbp__batches *batches, int64_t sample,
                                  int64_t *ns);
 
-/* Plans every batch, on as many threads as the options say, and joins the plans: as steps planned one by one;
- * or with `by_groups` each by the groups of the epoch, as a window of several steps or as one step. */
+/* The samples of a batch, as lengths of their own. */
+hbp_status hbp__batches_subset(const hbp__epoch *epoch, hbp_context *context, const hbp__batches *batches,
+                               int64_t step, hbp_lengths **out);
+
+/* Plans every batch as a step, on as many threads as the options say, and joins the plans. */
 hbp_status hbp__batches_plan(const hbp__epoch *epoch, const hbp__batches *batches, hbp_plan **out);
+
+/* The same by the groups of the epoch, a batch being a window of several steps or one step. */
 hbp_status hbp__batches_plan_by_groups(const hbp__epoch *epoch, const hbp__batches *batches, int one_step,
                                        hbp_plan **out);
+
+/* Joins the plans of all batches, part [steps + 1], and what drop_last left over, which becomes the last. */
+hbp_status hbp__batches_join(const hbp__epoch *epoch, const hbp__batches *batches, hbp_plan **part,
+                             hbp_plan **out);
+
+/* The batches that the contract draws, deals or gives, and what steps of them are. Where it says nothing of
+ * what a step holds, tokens_per_step is chosen. Close in any case. */
+hbp_status hbp__batches_of_contract(hbp__epoch *epoch, int32_t *composition, hbp__batches *batches);
+
+/* Records in a plan of such batches what they are. */
+void hbp__batches_record(const hbp__epoch *epoch, int32_t composition, hbp_plan *plan);
+
+/* Plans the batches of the contract one by one. */
+hbp_status hbp__epoch_plan_batches(hbp__epoch *epoch, hbp_plan **out);
+
+/* The same with a shuffled sampler's steps of tokens_per_step, which were not asked for. */
+hbp_status hbp__epoch_plan_drawn(const hbp__epoch *epoch, int64_t tokens_per_step, hbp_plan **out);
+
+/* A measure of what samples cost: rank-time at degree 1 without what packs pay once, in ns. */
+double hbp__epoch_work(const hbp__epoch *epoch, double tokens, double squares, double vision);
 
 #endif

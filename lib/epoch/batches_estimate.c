@@ -2,9 +2,7 @@
 #include "base/checked.h"
 #include "data/plan/plan.h"
 #include "epoch/batches.h"
-
-/* Of so few steps that of the longest sample is planned as well. */
-#define FEW_STEPS 64
+#include "epoch/tuning.h"
 
 /* Rank-time of all samples at degree 1. */
 static double work_of_all(const hbp__epoch *epoch)
@@ -50,7 +48,7 @@ hbp_status hbp__batches_estimate(const hbp__epoch *epoch, const hbp__batches *b,
 {
     double total = 0, work = 0, apart = 0, apart_work = 0, all = work_of_all(epoch);
     int64_t count = hbp__min_i64(sample, b->steps), longest = b->steps;
-    if (b->steps <= FEW_STEPS) {
+    if (b->steps <= HBP__GUESS_LONGEST_STEPS) {
         longest = longest_step(epoch, b);
         HBP__TRY(add_step(epoch, b, longest, &apart, &apart_work));
     }

@@ -2,7 +2,6 @@
 #include "base/checked.h"
 #include "base/scratch.h"
 #include "epoch/batches.h"
-#include "epoch/units.h"
 
 /* Pieces of each original sample: row i of `first` begins those of sample i in `piece`. */
 typedef struct pieces {

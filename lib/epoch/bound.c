@@ -1,13 +1,11 @@
 /* What no plan of an epoch can beat. */
+#include "epoch/bound.h"
 #include "base/checked.h"
 #include "base/scratch.h"
 #include "data/plan/plan.h"
-#include "epoch/epoch.h"
-#include "hbp/simulate.h"
+#include "epoch/tuning.h"
+#include "simulate/plan/bound.h"
 #include "step/step.h"
-
-/* The step planner's bound takes time by the sample: up to so many it is worth it. */
-#define FEW_SAMPLES 16384
 
 static int64_t least_steps(const hbp__epoch *epoch, int64_t tokens_per_step)
 {
@@ -18,7 +16,11 @@ hbp_status hbp__epoch_bound(const hbp__epoch *epoch, int64_t tokens_per_step, in
                             int64_t *bound_ns)
 {
     steps = hbp__max_i64(steps, least_steps(epoch, tokens_per_step));
-    hbp_status status = hbp_bound_epoch(epoch->context, epoch->lengths, epoch->cost, steps, bound_ns);
+    const hbp_lengths *lengths = epoch->lengths;
+    int64_t mark = hbp__scratch_mark(epoch->context);
+    hbp_status status = hbp__leave(epoch->context, mark,
+                                   hbp__bound(epoch->context, epoch->cost, lengths->bins, lengths->bin_length,
+                                              lengths->bin_count, lengths->vision_sum, steps, bound_ns));
     if (status >= 0)
         status = hbp__epoch_bound_long(epoch, tokens_per_step, bound_ns);
     if (status != HBP_E_INFEASIBLE && status != HBP_E_OVERFLOW)
@@ -67,7 +69,7 @@ hbp_status hbp__epoch_set_bound(const hbp__epoch *epoch, int64_t tokens_per_step
     if (tokens != epoch->lengths->tokens || most > tokens_per_step)
         return HBP_OK;
     plan->bound_ns = bound_ns;
-    if (epoch->lengths->count > FEW_SAMPLES)
+    if (epoch->lengths->count > HBP__BOUND_SAMPLES)
         return HBP_OK;
     HBP__TRY(bound_as_step(epoch, plan->steps, hbp__plan_ns(plan), &as_step));
     if (!as_step)

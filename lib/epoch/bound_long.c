@@ -16,21 +16,18 @@
 #include "base/checked.h"
 #include "base/scratch.h"
 #include "cost/point.h"
-#include "epoch/epoch.h"
+#include "epoch/bound.h"
+#include "epoch/tuning.h"
 #include "simulate/plan/bound.h"
-
-/* The longest samples looked at, and the pairs tried. */
-#define MOST_LONG  16
-#define MOST_PAIRS 48
 
 typedef struct longest {
     const hbp__epoch *epoch;
     int64_t tokens_per_step;
     int64_t steps; /* at least */
     int64_t count;
-    int64_t ns[MOST_LONG];        /* alone, with the step's own time */
-    int64_t tokens_to[MOST_LONG]; /* of the longest up to this one */
-    int64_t *left;                /* [bins] scratch */
+    int64_t ns[HBP__BOUND_LONGEST];        /* alone, with the step's own time */
+    int64_t tokens_to[HBP__BOUND_LONGEST]; /* of the longest up to this one */
+    int64_t *left;                         /* [bins] scratch */
 } longest;
 
 /* The least time of any pack with a sample of `length` tokens; -1 when none holds it. */
@@ -54,11 +51,11 @@ static int list_longest(longest *l)
     const hbp_lengths *lengths = l->epoch->lengths;
     const hbp_cost *cost = l->epoch->cost;
     int64_t step_ns = hbp__round_i64(cost->terms.step_ns), tokens = 0;
-    for (int64_t b = lengths->bins - 1; b >= 0 && l->count < MOST_LONG; b--) {
+    for (int64_t b = lengths->bins - 1; b >= 0 && l->count < HBP__BOUND_LONGEST; b--) {
         int64_t ns = alone_ns(cost, lengths->bin_length[b]);
         if (ns < 0)
             return 0;
-        for (int64_t i = 0; i < lengths->bin_count[b] && l->count < MOST_LONG; i++) {
+        for (int64_t i = 0; i < lengths->bin_count[b] && l->count < HBP__BOUND_LONGEST; i++) {
             tokens += lengths->bin_length[b];
             l->tokens_to[l->count] = tokens;
             l->ns[l->count++] = hbp__add_saturating(ns, step_ns);
@@ -123,7 +120,7 @@ static hbp_status raise(const longest *l, int64_t count, int64_t *pairs, int64_t
 hbp_status hbp__epoch_bound_long(const hbp__epoch *epoch, int64_t tokens_per_step, int64_t *bound_ns)
 {
     longest l = {.epoch = epoch, .tokens_per_step = tokens_per_step};
-    int64_t pairs = MOST_PAIRS, mark = hbp__scratch_mark(epoch->context);
+    int64_t pairs = HBP__BOUND_PAIRS, mark = hbp__scratch_mark(epoch->context);
     if (tokens_per_step < 1 || epoch->lengths->vision_sum > 0 || !list_longest(&l))
         return HBP_OK;
     l.steps = hbp__ceil_div(epoch->lengths->tokens, tokens_per_step);

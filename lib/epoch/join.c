@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "cost/plan_writer.h"
-#include "epoch/epoch.h"
+#include "epoch/join.h"
 
 /* Samples of the parts joined between two looks at a request to cancel. */
 #define TICK_ROWS (INT64_C(1) << 19)

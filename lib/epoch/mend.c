@@ -1,14 +1,14 @@
 /* Steps in which a rank is idle, planned anew: groups fill their last micro-batches with dummies, and the
  * step planner spreads samples instead. The samples of a step stay. */
+#include "epoch/mend.h"
 #include "base/checked.h"
 #include "base/scratch.h"
 #include "data/lengths/lengths_subset.h"
 #include "data/plan/plan.h"
 #include "epoch/batches.h"
+#include "epoch/join.h"
+#include "epoch/tuning.h"
 #include "step/respread.h"
-
-/* A step may take one part in so many longer for the sake of fewer idle ranks. */
-#define DEAR 100
 
 typedef struct mending {
     const hbp__epoch *epoch;
@@ -88,7 +88,7 @@ static void keep_better(const mending *m, int64_t k, hbp_plan **other)
     /* With drop_last, steps of a mixed layout hold as many micro-batches each. */
     int fits = *other && (!m->epoch->options.drop_last ||
                           (*other)->micro_batches == plan->step_offsets[s + 1] - plan->step_offsets[s]);
-    int is_better = fits && (*other)->step_ns[0] <= plan->step_ns[s] + plan->step_ns[s] / DEAR &&
+    int is_better = fits && (*other)->step_ns[0] <= plan->step_ns[s] + plan->step_ns[s] / HBP__MEND_PART &&
                     (own < dummies || (own == dummies && (*other)->step_ns[0] < ns));
     hbp_plan *worse = is_better ? m->anew[k] : *other;
     if (is_better)

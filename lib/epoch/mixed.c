@@ -3,27 +3,16 @@
 
 #include "base/checked.h"
 #include "data/plan/plan.h"
-#include "epoch/epoch.h"
+#include "epoch/batches.h"
+#include "epoch/bound.h"
+#include "epoch/choose.h"
+#include "epoch/mend.h"
+#include "epoch/stratify.h"
+#include "epoch/tuning.h"
+#include "epoch/weigh.h"
+#include "pack/groups/hierarchy.h"
 #include "schedule/balance.h"
 #include "schedule/mix.h"
-
-/* A mixed layout counts as no hierarchy where its steps are at most this share as far from the epoch's
- * mixture as the hierarchy's, or this near to it. */
-#define MIXTURE_SHARE 0.5
-#define MIXTURE_NEAR  0.05
-
-/* Planning steps one by one is tried where the bound leaves more than so many thousandths to be won. */
-#define WORTH_TRYING 4
-
-/* And in the place of the hierarchy, where planning takes long. */
-#define WORTH_DEAR 10
-
-/* They are to save so many times what planning them takes: the price is that of models whose steps are soon
- * planned. */
-#define CLEARLY 2
-
-/* For a mixture no faster than the hierarchy, planning may take one part in so many of the run. */
-#define DEAR 10000
 
 /* Packs and the best way to run them. */
 typedef struct candidate {
@@ -121,7 +110,7 @@ static hbp_status consider_groups(search *s, int32_t most, int64_t max_pack_leng
     options.tokens_per_step = known->tokens_per_step;
     *levels = 0;
     hbp_status status =
-        hbp_plan_groups(s->epoch->context, s->epoch->lengths, s->epoch->cost, &options, &groups);
+        hbp__plan_groups(s->epoch->context, s->epoch->lengths, s->epoch->cost, &options, &groups);
     if (status == HBP_E_INFEASIBLE)
         return hbp__forgive(s->epoch->context);
     HBP__TRY(status);
@@ -221,7 +210,7 @@ static hbp_status take_layouts(weighing *w, const search *s, int may_plan_steps)
     if (w->hierarchy && w->mixture && may_plan_steps) {
         HBP__TRY(hbp__plan_mixture(context, w->hierarchy, &far));
         HBP__TRY(hbp__plan_mixture(context, w->mixture, &near));
-        if (near > MIXTURE_NEAR && near > far * MIXTURE_SHARE) {
+        if (near > HBP__MIXTURE_NEAR && near > far * HBP__MIXTURE_SHARE) {
             hbp_plan *slower = w->hierarchy;
             if (hbp__layout_is_faster(&s->mixed.layout, &s->pure.layout)) {
                 w->hierarchy = w->mixture;
@@ -249,7 +238,8 @@ static int is_dear(const weighing *w)
 {
     const hbp_epoch_options *o = &w->epoch->options;
     return w->hierarchy && o->composition == HBP_COMPOSITION_AUTO && o->mixture_slack <= 0 &&
-           hbp__epoch_planning_ns(w->epoch, w->tokens_per_step) > time_of(w->epoch, w->hierarchy) / DEAR;
+           hbp__epoch_planning_ns(w->epoch, w->tokens_per_step) >
+               time_of(w->epoch, w->hierarchy) / HBP__STEPS_MIXTURE_PART;
 }
 
 /* Steps planned one by one in the place of the mixture, where they are worth it. */
@@ -263,7 +253,7 @@ static hbp_status try_steps(weighing *w, const hbp_groups *groups, const hbp_fil
                        &w->guess_ns};
     if (w->mixture && ns <= limit) {
         int64_t won = bound_ns ? ns - bound_ns : INT64_MAX;
-        if (won <= hbp__max_i64(bound_ns / 1000 * WORTH_TRYING,
+        if (won <= hbp__max_i64(bound_ns / 1000 * HBP__STEPS_WORTH,
                                 hbp__epoch_planning_ns(w->epoch, w->tokens_per_step)))
             return HBP_OK;
         s.most_ns = ns - 1;
@@ -272,10 +262,10 @@ static hbp_status try_steps(weighing *w, const hbp_groups *groups, const hbp_fil
         /* Only to be faster than the hierarchy; else a guess to tell will do. */
         int64_t price = hbp__epoch_planning_ns(w->epoch, w->tokens_per_step);
         ns = time_of(w->epoch, w->hierarchy);
-        if (price > HBP__FREE_NS)
-            ns -= hbp__min_i64(ns - 1, hbp__mul_saturating(price, CLEARLY - 1));
+        if (price > HBP__STEPS_FREE_NS)
+            ns -= hbp__min_i64(ns - 1, hbp__mul_saturating(price, HBP__STEPS_CLEARLY - 1));
         s.saves_from_ns = ns;
-        s.most_ns = bound_ns && ns - bound_ns <= bound_ns / 1000 * WORTH_DEAR ? 0 : ns - 1;
+        s.most_ns = bound_ns && ns - bound_ns <= bound_ns / 1000 * HBP__STEPS_WORTH_DEAR ? 0 : ns - 1;
     }
     HBP__TRY(hbp__epoch_stratify(&s, &better));
     if (better) {
@@ -359,24 +349,13 @@ static void weighing_close(weighing *w)
     discard(&w->mixture);
 }
 
-/* A shuffled sampler's steps, as for composition random. */
-static hbp_status plan_drawn(const hbp__epoch *epoch, int64_t tokens_per_step, hbp_plan **out)
-{
-    hbp__epoch own = *epoch;
-    own.options.composition = HBP_COMPOSITION_RANDOM;
-    own.options.tokens_per_step = tokens_per_step;
-    HBP__TRY(hbp__epoch_plan_batches(&own, out));
-    (*out)->bound_ns = 0; /* of these very steps, which were not asked for */
-    return HBP_OK;
-}
-
 /* With drop_last, steps are not planned one by one but by drawing: they are tried where that is soon done. */
 static hbp_status try_drawn(weighing *w)
 {
     hbp_plan *drawn = NULL;
-    if (hbp__epoch_planning_ns(w->epoch, w->tokens_per_step) > HBP__FREE_NS)
+    if (hbp__epoch_planning_ns(w->epoch, w->tokens_per_step) > HBP__STEPS_FREE_NS)
         return HBP_OK;
-    hbp_status status = plan_drawn(w->epoch, w->tokens_per_step, &drawn);
+    hbp_status status = hbp__epoch_plan_drawn(w->epoch, w->tokens_per_step, &drawn);
     if (status == HBP_E_INFEASIBLE || status == HBP_E_INVALID)
         return hbp__forgive(w->epoch->context);
     HBP__TRY(status);
@@ -454,8 +433,8 @@ hbp_status hbp__epoch_weigh(const hbp__epoch *epoch, hbp_plan **out)
     if (status == HBP_E_INFEASIBLE && hbp__epoch_may_plan_steps(epoch)) {
         /* No groups keep to the tokens, caps or padding; steps may. */
         hbp__trial_close(&hierarchy);
-        HBP__TRY(hbp__epoch_choose_tokens(epoch, &tokens));
         hbp__forgive(epoch->context);
+        HBP__TRY(hbp__epoch_choose_tokens(epoch, &tokens));
         return weigh_steps(epoch, tokens, &room, out);
     }
     if (status >= 0)
@@ -463,9 +442,9 @@ hbp_status hbp__epoch_weigh(const hbp__epoch *epoch, hbp_plan **out)
                                 hierarchy.packs, &fill, &balance, &room, out);
     hbp__trial_close(&hierarchy);
     if (status == HBP_E_INFEASIBLE && may_draw_alone(&epoch->options)) {
-        HBP__TRY(hbp__epoch_choose_tokens(epoch, &tokens));
         hbp__forgive(epoch->context);
-        return plan_drawn(epoch, tokens, out);
+        HBP__TRY(hbp__epoch_choose_tokens(epoch, &tokens));
+        return hbp__epoch_plan_drawn(epoch, tokens, out);
     }
     return status;
 }

@@ -5,6 +5,7 @@
 #include "data/lengths/lengths_make.h"
 #include "data/packs/padding.h"
 #include "epoch/epoch.h"
+#include "pack/fill/fill.h"
 
 void hbp_epoch_options_init(hbp_epoch_options *options, uint32_t struct_size)
 {
@@ -60,7 +61,7 @@ hbp_status hbp__epoch_fill(const hbp__epoch *epoch, const hbp_lengths *lengths, 
             "%lld; pack_multiple_per_sp is %lld",
             (long long)groups->pack_length[0], (int)widest, (long long)fill.pack_multiple,
             (long long)padding.pack_multiple_per_sp);
-    HBP__TRY(hbp_greedy_fill(epoch->context, lengths, groups, &fill, out));
+    HBP__TRY(hbp__greedy_fill(epoch->context, lengths, groups, &fill, out));
     (*out)->padding = padding;
     return HBP_OK;
 }
@@ -228,4 +229,16 @@ hbp_status hbp__epoch_limit(hbp_context *context, const hbp_lengths *lengths,
     if (!options->max_length || lengths->bin_length[lengths->bins - 1] <= options->max_length)
         return HBP_OK;
     return hbp__lengths_limit(context, lengths, options->max_length, options->over_long, limited);
+}
+
+int hbp__epoch_mixes(const hbp__epoch *epoch)
+{
+    const hbp_epoch_options *o = &epoch->options;
+    return o->mode == HBP_EPOCH_DEFAULT && o->composition != HBP_COMPOSITION_HIERARCHY && !o->modality_order;
+}
+
+int hbp__epoch_may_plan_steps(const hbp__epoch *epoch)
+{
+    const hbp_epoch_options *o = &epoch->options;
+    return !o->groups && !o->window_samples && !o->drop_last && !o->modality_order;
 }

@@ -6,7 +6,8 @@
 #include "base/scratch.h"
 #include "data/lengths/lengths_subset.h"
 #include "data/plan/plan.h"
-#include "epoch/epoch.h"
+#include "epoch/join.h"
+#include "epoch/stratify.h"
 #include "schedule/mix.h"
 
 typedef struct parting {

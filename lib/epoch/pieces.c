@@ -2,7 +2,7 @@
 #include "base/scratch.h"
 #include "base/sort.h"
 #include "data/plan/plan.h"
-#include "epoch/epoch.h"
+#include "epoch/mend.h"
 
 /* The pieces in ascending order of their sample and, within it, of their first token. */
 static hbp_status order_pieces(const hbp__epoch *epoch, int64_t *key, uint32_t *order)

@@ -11,10 +11,8 @@
 #include "base/checked.h"
 #include "base/scratch.h"
 #include "cost/plan_writer.h"
-#include "epoch/epoch.h"
-
-/* A step may take one part in so many longer for the sake of fewer idle ranks. */
-#define DEAR 100
+#include "epoch/mend.h"
+#include "epoch/tuning.h"
 
 typedef struct sharing {
     const hbp__epoch *epoch;
@@ -263,7 +261,7 @@ static void lay_out(sharing *s, int64_t step)
 static int share_step(sharing *s, int64_t step)
 {
     hbp_plan *plan = s->plan;
-    int64_t before = plan->step_ns[step], most = hbp__add_saturating(before, before / DEAR);
+    int64_t before = plan->step_ns[step], most = hbp__add_saturating(before, before / HBP__MEND_PART);
     int moved = 0;
     for (int64_t m = plan->step_offsets[step]; m < plan->step_offsets[step + 1]; m++)
         for (int64_t p = plan->micro_batch_offsets[m]; p < plan->micro_batch_offsets[m + 1]; p++)

@@ -1,43 +1,10 @@
 /* Steps that are planned one by one, in the place of a layout of packs. */
+#include "epoch/stratify.h"
 #include "base/checked.h"
 #include "data/plan/plan.h"
 #include "epoch/batches.h"
-
-/* Steps planned for a first guess, the share of it that may be its error, steps for an estimate of all, and
- * the samples that the steps of all estimates may hold together. */
-#define FIRST_STEPS 4
-#define FEW_STEPS   8
-#define MANY_STEPS  24
-#define FIRST_DOUBT 40
-#define FEW_SAMPLES 32768
-
-/* Steps of more samples than this are planned too long to try many ways. */
-#define LARGE_STEP 4096
-
-/* About what planning a step takes, in ns: so much, so much a sample, and so much shared by the samples, as
- * the step's search counts its work. Fixed numbers, so that every machine decides alike: a plan should save
- * more of the run than it takes. */
-#define STEP_NS        2000000.0
-#define SAMPLE_NS      15000.0
-#define STEP_SHARED_NS 250000000.0
-
-/* Planning is soon done in this part of it. */
-#define SOON 2
-
-/* With mixture_slack, samples past the longest of all x (CUT / 100)^k keep their steps in the hierarchy,
- * k = 0, 1, ... */
-#define CUT  70
-#define CUTS 6
-
-/* Tries to find steps that keep to the options, each with a tenth more of them; then with half as many more.
- */
-#define TRIES 12
-
-int hbp__epoch_may_plan_steps(const hbp__epoch *epoch)
-{
-    const hbp_epoch_options *o = &epoch->options;
-    return !o->groups && !o->window_samples && !o->drop_last && !o->modality_order;
-}
+#include "epoch/choose.h"
+#include "epoch/tuning.h"
 
 /* About what planning the samples of `lengths` step by step takes; each round of effort does three times the
  * work of the one before. */
@@ -47,7 +14,9 @@ static int64_t planning_ns(const hbp__epoch *epoch, const hbp_lengths *lengths, 
     double samples = (double)lengths->count / steps;
     for (int32_t i = 1; i < epoch->options.effort; i++)
         rounds += round *= 3;
-    return hbp__round_i64(steps * rounds * (STEP_NS + SAMPLE_NS * samples + STEP_SHARED_NS / (samples + 16)));
+    return hbp__round_i64(steps * rounds *
+                          (HBP__STEPS_PRICE_STEP + HBP__STEPS_PRICE_SAMPLE * samples +
+                           HBP__STEPS_PRICE_SHARED / (samples + 16)));
 }
 
 int64_t hbp__epoch_planning_ns(const hbp__epoch *epoch, int64_t tokens_per_step)
@@ -59,7 +28,7 @@ int64_t hbp__epoch_planning_ns(const hbp__epoch *epoch, int64_t tokens_per_step)
 static int64_t most_ns(const hbp__stratify *s, const hbp_lengths *lengths)
 {
     int64_t cost = planning_ns(s->epoch, lengths, s->tokens_per_step);
-    cost = cost > HBP__FREE_NS ? cost : 0;
+    cost = cost > HBP__STEPS_FREE_NS ? cost : 0;
     return s->saves_from_ns
                ? hbp__min_i64(s->most_ns, s->saves_from_ns - hbp__min_i64(cost, s->saves_from_ns))
                : s->most_ns;
@@ -78,10 +47,10 @@ enum { WAYS = 7 };
  */
 static int list_ways(const hbp__stratify *s, const hbp__epoch *part, int64_t micro_batches, way *ways)
 {
-    static const int64_t stretch[] = {1000, 1020, 1050};
+    static const int64_t stretch[] = {HBP__DEAL_STRETCHES};
     int64_t least = hbp__ceil_div(part->lengths->tokens, s->tokens_per_step);
     int64_t full = hbp__ceil_div(micro_batches, hbp__max_i64(1, micro_batches / least));
-    int count = 0, most = part->lengths->count / hbp__max_i64(1, least) > LARGE_STEP ? 2 : 6;
+    int count = 0, most = part->lengths->count / hbp__max_i64(1, least) > HBP__DEAL_LARGE_STEP ? 2 : 6;
     for (int i = 0; i < most; i++) {
         int64_t steps = hbp__ceil_div((i % 2 ? full : least) * stretch[i / 2], 1000);
         int is_new = steps >= 1 && steps <= part->lengths->count;
@@ -143,16 +112,16 @@ static hbp_status seems_near(const hbp__stratify *s, const hbp__epoch *part, way
                              int64_t others_ns, int64_t limit, int64_t *least, int *is_near)
 {
     int64_t ns;
-    HBP__TRY(estimate(s, part, w, hbp__min_i64(FIRST_STEPS, steps), &ns));
+    HBP__TRY(estimate(s, part, w, hbp__min_i64(HBP__GUESS_FIRST_STEPS, steps), &ns));
     *least = hbp__min_i64(*least, ns);
-    *is_near = ns < INT64_MAX && hbp__add_saturating(ns - ns / FIRST_DOUBT, others_ns) <= limit;
+    *is_near = ns < INT64_MAX && hbp__add_saturating(ns - ns / HBP__GUESS_DOUBT, others_ns) <= limit;
     return HBP_OK;
 }
 
 /* Whether planning all steps is soon done, so that no estimate need tell whether it pays. */
 static int is_soon_planned(const hbp__stratify *s, const hbp__epoch *part)
 {
-    return planning_ns(part, part->lengths, s->tokens_per_step) <= HBP__FREE_NS / SOON;
+    return planning_ns(part, part->lengths, s->tokens_per_step) <= HBP__STEPS_FREE_NS / HBP__STEPS_SOON;
 }
 
 /* What estimates say of the ways to plan some samples. */
@@ -168,11 +137,11 @@ static hbp_status guess_way(const hbp__stratify *s, const hbp__epoch *part, int6
     way ways[WAYS];
     int count = list_ways(s, part, micro_batches, ways);
     int64_t limit = most_ns(s, part->lengths), best_ns = INT64_MAX, ns;
-    int64_t sample = s->epoch->options.mixture_slack > 0 ? MANY_STEPS : FEW_STEPS;
+    int64_t sample = s->epoch->options.mixture_slack > 0 ? HBP__GUESS_SLACK_STEPS : HBP__GUESS_STEPS;
     *g = (guess){.best = {HBP_COMPOSITION_STRATIFIED, 0}};
     for (int i = 0; i < count; i++) {
         int64_t steps = ways[i].steps ? ways[i].steps : hbp__max_i64(1, ways[0].steps);
-        int64_t room = FEW_SAMPLES / count / hbp__max_i64(1, part->lengths->count / steps);
+        int64_t room = HBP__GUESS_SAMPLES / count / hbp__max_i64(1, part->lengths->count / steps);
         if (!i && limit < INT64_MAX && !is_soon_planned(s, part)) {
             /* Where a shuffled sampler's steps and even ones are far off, it is not worth looking closer. */
             int is_worth = 1;
@@ -232,7 +201,8 @@ static hbp_status plan_at_any_price(const hbp__stratify *s, way w, hbp_plan **ou
     hbp_status status = plan_way(s, s->epoch, w, out);
     for (int i = 1; status == HBP_E_INFEASIBLE && w.steps < count; i++) {
         hbp__forgive(context);
-        w.steps = hbp__min_i64(w.steps + w.steps / (i < TRIES ? 10 : 2) + 1, count);
+        w.steps = hbp__min_i64(
+            w.steps + w.steps / (i < HBP__OWED_TRIES ? HBP__OWED_MORE_PART : HBP__OWED_MOST_PART) + 1, count);
         status = plan_way(s, s->epoch, w, out);
     }
     if (status != HBP_E_INFEASIBLE || hbp_context_message(context)[0])
@@ -320,9 +290,9 @@ static hbp_status try_all(const hbp__stratify *s, hbp_plan **plan)
     HBP__TRY(try_whole(s, plan));
     int64_t longest = s->epoch->lengths->bin_length[s->epoch->lengths->bins - 1];
     const hbp_epoch_options *o = &s->epoch->options;
-    int cuts = s->groups && o->mixture_slack > 0 && !o->curriculum_steps ? CUTS : 0;
+    int cuts = s->groups && o->mixture_slack > 0 && !o->curriculum_steps ? HBP__CUTS : 0;
     for (int i = 0; i < cuts && !*plan && longest > 1; i++) {
-        longest = longest * CUT / 100;
+        longest = longest * HBP__CUT_PERCENT / 100;
         HBP__TRY(try_cut(s, longest, plan));
     }
     return HBP_OK;

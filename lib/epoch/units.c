@@ -13,6 +13,7 @@
 #include "base/rng.h"
 #include "base/scratch.h"
 #include "base/sort.h"
+#include "epoch/batches.h"
 
 enum { STREAM_DRAW = 0x64726177 };
 

@@ -29,10 +29,4 @@ hbp_status hbp__units_check_tokens(const hbp__epoch *epoch);
  * samples, or fewer where linked samples leave no other way, or at most tokens_per_step tokens. */
 hbp_status hbp__units_draw(hbp__units *units, int64_t early, int64_t most, hbp__batches *batches);
 
-/* Room for up to `most_steps` steps; none yet. */
-hbp_status hbp__batches_open(const hbp__epoch *epoch, int64_t most_steps, hbp__batches *batches);
-
-/* Tokens of a step. */
-int64_t hbp__batches_tokens(const hbp__batches *batches, const hbp_lengths *lengths, int64_t step);
-
 #endif

@@ -2,10 +2,14 @@
  * hbp_iterative_fill, micro-batches of packs alike in both sizes. */
 #include "base/checked.h"
 #include "cost/cost.h"
-#include "epoch/epoch.h"
-#include "hbp/iterative_fill.h"
-#include "hbp/sp.h"
+#include "epoch/batches.h"
+#include "epoch/bound.h"
+#include "epoch/choose.h"
+#include "epoch/stratify.h"
+#include "epoch/weigh.h"
 #include "pack/groups/hierarchy.h"
+#include "pack/vision/vector_fill.h"
+#include "parallel/choose_sp.h"
 #include "schedule/balance.h"
 #include "schedule/kinds.h"
 
@@ -96,16 +100,16 @@ static hbp_status create_group(const hbp__epoch *epoch, int64_t length, hbp_grou
     options.tokens_per_step = o->tokens_per_step ? o->tokens_per_step : length * full.terms.ranks;
     double squares = epoch->lengths->sum_squares / (double)epoch->lengths->tokens;
     options.squares_per_token = squares < (double)length ? squares : (double)length;
-    hbp_sp_choice choice = {.struct_size = sizeof choice};
-    hbp_status status = hbp_choose_sp(context, &full, length, &options, &choice);
-    if (status == HBP_E_INFEASIBLE)
-        return hbp__fail(context, status,
+    hbp_sp_choice choice;
+    int fits;
+    HBP__TRY(hbp__find_sp(context, &full, length, &options, &choice, &fits));
+    if (!fits)
+        return hbp__fail(context, HBP_E_INFEASIBLE,
                          "epoch: no SP degree holds a pack of %lld tokens and %lld vision units on %d "
                          "rank(s), even with every layer recomputed",
                          (long long)length, (long long)o->max_vision, (int)full.terms.ranks);
-    HBP__TRY(status);
-    return hbp_groups_create(context, &full, 1, &length, &choice.sp, &choice.recompute, o->tokens_per_step,
-                             out);
+    return hbp__groups_create(context, &full, 1, &length, &choice.sp, &choice.recompute, o->tokens_per_step,
+                              out);
 }
 
 /* The group of packs of max_length; where none is given, of a power of two, or of the longest sample if that
@@ -139,7 +143,7 @@ static hbp_status fill(const hbp__epoch *epoch, const hbp_groups *groups, hbp_pa
     options.pack_multiple = o->pack_multiple;
     options.seed = o->seed;
     options.epoch = o->epoch;
-    return hbp_iterative_fill(epoch->context, epoch->lengths, &options, out);
+    return hbp__iterative_fill(epoch->context, epoch->lengths, &options, out);
 }
 
 /* One group of packs filled under both budgets, and micro-batches of packs alike. */
@@ -200,17 +204,6 @@ static hbp_status try_steps(const hbp__epoch *epoch, int64_t tokens, int64_t bou
     return HBP_OK;
 }
 
-/* With drop_last steps are drawn. */
-static hbp_status plan_drawn(const hbp__epoch *epoch, int64_t tokens, hbp_plan **out)
-{
-    hbp__epoch own = *epoch;
-    own.options.composition = HBP_COMPOSITION_RANDOM;
-    own.options.tokens_per_step = tokens;
-    HBP__TRY(hbp__epoch_plan_batches(&own, out));
-    (*out)->bound_ns = 0; /* of these very steps, which were not asked for */
-    return HBP_OK;
-}
-
 /* Where one group cannot do what is asked for. */
 static hbp_status plan_steps(const hbp__epoch *epoch, int64_t *tokens, hbp_plan **out)
 {
@@ -227,7 +220,7 @@ static hbp_status plan_steps(const hbp__epoch *epoch, int64_t *tokens, hbp_plan 
             "epoch: composition stratified, drop_last and vision units with %s: steps of that kind "
             "are dealt, and leave nothing over; give composition random",
             name_steps(o));
-    return plan_drawn(epoch, *tokens, out);
+    return hbp__epoch_plan_drawn(epoch, *tokens, out);
 }
 
 hbp_status hbp__epoch_vision(const hbp__epoch *epoch, hbp_plan **out)

@@ -1,6 +1,6 @@
 #include "cost/cost.h"
 #include "costs.h"
-#include "epoch/epoch.h"
+#include "epoch/bound.h"
 #include "failing.h"
 #include "hbp/simulate.h"
 #include "keep.h"

@@ -1,7 +1,7 @@
 /* Plans of parts of the data, joined: every column moves behind the rows before it, the second size and the
  * kinds among them, however the epoch was parted. */
 #include "data/lengths/lengths_subset.h"
-#include "epoch/epoch.h"
+#include "epoch/join.h"
 #include "failing.h"
 #include "keep.h"
 #include "planned.h"

@@ -1,4 +1,4 @@
-#include "epoch/epoch.h"
+#include "epoch/stratify.h"
 
 #include "failing.h"
 #include "keep.h"

@@ -1,4 +1,4 @@
-#include "epoch/epoch.h"
+#include "epoch/mend.h"
 #include "failing.h"
 #include "keep.h"
 #include "planned.h"

@@ -1,5 +1,5 @@
 #include "base/options.h"
-#include "epoch/epoch.h"
+#include "epoch/stratify.h"
 #include "failing.h"
 #include "keep.h"
 #include "planned.h"

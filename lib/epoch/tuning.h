@@ -1,0 +1,94 @@
+/* The numbers of hbp_plan_epoch that no paper, format or proof fixes: what each trades, and the benchmark
+ * that shows it (benchmarks/README.md); "chosen" where none set it. Work is counted, never timed, so that a
+ * plan is a function of its input (docs/decisions/mixed.md). Whoever changes a figure runs bench_settings and
+ * bench_quality before and after. */
+#ifndef HBP_EPOCH_TUNING_H
+#define HBP_EPOCH_TUNING_H
+
+#include <stdint.h>
+
+/* Groups: time of the epoch for time to plan. */
+
+/* Up to so many samples, other hierarchies are filled as well and the best is kept: the choice of groups
+ * rests on an estimate, the score on packs. Chosen. */
+#define HBP__TRY_SAMPLES (INT64_C(1) << 17)
+/* They are filled while their number times the samples stays below the first, but no more than the second.
+ * Chosen. */
+#define HBP__TRY_FILLED      (INT64_C(1) << 20)
+#define HBP__TRY_HIERARCHIES 12
+
+/* The hierarchy against steps that are small copies of the epoch: time for mixture. */
+
+/* Thousandths by which steps that are no hierarchy may take longer, unless the caller says otherwise.
+ * Chosen: docs/decisions/mixed.md has what is
+ * to be had for it. */
+#define HBP__MIXTURE_SLACK 10
+/* A mixed layout counts as no hierarchy where its steps are at most this share as far from the epoch's
+ * mixture as the hierarchy's, or this near to it. Chosen. */
+#define HBP__MIXTURE_SHARE 0.5
+#define HBP__MIXTURE_NEAR  0.05
+
+/* Whether steps are planned one by one: time of the epoch for time to plan. */
+
+/* Tried where the bound leaves more than so many thousandths to be won; in the place of the hierarchy, where
+ * planning takes long, more than the second. Chosen. */
+#define HBP__STEPS_WORTH      4
+#define HBP__STEPS_WORTH_DEAR 10
+/* About what planning a step takes, in ns: so much, so much a sample, and so much shared by the samples, as
+ * the step's search counts its work. bench_drawn. */
+#define HBP__STEPS_PRICE_STEP   2000000.0
+#define HBP__STEPS_PRICE_SAMPLE 15000.0
+#define HBP__STEPS_PRICE_SHARED 250000000.0
+/* They are to save so many times what planning them takes: the price is that of models whose steps are soon
+ * planned. bench_settings. */
+#define HBP__STEPS_CLEARLY 2
+/* Planning that takes less is not held against what it saves: estimating that costs as much. Chosen. */
+#define HBP__STEPS_FREE_NS INT64_C(1000000000)
+/* Planning that takes this part of it, one in so many, is done instead of estimating. bench_settings. */
+#define HBP__STEPS_SOON 2
+/* For a mixture no faster than the hierarchy, planning may take one part in so many of the run. Chosen. */
+#define HBP__STEPS_MIXTURE_PART 10000
+
+/* How the samples are dealt into steps: how near an estimate is for time to plan. */
+
+/* Thousandths of the least number of steps that are tried. Chosen. */
+#define HBP__DEAL_STRETCHES 1000, 1020, 1050
+/* Steps of more samples than this are planned too long to try more than the first stretch. Chosen. */
+#define HBP__DEAL_LARGE_STEP 4096
+/* Steps planned for a first guess, and the share of it, one in so many, that may be its error. Chosen. */
+#define HBP__GUESS_FIRST_STEPS 4
+#define HBP__GUESS_DOUBT       40
+/* Steps planned for an estimate of all; the same with mixture_slack; and the samples that the steps of all
+ * estimates may hold together. Chosen. */
+#define HBP__GUESS_STEPS       8
+#define HBP__GUESS_SLACK_STEPS 24
+#define HBP__GUESS_SAMPLES     32768
+/* Of so few steps that of the longest sample is planned as well. bench_settings. */
+#define HBP__GUESS_LONGEST_STEPS 64
+/* With mixture_slack, samples past the longest of all x (percent / 100)^k keep their steps in the hierarchy,
+ * k = 0 up to so many. Chosen. */
+#define HBP__CUT_PERCENT 70
+#define HBP__CUTS        6
+/* Where a plan is owed, whatever it takes: so many tries to find steps that keep to the options, each with
+ * one part in so many more of them; then with one in so many. Chosen. */
+#define HBP__OWED_TRIES     12
+#define HBP__OWED_MORE_PART 10
+#define HBP__OWED_MOST_PART 2
+
+/* Idle ranks: time of a step for idleness. */
+
+/* A step may take one part in so many longer for the sake of fewer idle ranks. bench_quality shows both. */
+#define HBP__MEND_PART 100
+/* So many samples of an epoch may be planned anew: larger plans have few such steps for their size. Chosen.
+ */
+#define HBP__MEND_SAMPLES (INT64_C(1) << 18)
+
+/* Bounds: sharpness for time. */
+
+/* The bound of a step, which takes time by the sample, is asked for up to so many. Chosen. */
+#define HBP__BOUND_SAMPLES 16384
+/* The longest samples looked at, and the pairs of their number and one of steps tried. Chosen. */
+#define HBP__BOUND_LONGEST 16
+#define HBP__BOUND_PAIRS   48
+
+#endif

@@ -1,0 +1,28 @@
+/* Whole plans weighed against each other: packs of groups, steps that mix them, steps planned one by one. */
+#ifndef HBP_EPOCH_WEIGH_H
+#define HBP_EPOCH_WEIGH_H
+
+#include "epoch/epoch.h"
+
+/* Weighs the hierarchy against steps that are small copies of the epoch, and keeps what the composition asks
+ * for: groups and packs are chosen here. */
+hbp_status hbp__epoch_weigh(const hbp__epoch *epoch, hbp_plan **out);
+
+/* The same for a window of the epoch: `lengths`, given groups, and the packs that the hierarchy would run.
+ * `room` is hbp__epoch_mend's. */
+hbp_status hbp__epoch_mix(const hbp__epoch *epoch, const hbp_lengths *lengths, const hbp_groups *groups,
+                          const hbp_packs *packs, const hbp_fill_options *fill,
+                          const hbp_balance_options *balance, int64_t *room, hbp_plan **out);
+
+/* Says that no plan keeps to the tokens of a step; `least` is the largest step of the one that was nearest,
+ * INT64_MAX where there was none. */
+hbp_status hbp__epoch_refuse_tokens(const hbp__epoch *epoch, int64_t tokens_per_step, int64_t least);
+
+/* Refuses what no way of planning has where vision units count. */
+hbp_status hbp__epoch_check_vision_options(const hbp__epoch *epoch);
+
+/* Plans where vision units count and a step holds tokens_per_step tokens, or as many as suit it: the packs
+ * and micro-batches of one group (docs: vision), or steps planned one by one, whichever are faster. */
+hbp_status hbp__epoch_vision(const hbp__epoch *epoch, hbp_plan **out);
+
+#endif
