@@ -58,7 +58,7 @@ static int is_one_sample(int32_t baseline)
 
 /* Steps of as many samples, each a pack, as have the tokens of a step on average: those of the contract or,
  * without one, of `groups`. */
-static hbp_status count_samples(const hbp__epoch *epoch, const hbp_groups *groups, hbp_groups **out)
+static hbp_status count_group_samples(const hbp__epoch *epoch, const hbp_groups *groups, hbp_groups **out)
 {
     const hbp_lengths *lengths = epoch->lengths;
     int64_t asked = epoch->options.tokens_per_step, tokens = asked ? asked : groups->tokens_per_step;
@@ -71,7 +71,7 @@ static hbp_status count_samples(const hbp__epoch *epoch, const hbp_groups *group
 
 /* One group: packs of max_length on the degree that serves them best; the longest sample's length when no
  * maximum is given. *out stays NULL where the caller gives the group. */
-static hbp_status single_group(const hbp__epoch *epoch, int32_t baseline, hbp_groups **out)
+static hbp_status choose_single_group(const hbp__epoch *epoch, int32_t baseline, hbp_groups **out)
 {
     hbp_groups_options options;
     const hbp_groups *given = epoch->options.groups;
@@ -116,10 +116,10 @@ static hbp_status plan_single(const hbp__epoch *epoch, int32_t baseline, hbp_pla
     balance.curriculum_steps = balance.tokens_per_step = 0; /* the groups' */
     hbp_groups *chosen = NULL, *counted = NULL;
     hbp_packs *packs = NULL;
-    hbp_status status = single_group(epoch, baseline, &chosen);
+    hbp_status status = choose_single_group(epoch, baseline, &chosen);
     const hbp_groups *groups = chosen ? chosen : epoch->options.groups;
     if (status >= 0 && is_one_sample(baseline)) {
-        status = count_samples(epoch, groups, &counted);
+        status = count_group_samples(epoch, groups, &counted);
         groups = counted;
     }
     if (status >= 0 && baseline == HBP_BASELINE_HOMOGENEOUS_SP)

@@ -53,7 +53,7 @@ hbp_status hbp__batches_most_tokens(hbp_context *context, const hbp__batches *b,
 }
 
 /* Leaves a last step over that holds too little. */
-static hbp_status drop_last(const hbp__epoch *epoch, hbp__batches *b)
+static hbp_status drop_last_step(const hbp__epoch *epoch, hbp__batches *b)
 {
     const hbp_epoch_options *o = &epoch->options;
     int64_t last = b->steps - 1, samples = b->first[b->steps] - b->first[last];
@@ -100,7 +100,7 @@ hbp_status hbp__batches_draw(const hbp__epoch *epoch, int64_t shortest, hbp__bat
     if (status >= 0)
         status = hbp__units_draw(&units, epoch->options.curriculum_steps, INT64_MAX, b);
     if (status >= 0 && epoch->options.drop_last)
-        status = drop_last(epoch, b);
+        status = drop_last_step(epoch, b);
     hbp__units_close(&units);
     return hbp__leave(epoch->context, mark, status);
 }

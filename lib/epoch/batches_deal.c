@@ -64,7 +64,7 @@ static hbp_status list_units(const hbp__epoch *epoch, int64_t rest, dealing *d)
 }
 
 /* Appends `steps` steps in a drawn order. */
-static hbp_status append(const hbp__epoch *epoch, dealing *d, int64_t steps, hbp__batches *b)
+static hbp_status append_dealt_steps(const hbp__epoch *epoch, dealing *d, int64_t steps, hbp__batches *b)
 {
     hbp_context *context = epoch->context;
     const hbp_epoch_options *o = &epoch->options;
@@ -111,7 +111,7 @@ static int64_t count_steps(const hbp__epoch *epoch, const hbp__units *u, int64_t
     return u->items.next ? hbp__min_i64(hbp__ceil_div(samples, size), u->count - u->drawn) : samples / size;
 }
 
-static hbp_status deal(const hbp__epoch *epoch, int64_t steps, dealing *d, hbp__batches *b)
+static hbp_status deal_units(const hbp__epoch *epoch, int64_t steps, dealing *d, hbp__batches *b)
 {
     const hbp_epoch_options *o = &epoch->options;
     int64_t rest, early = b->steps;
@@ -127,7 +127,7 @@ static hbp_status deal(const hbp__epoch *epoch, int64_t steps, dealing *d, hbp__
     HBP__TRY(list_units(epoch, rest, d));
     hbp__rng rng = hbp__rng_make(o->seed, o->epoch, STREAM_DEAL);
     HBP__TRY(hbp__deal_strata(epoch->context, d->weight, d->tokens, d->count, steps, &rng, d->bin));
-    HBP__TRY(append(epoch, d, steps, b));
+    HBP__TRY(append_dealt_steps(epoch, d, steps, b));
     if (rest)
         HBP__TRY(hbp__units_draw(&d->units, 0, 1, b));
     if ((rest && o->drop_last) || is_left_over)
@@ -146,7 +146,7 @@ hbp_status hbp__batches_deal(const hbp__epoch *epoch, int64_t steps, int64_t sho
     if (status >= 0 && epoch->options.curriculum_steps)
         status = hbp__units_draw(&d.units, epoch->options.curriculum_steps, 0, b);
     if (status >= 0)
-        status = deal(epoch, steps, &d, b);
+        status = deal_units(epoch, steps, &d, b);
     hbp__units_close(&d.units);
     return hbp__leave(epoch->context, mark, status);
 }

@@ -60,7 +60,7 @@ static hbp_status check_offsets(const hbp__epoch *epoch)
 }
 
 /* Fills the batches; seen[i] gets 1 + the batch of sample i. */
-static hbp_status fill(const hbp__epoch *epoch, const pieces *p, int64_t *seen, hbp__batches *b)
+static hbp_status fill_batches(const hbp__epoch *epoch, const pieces *p, int64_t *seen, hbp__batches *b)
 {
     const hbp_epoch_options *o = &epoch->options;
     hbp_context *context = epoch->context;
@@ -89,7 +89,7 @@ static hbp_status fill(const hbp__epoch *epoch, const pieces *p, int64_t *seen, 
 }
 
 /* Every sample is in a batch, and linked samples are in the same one. */
-static hbp_status check_all(const hbp__epoch *epoch, const int64_t *seen, int64_t *home)
+static hbp_status check_samples_named(const hbp__epoch *epoch, const int64_t *seen, int64_t *home)
 {
     const hbp_lengths *lengths = epoch->lengths;
     hbp_context *context = epoch->context;
@@ -129,8 +129,8 @@ hbp_status hbp__batches_give(const hbp__epoch *epoch, hbp__batches *b)
     int64_t *home = hbp__take_zero(context, (uint64_t)epoch->lengths->ties + 1, sizeof *home);
     HBP__TRY(hbp__scratch_check(context, "the given batches"));
     HBP__TRY(hbp__batches_open(epoch, epoch->options.batches, b));
-    HBP__TRY(fill(epoch, &p, seen, b));
-    HBP__TRY(check_all(epoch, seen, home));
+    HBP__TRY(fill_batches(epoch, &p, seen, b));
+    HBP__TRY(check_samples_named(epoch, seen, home));
     hbp__scratch_release(context, mark);
     return HBP_OK;
 }

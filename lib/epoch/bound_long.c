@@ -100,7 +100,7 @@ static hbp_status bound_rest(const longest *l, int64_t steps, int64_t *ns, int *
 }
 
 /* Raises the bound by what the `count` longest samples say. */
-static hbp_status raise(const longest *l, int64_t count, int64_t *pairs, int64_t *bound_ns)
+static hbp_status raise_bound(const longest *l, int64_t count, int64_t *pairs, int64_t *bound_ns)
 {
     int64_t least = INT64_MAX, rest;
     int is_empty = 0;
@@ -129,7 +129,7 @@ hbp_status hbp__epoch_bound_long(const hbp__epoch *epoch, int64_t tokens_per_ste
     l.left = hbp__take(epoch->context, (uint64_t)epoch->lengths->bins, sizeof *l.left);
     HBP__TRY(hbp__scratch_check(epoch->context, "the bound of long samples"));
     for (int64_t count = 1; count <= l.count && pairs > 0; count++)
-        HBP__TRY(raise(&l, count, &pairs, bound_ns));
+        HBP__TRY(raise_bound(&l, count, &pairs, bound_ns));
     hbp__scratch_release(epoch->context, mark);
     return HBP_OK;
 }

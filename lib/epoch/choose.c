@@ -30,7 +30,7 @@ static hbp_status run_trial(const hbp__epoch *epoch, hbp__trial *out)
 
 /* Runs one more hierarchy, takes its groups and keeps the better of the two; one that cannot be filled is no
  * failure. */
-static hbp_status challenge(const hbp__epoch *epoch, hbp_groups *groups, hbp__trial *best)
+static hbp_status challenge_trial(const hbp__epoch *epoch, hbp_groups *groups, hbp__trial *best)
 {
     hbp__trial other = {groups, NULL, 0};
     hbp_status status = run_trial(epoch, &other);
@@ -47,15 +47,15 @@ static hbp_status challenge(const hbp__epoch *epoch, hbp_groups *groups, hbp__tr
 }
 
 /* Tries the first hierarchies of the table, which stays with `table`, and the published one. */
-static hbp_status try_others(const hbp__epoch *epoch, hbp_groups_options *options, const hbp_groups *table,
-                             hbp__trial *best)
+static hbp_status try_other_groups(const hbp__epoch *epoch, hbp_groups_options *options,
+                                   const hbp_groups *table, hbp__trial *best)
 {
     int64_t tries = hbp__min_i64(table->candidates, HBP__TRY_FILLED / epoch->lengths->count);
     tries = hbp__min_i64(tries, HBP__TRY_HIERARCHIES);
     hbp_groups *groups = NULL;
     for (int64_t i = 1; i < tries; i++) {
         HBP__TRY(hbp__groups_candidate(epoch->context, epoch->cost, table, i, &groups));
-        HBP__TRY(challenge(epoch, groups, best));
+        HBP__TRY(challenge_trial(epoch, groups, best));
     }
     options->mode = HBP_GROUPS_PAPER;
     options->tokens_per_step = table->tokens_per_step;
@@ -63,7 +63,7 @@ static hbp_status try_others(const hbp__epoch *epoch, hbp_groups_options *option
     if (status == HBP_E_INFEASIBLE)
         return hbp__forgive(epoch->context);
     HBP__TRY(status);
-    return challenge(epoch, groups, best);
+    return challenge_trial(epoch, groups, best);
 }
 
 hbp_status hbp__epoch_choose(const hbp__epoch *epoch, hbp__trial *best)
@@ -81,7 +81,7 @@ hbp_status hbp__epoch_choose(const hbp__epoch *epoch, hbp__trial *best)
     if (status >= 0)
         status = run_trial(epoch, best);
     if (status >= 0 && epoch->options.mode != HBP_EPOCH_PAPER && epoch->lengths->count <= HBP__TRY_SAMPLES) {
-        status = try_others(epoch, &options, table, best);
+        status = try_other_groups(epoch, &options, table, best);
         if (status < 0)
             hbp__trial_close(best);
     }

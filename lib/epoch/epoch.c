@@ -29,7 +29,7 @@ static hbp_status record_tokens(const hbp__epoch *epoch, const hbp_groups *group
 }
 
 /* What a plan of groups records besides its steps. */
-static hbp_status describe(const hbp__epoch *epoch, const hbp_groups *groups, hbp_plan *plan)
+static hbp_status describe_plan(const hbp__epoch *epoch, const hbp_groups *groups, hbp_plan *plan)
 {
     int64_t bound_ns;
     HBP__TRY(record_tokens(epoch, groups, plan));
@@ -51,7 +51,7 @@ static hbp_status plan_hierarchy(const hbp__epoch *epoch, hbp_plan **out)
         status = hbp__balance(epoch->context, best.packs, groups, epoch->cost, &balance, 0, out);
     if (status >= 0) {
         (*out)->composition = HBP_COMPOSITION_HIERARCHY;
-        status = describe(epoch, groups, *out);
+        status = describe_plan(epoch, groups, *out);
     }
     hbp__trial_close(&best);
     return status;
@@ -88,7 +88,7 @@ static hbp_status plan_windows(hbp__epoch *epoch, hbp_plan **out)
     if (status >= 0)
         status = hbp__batches_plan_by_groups(epoch, &batches, 0, out);
     if (status >= 0)
-        status = describe(epoch, epoch->groups, *out);
+        status = describe_plan(epoch, epoch->groups, *out);
     hbp__batches_close(&batches);
     hbp_groups_free(chosen);
     return status;

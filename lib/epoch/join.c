@@ -9,7 +9,7 @@
 
 /* Moves the offsets that a part brought, rows (at, at + rows], behind the `base` rows of the table they point
  * into. */
-static void rebase(int64_t *offsets, int64_t at, int64_t rows, int64_t base)
+static void rebase_offsets(int64_t *offsets, int64_t at, int64_t rows, int64_t base)
 {
     for (int64_t i = at + 1; i <= at + rows; i++)
         offsets[i] += base;
@@ -17,7 +17,7 @@ static void rebase(int64_t *offsets, int64_t at, int64_t rows, int64_t base)
 
 /* Copies a part's columns behind the rows counted in `at`, and counts them there. An optional column that the
  * part lacks stays as it is. */
-static hbp_status append(hbp_context *context, hbp_plan *plan, const hbp_plan *part, hbp_plan *at)
+static hbp_status append_part(hbp_context *context, hbp_plan *plan, const hbp_plan *part, hbp_plan *at)
 {
 #define APPEND(name, type, table, extra)                                                                     \
     if (part->table > TICK_ROWS)                                                                             \
@@ -27,9 +27,9 @@ static hbp_status append(hbp_context *context, hbp_plan *plan, const hbp_plan *p
                            (uint64_t)part->table * sizeof *plan->name));
     HBP__PLAN_COLUMNS(APPEND)
 #undef APPEND
-    rebase(plan->step_offsets, at->steps, part->steps, at->micro_batches);
-    rebase(plan->micro_batch_offsets, at->micro_batches, part->micro_batches, at->packs);
-    rebase(plan->pack_offsets, at->packs, part->packs, at->samples);
+    rebase_offsets(plan->step_offsets, at->steps, part->steps, at->micro_batches);
+    rebase_offsets(plan->micro_batch_offsets, at->micro_batches, part->micro_batches, at->packs);
+    rebase_offsets(plan->pack_offsets, at->packs, part->packs, at->samples);
     /* A part whose every token carries loss has no column for it. */
     for (int64_t i = 0; plan->sample_loss_tokens && !part->sample_loss_tokens && i < part->samples; i++)
         plan->sample_loss_tokens[at->samples + i] = part->sample_tokens[i];
@@ -73,7 +73,7 @@ hbp_status hbp__plan_join(hbp_context *context, hbp_plan *const *parts, int64_t 
     at.dropped = lengths->dropped;
     hbp_status status = hbp__plan_write_dropped(context, plan, lengths);
     for (int64_t i = 0, rows = 0; i < count && status >= 0; i++) {
-        status = append(context, plan, parts[i], &at);
+        status = append_part(context, plan, parts[i], &at);
         rows += parts[i]->samples;
         if (rows < TICK_ROWS || status < 0)
             continue;

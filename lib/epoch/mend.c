@@ -69,7 +69,7 @@ static hbp_status take_mending(mending *m, int64_t *room)
     return HBP_OK;
 }
 
-static void free_plans(mending *m)
+static void free_mending(mending *m)
 {
     for (int64_t k = 0; k < m->count; k++)
         hbp_plan_free(m->anew[k]);
@@ -122,7 +122,7 @@ static hbp_status mend_step(mending *m, const hbp__batches *batches, int64_t k)
     return HBP_OK;
 }
 
-static hbp_status plan_anew(mending *m, int *any)
+static hbp_status plan_steps_anew(mending *m, int *any)
 {
     hbp__batches batches = {.steps = m->count, .first = m->first, .sample = m->piece};
     *any = 0;
@@ -166,7 +166,7 @@ static hbp_status add_left_over(mending *m)
     return HBP_OK;
 }
 
-static hbp_status join(mending *m, hbp_plan **out)
+static hbp_status join_mended(mending *m, hbp_plan **out)
 {
     int64_t at = 0;
     for (int64_t k = 0; k < m->count; k++) {
@@ -192,10 +192,10 @@ hbp_status hbp__epoch_mend(const hbp__epoch *epoch, int64_t *room, hbp_plan **pl
         return hbp__epoch_share(epoch, *plan);
     int64_t mark = hbp__scratch_mark(epoch->context);
     HBP__TRY(take_mending(&m, room));
-    hbp_status status = plan_anew(&m, &any);
+    hbp_status status = plan_steps_anew(&m, &any);
     if (status >= 0 && any)
-        status = join(&m, &mended);
-    free_plans(&m);
+        status = join_mended(&m, &mended);
+    free_mending(&m);
     hbp__scratch_release(epoch->context, mark);
     if (status < 0 || !mended)
         return status < 0 ? status : HBP_OK;

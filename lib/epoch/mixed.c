@@ -42,7 +42,7 @@ static void candidate_close(candidate *c)
 
 /* Keeps the faster of `other` and the best mixed layout so far, which wins when they are equal; closes the
  * slower. */
-static void keep_faster(search *s, candidate *other)
+static void keep_faster_layout(search *s, candidate *other)
 {
     if (!s->mixed.is_there || hbp__layout_is_faster(&other->layout, &s->mixed.layout)) {
         candidate slower = s->mixed;
@@ -54,14 +54,14 @@ static void keep_faster(search *s, candidate *other)
 
 /* Lays a candidate's packs out in mixed steps and keeps it if it is the fastest. One that drop_last leaves no
  * step is no failure while there is another. Takes what the candidate owns. */
-static hbp_status consider(search *s, candidate *c)
+static hbp_status consider_packs(search *s, candidate *c)
 {
     hbp_context *context = s->epoch->context;
     hbp_status status =
         hbp__layout_open_mixed(context, c->packs, c->groups, s->epoch->cost, &s->balance, 0, &c->layout);
     c->is_there = status >= 0;
     if (status >= 0) {
-        keep_faster(s, c);
+        keep_faster_layout(s, c);
         return HBP_OK;
     }
     candidate_close(c);
@@ -85,10 +85,10 @@ static hbp_status consider_fill(search *s, const hbp_groups *groups, hbp_groups 
         return status == HBP_E_INFEASIBLE ? hbp__forgive(s->epoch->context) : status;
     }
     c.packs = c.owned_packs;
-    return consider(s, &c);
+    return consider_packs(s, &c);
 }
 
-static int are_equal(const hbp_groups *a, const hbp_groups *b)
+static int are_groups_equal(const hbp_groups *a, const hbp_groups *b)
 {
     int equal = a->count == b->count;
     for (int64_t g = 0; equal && g < a->count; g++)
@@ -115,7 +115,7 @@ static hbp_status consider_groups(search *s, int32_t most, int64_t max_pack_leng
         return hbp__forgive(s->epoch->context);
     HBP__TRY(status);
     *levels = groups->count;
-    if (!are_equal(groups, known))
+    if (!are_groups_equal(groups, known))
         return consider_fill(s, groups, groups);
     hbp_groups_free(groups);
     return HBP_OK;
@@ -128,7 +128,7 @@ static hbp_status search_layouts(search *s, const hbp_groups *groups, const hbp_
     HBP__TRY(hbp__layout_open_pure(s->epoch->context, packs, groups, s->epoch->cost, &s->balance, 0,
                                    &s->pure.layout));
     s->pure.is_there = 1;
-    HBP__TRY(consider(s, &mixed));
+    HBP__TRY(consider_packs(s, &mixed));
     HBP__TRY(consider_fill(s, groups, NULL));
     if (s->epoch->groups)
         return HBP_OK;
@@ -166,7 +166,7 @@ static int64_t time_of(const hbp__epoch *epoch, const hbp_plan *plan)
                : INT64_MAX;
 }
 
-static hbp_status assemble(const search *s, const candidate *c, hbp_plan **out)
+static hbp_status assemble_candidate(const search *s, const candidate *c, hbp_plan **out)
 {
     return c->is_there ? hbp__assemble(s->epoch->context, c->packs, c->groups, s->epoch->cost, &s->balance,
                                        &c->layout.batches, &c->layout.steps, out)
@@ -184,7 +184,7 @@ static int keeps_tokens(weighing *w, const hbp_plan *plan)
     return most <= limit;
 }
 
-static void discard(hbp_plan **plan)
+static void discard_plan(hbp_plan **plan)
 {
     hbp_plan_free(*plan);
     *plan = NULL;
@@ -201,12 +201,12 @@ static hbp_status take_layouts(weighing *w, const search *s, int may_plan_steps)
     w->micro_batches = s->pure.layout.batches.count;
     if (s->mixed.is_there)
         w->micro_batches = hbp__min_i64(w->micro_batches, s->mixed.layout.batches.count);
-    HBP__TRY(assemble(s, &s->pure, &w->hierarchy));
-    HBP__TRY(assemble(s, &s->mixed, &w->mixture));
+    HBP__TRY(assemble_candidate(s, &s->pure, &w->hierarchy));
+    HBP__TRY(assemble_candidate(s, &s->mixed, &w->mixture));
     if (w->hierarchy && !keeps_tokens(w, w->hierarchy))
-        discard(&w->hierarchy);
+        discard_plan(&w->hierarchy);
     if (w->mixture && !keeps_tokens(w, w->mixture))
-        discard(&w->mixture);
+        discard_plan(&w->mixture);
     if (w->hierarchy && w->mixture && may_plan_steps) {
         HBP__TRY(hbp__plan_mixture(context, w->hierarchy, &far));
         HBP__TRY(hbp__plan_mixture(context, w->mixture, &near));
@@ -216,7 +216,7 @@ static hbp_status take_layouts(weighing *w, const search *s, int may_plan_steps)
                 w->hierarchy = w->mixture;
                 w->mixture = slower;
             }
-            discard(&w->mixture);
+            discard_plan(&w->mixture);
         }
     }
     return HBP_OK;
@@ -269,7 +269,7 @@ static hbp_status try_steps(weighing *w, const hbp_groups *groups, const hbp_fil
     }
     HBP__TRY(hbp__epoch_stratify(&s, &better));
     if (better) {
-        discard(&w->mixture);
+        discard_plan(&w->mixture);
         w->mixture = better;
     }
     return HBP_OK;
@@ -295,7 +295,7 @@ hbp_status hbp__epoch_refuse_tokens(const hbp__epoch *epoch, int64_t tokens_per_
 
 /* Mends the plans that may be taken. Where they are weighed against each other both are: the hierarchy may be
  * faster then, or either slower. */
-static hbp_status mend(weighing *w, int64_t *room)
+static hbp_status mend_plans(weighing *w, int64_t *room)
 {
     int64_t left = *room;
     if (w->hierarchy && (!w->mixture || most_ns(w) < INT64_MAX))
@@ -314,11 +314,11 @@ static int may_draw_alone(const hbp_epoch_options *o)
 }
 
 /* What is left of both plans, as the composition asks for it. */
-static hbp_status decide(weighing *w, int64_t bound_ns, int64_t *room, hbp_plan **out)
+static hbp_status decide_plan(weighing *w, int64_t bound_ns, int64_t *room, hbp_plan **out)
 {
     if (!w->mixture && !w->hierarchy)
         return hbp__epoch_refuse_tokens(w->epoch, w->tokens_per_step, w->least_tokens);
-    HBP__TRY(mend(w, room));
+    HBP__TRY(mend_plans(w, room));
     int64_t hierarchy_ns = time_of(w->epoch, w->hierarchy), mixture_ns = time_of(w->epoch, w->mixture);
     hbp_plan *plan = w->mixture && mixture_ns <= most_ns(w) ? w->mixture : w->hierarchy;
     if (!w->mixture && w->guess_ns && w->guess_ns < INT64_MAX)
@@ -345,8 +345,8 @@ static hbp_status decide(weighing *w, int64_t bound_ns, int64_t *room, hbp_plan 
 
 static void weighing_close(weighing *w)
 {
-    discard(&w->hierarchy);
-    discard(&w->mixture);
+    discard_plan(&w->hierarchy);
+    discard_plan(&w->mixture);
 }
 
 /* With drop_last, steps are not planned one by one but by drawing: they are tried where that is soon done. */
@@ -360,7 +360,7 @@ static hbp_status try_drawn(weighing *w)
         return hbp__forgive(w->epoch->context);
     HBP__TRY(status);
     if (time_of(w->epoch, drawn) < time_of(w->epoch, w->mixture)) {
-        discard(&w->mixture);
+        discard_plan(&w->mixture);
         w->mixture = drawn;
     } else {
         hbp_plan_free(drawn);
@@ -389,7 +389,7 @@ hbp_status hbp__epoch_mix(const hbp__epoch *epoch, const hbp_lengths *lengths, c
     if (status >= 0 && may_draw_alone(&part.options))
         status = try_drawn(&w);
     if (status >= 0)
-        status = decide(&w, bound_ns, room, out);
+        status = decide_plan(&w, bound_ns, room, out);
     weighing_close(&w);
     candidate_close(&s.mixed);
     candidate_close(&s.pure);
@@ -406,7 +406,7 @@ static hbp_status weigh_steps(const hbp__epoch *epoch, int64_t tokens_per_step, 
     if (status >= 0)
         status = try_steps(&w, NULL, NULL, NULL, bound_ns);
     if (status >= 0)
-        status = decide(&w, bound_ns, room, out);
+        status = decide_plan(&w, bound_ns, room, out);
     weighing_close(&w);
     return status;
 }

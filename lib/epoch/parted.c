@@ -23,7 +23,7 @@ typedef struct parting {
 } parting;
 
 /* Splits the group that holds samples on both sides of `longest`; 0 when there is no room for one more. */
-static int widen(parting *p, int64_t longest)
+static int widen_groups(parting *p, int64_t longest)
 {
     hbp_groups *wide = &p->wide;
     *wide = *p->groups; /* borrows its table */
@@ -137,7 +137,7 @@ hbp_status hbp__parted_open(const hbp__epoch *epoch, const hbp_groups *groups, c
     parting p = {.epoch = epoch, .groups = groups};
     int64_t mark = hbp__scratch_mark(epoch->context);
     *parted = (hbp__parted){NULL, NULL};
-    if (!widen(&p, longest))
+    if (!widen_groups(&p, longest))
         return HBP_OK;
     hbp_status status = hbp__epoch_fill(epoch, epoch->lengths, &p.wide, fill, &p.packs);
     if (status >= 0)
@@ -154,7 +154,8 @@ hbp_status hbp__parted_open(const hbp__epoch *epoch, const hbp_groups *groups, c
 }
 
 /* One step after the other, those of long samples spread evenly. */
-static hbp_status slice(hbp_context *context, const hbp_plan *longs, const hbp_plan *rest, hbp_plan **part)
+static hbp_status slice_parts(hbp_context *context, const hbp_plan *longs, const hbp_plan *rest,
+                              hbp_plan **part)
 {
     int64_t steps = longs->steps + rest->steps;
     for (int64_t s = 0; s < steps; s++) {
@@ -173,7 +174,7 @@ hbp_status hbp__parted_join(const hbp__epoch *epoch, const hbp__parted *parted, 
     int64_t mark = hbp__scratch_mark(context);
     hbp_plan **part = hbp__take_zero(context, (uint64_t)steps, sizeof *part), *plan = NULL;
     HBP__TRY(hbp__scratch_check(context, "the parts"));
-    hbp_status status = slice(context, parted->longs, rest, part);
+    hbp_status status = slice_parts(context, parted->longs, rest, part);
     if (status >= 0)
         status = hbp__plan_join(context, part, steps, epoch->lengths, &plan);
     for (int64_t s = 0; s < steps; s++)

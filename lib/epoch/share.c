@@ -34,12 +34,12 @@ typedef struct sharing {
 #define NO_ROW INT64_C(-1)
 
 /* Rows that the samples of pack p are among, in ascending order. */
-static int64_t begin(const sharing *s, int64_t p)
+static int64_t first_row(const sharing *s, int64_t p)
 {
     return s->offset[s->source[p]];
 }
 
-static int64_t end(const sharing *s, int64_t p)
+static int64_t end_row(const sharing *s, int64_t p)
 {
     return s->offset[s->source[p] + 1];
 }
@@ -56,12 +56,12 @@ static uint32_t tie_of(const sharing *s, int64_t row)
 }
 
 /* Writes what pack p holds now: sums, time and bytes. O(its rows). */
-static void measure(sharing *s, int64_t p)
+static void measure_pack(sharing *s, int64_t p)
 {
     hbp_plan *plan = s->plan;
     hbp__pack_sums sums = {0};
     int64_t multiple = hbp__plan_sequence_multiple(plan, plan->pack_sp[p]);
-    for (int64_t i = begin(s, p); i < end(s, p); i++)
+    for (int64_t i = first_row(s, p); i < end_row(s, p); i++)
         if (s->home[i] == p)
             hbp__pack_sums_add(&sums, plan, i, multiple);
     sums.padded = hbp__round_up(sums.padded, hbp__plan_pack_multiple(plan, plan->pack_sp[p]));
@@ -74,7 +74,7 @@ static int64_t list_units(sharing *s, int64_t p, int64_t *kinds)
 {
     int64_t units = 0;
     *kinds = 0;
-    for (int64_t i = begin(s, p); i < end(s, p); i++) {
+    for (int64_t i = first_row(s, p); i < end_row(s, p); i++) {
         if (s->home[i] != p)
             continue;
         uint32_t tie = tie_of(s, i);
@@ -88,7 +88,7 @@ static int64_t list_units(sharing *s, int64_t p, int64_t *kinds)
         s->kinds[lead] = (lead == i ? 0 : s->kinds[lead]) | kind_of(s, i);
         *kinds |= kind_of(s, i);
     }
-    for (int64_t i = begin(s, p); i < end(s, p); i++)
+    for (int64_t i = first_row(s, p); i < end_row(s, p); i++)
         if (s->home[i] == p && tie_of(s, i) != HBP__FREE)
             s->leader[tie_of(s, i)] = NO_ROW;
     return units;
@@ -99,7 +99,7 @@ static int64_t list_units(sharing *s, int64_t p, int64_t *kinds)
 static int64_t shortest_unit(const sharing *s, int64_t p, int64_t missing, const int64_t *staying)
 {
     int64_t best = NO_ROW;
-    for (int64_t i = begin(s, p); i < end(s, p); i++) {
+    for (int64_t i = first_row(s, p); i < end_row(s, p); i++) {
         int fits = s->home[i] == p && s->unit[i] == i && !s->leaves[i] &&
                    (!missing || s->kinds[i] & missing) && (best == NO_ROW || s->tokens[i] < s->tokens[best]);
         for (int32_t k = 0; fits && k < HBP_MAX_MODALITIES; k++)
@@ -110,10 +110,10 @@ static int64_t shortest_unit(const sharing *s, int64_t p, int64_t missing, const
 }
 
 /* Marks the rows that pack p would give; 0 where it cannot. */
-static int pick(sharing *s, int64_t p)
+static int pick_rows(sharing *s, int64_t p)
 {
     int64_t kinds, given = 0, left = list_units(s, p, &kinds), staying[HBP_MAX_MODALITIES] = {0};
-    for (int64_t i = begin(s, p); kinds && i < end(s, p); i++)
+    for (int64_t i = first_row(s, p); kinds && i < end_row(s, p); i++)
         for (int32_t k = 0; s->home[i] == p && s->unit[i] == i && k < HBP_MAX_MODALITIES; k++)
             staying[k] += s->kinds[i] >> k & 1;
     do {
@@ -126,7 +126,7 @@ static int pick(sharing *s, int64_t p)
             staying[k] -= s->kinds[row] >> k & 1;
         left--;
     } while (given != kinds);
-    for (int64_t i = begin(s, p); i < end(s, p); i++)
+    for (int64_t i = first_row(s, p); i < end_row(s, p); i++)
         if (s->home[i] == p)
             s->leaves[i] = s->leaves[s->unit[i]];
     return 1;
@@ -136,11 +136,11 @@ static int pick(sharing *s, int64_t p)
 static void move_rows(sharing *s, int64_t from, int64_t to)
 {
     s->source[to] = s->source[from];
-    for (int64_t i = begin(s, from); i < end(s, from); i++)
+    for (int64_t i = first_row(s, from); i < end_row(s, from); i++)
         if (s->home[i] == from && s->leaves[i])
             s->home[i] = to;
-    measure(s, from);
-    measure(s, to);
+    measure_pack(s, from);
+    measure_pack(s, to);
 }
 
 static int64_t micro_batch_ns(const hbp_plan *plan, int64_t m)
@@ -184,7 +184,7 @@ static int64_t find_near(sharing *s, int64_t m, int64_t to)
     int64_t best = NO_ROW;
     for (int64_t p = plan->micro_batch_offsets[m]; p < plan->micro_batch_offsets[m + 1]; p++)
         if (plan->pack_tokens[p] && is_alike(plan, p, to) &&
-            (best == NO_ROW || plan->pack_ns[p] > plan->pack_ns[best]) && pick(s, p))
+            (best == NO_ROW || plan->pack_ns[p] > plan->pack_ns[best]) && pick_rows(s, p))
             best = p;
     return best;
 }
@@ -196,7 +196,7 @@ static int64_t find_far(sharing *s, int64_t step, int64_t m, int64_t to)
     int64_t best = NO_ROW, best_ns = INT64_MAX;
     for (int64_t o = plan->step_offsets[step]; o < plan->step_offsets[step + 1]; o++)
         for (int64_t p = plan->micro_batch_offsets[o]; p < plan->micro_batch_offsets[o + 1]; p++) {
-            if (!plan->pack_tokens[p] || !have_same_kinds(plan, o, m) || !pick(s, p))
+            if (!plan->pack_tokens[p] || !have_same_kinds(plan, o, m) || !pick_rows(s, p))
                 continue;
             move_rows(s, p, to);
             int64_t ns = is_held(s, to) ? plan->pack_ns[to] : INT64_MAX;
@@ -210,14 +210,14 @@ static int64_t find_far(sharing *s, int64_t step, int64_t m, int64_t to)
 }
 
 /* Fills dummy `to` of micro-batch `m`, unless the step would take more than `most_ns`; returns whether. */
-static int fill(sharing *s, int64_t step, int64_t m, int64_t to, int64_t most_ns)
+static int fill_dummy(sharing *s, int64_t step, int64_t m, int64_t to, int64_t most_ns)
 {
     int64_t from = find_near(s, m, to);
     if (from == NO_ROW)
         from = find_far(s, step, m, to);
     if (from == NO_ROW)
         return 0;
-    pick(s, from);
+    pick_rows(s, from);
     move_rows(s, from, to);
     if (step_ns(s, step) <= most_ns)
         return 1;
@@ -233,14 +233,14 @@ static int fill(sharing *s, int64_t step, int64_t m, int64_t to, int64_t most_ns
         plan->name[i] = (type)s->column[i];
 
 /* Lays the step's rows out by pack; those of one pack keep their order. */
-static void lay_out(sharing *s, int64_t step)
+static void lay_out_step(sharing *s, int64_t step)
 {
     hbp_plan *plan = s->plan;
     int64_t pack = plan->micro_batch_offsets[plan->step_offsets[step]];
     int64_t pack_end = plan->micro_batch_offsets[plan->step_offsets[step + 1]];
     int64_t first = s->offset[pack], last = s->offset[pack_end], at = first;
     for (int64_t p = pack; p < pack_end; p++) {
-        for (int64_t i = begin(s, p); i < end(s, p); i++)
+        for (int64_t i = first_row(s, p); i < end_row(s, p); i++)
             if (s->home[i] == p)
                 s->unit[at++] = i;
         plan->pack_offsets[p + 1] = at;
@@ -266,9 +266,9 @@ static int share_step(sharing *s, int64_t step)
     for (int64_t m = plan->step_offsets[step]; m < plan->step_offsets[step + 1]; m++)
         for (int64_t p = plan->micro_batch_offsets[m]; p < plan->micro_batch_offsets[m + 1]; p++)
             if (s->offset[p] == s->offset[p + 1])
-                moved |= fill(s, step, m, p, most);
+                moved |= fill_dummy(s, step, m, p, most);
     if (moved)
-        lay_out(s, step);
+        lay_out_step(s, step);
     return moved;
 }
 
@@ -281,7 +281,7 @@ static int has_dummies(const hbp_plan *plan, int64_t step)
     return p < end;
 }
 
-static hbp_status open(sharing *s)
+static hbp_status open_sharing(sharing *s)
 {
     hbp_context *context = s->epoch->context;
     uint64_t rows = (uint64_t)s->plan->samples, ties = (uint64_t)s->epoch->lengths->ties;
@@ -317,7 +317,7 @@ hbp_status hbp__epoch_share(const hbp__epoch *epoch, hbp_plan *plan)
         idle++;
     if (idle == plan->steps)
         return HBP_OK;
-    hbp_status status = open(&s);
+    hbp_status status = open_sharing(&s);
     for (int64_t step = idle; status >= 0 && step < plan->steps; step++) {
         if (has_dummies(plan, step))
             s.has_moved |= share_step(&s, step);

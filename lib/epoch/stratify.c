@@ -84,7 +84,8 @@ static hbp_status open_way(const hbp__stratify *s, const hbp__epoch *part, way w
 
 /* About what a way takes, from `sample` of its steps planned without further effort; INT64_MAX where it keeps
  * not to the tokens or the options. */
-static hbp_status estimate(const hbp__stratify *s, const hbp__epoch *part, way w, int64_t sample, int64_t *ns)
+static hbp_status estimate_way(const hbp__stratify *s, const hbp__epoch *part, way w, int64_t sample,
+                               int64_t *ns)
 {
     hbp__epoch quick = *part;
     hbp__batches b;
@@ -112,7 +113,7 @@ static hbp_status seems_near(const hbp__stratify *s, const hbp__epoch *part, way
                              int64_t others_ns, int64_t limit, int64_t *least, int *is_near)
 {
     int64_t ns;
-    HBP__TRY(estimate(s, part, w, hbp__min_i64(HBP__GUESS_FIRST_STEPS, steps), &ns));
+    HBP__TRY(estimate_way(s, part, w, hbp__min_i64(HBP__GUESS_FIRST_STEPS, steps), &ns));
     *least = hbp__min_i64(*least, ns);
     *is_near = ns < INT64_MAX && hbp__add_saturating(ns - ns / HBP__GUESS_DOUBT, others_ns) <= limit;
     return HBP_OK;
@@ -154,7 +155,7 @@ static hbp_status guess_way(const hbp__stratify *s, const hbp__epoch *part, int6
                 return HBP_OK;
             }
         }
-        HBP__TRY(estimate(s, part, ways[i], hbp__max_i64(1, hbp__min_i64(sample, room)), &ns));
+        HBP__TRY(estimate_way(s, part, ways[i], hbp__max_i64(1, hbp__min_i64(sample, room)), &ns));
         note_guess(s, part, ns);
         if (ns < best_ns) {
             best_ns = ns;
@@ -217,7 +218,7 @@ static hbp_status plan_at_any_price(const hbp__stratify *s, way w, hbp_plan **ou
     return plan_way(s, s->epoch, (way){HBP_COMPOSITION_RANDOM, 0}, out);
 }
 
-static void keep_faster(hbp_plan **plan, hbp_plan **other)
+static void keep_faster_plan(hbp_plan **plan, hbp_plan **other)
 {
     if (*other && (!*plan || hbp__plan_ns(*other) < hbp__plan_ns(*plan))) {
         hbp_plan *slower = *plan;
@@ -236,7 +237,7 @@ static hbp_status try_way(const hbp__stratify *s, way w, hbp_plan **plan)
     if (status == HBP_E_INFEASIBLE || status == HBP_E_INVALID)
         return hbp__forgive(s->epoch->context);
     HBP__TRY(status);
-    keep_faster(plan, &other);
+    keep_faster_plan(plan, &other);
     return HBP_OK;
 }
 
@@ -285,7 +286,7 @@ static hbp_status try_cut(const hbp__stratify *s, int64_t longest, hbp_plan **pl
     return status;
 }
 
-static hbp_status try_all(const hbp__stratify *s, hbp_plan **plan)
+static hbp_status try_ways(const hbp__stratify *s, hbp_plan **plan)
 {
     HBP__TRY(try_whole(s, plan));
     int64_t longest = s->epoch->lengths->bin_length[s->epoch->lengths->bins - 1];
@@ -301,7 +302,7 @@ static hbp_status try_all(const hbp__stratify *s, hbp_plan **plan)
 hbp_status hbp__epoch_stratify(const hbp__stratify *s, hbp_plan **plan)
 {
     *plan = NULL;
-    hbp_status status = try_all(s, plan);
+    hbp_status status = try_ways(s, plan);
     if (status < 0) {
         hbp_plan_free(*plan);
         *plan = NULL;

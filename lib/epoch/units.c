@@ -57,14 +57,14 @@ hbp_status hbp__units_open(const hbp__epoch *epoch, int64_t shortest, hbp__units
 }
 
 /* Writes a unit behind the last step that is complete. */
-static int64_t put(hbp__units *u, uint32_t item, hbp__batches *b, int64_t at)
+static int64_t put_unit(hbp__units *u, uint32_t item, hbp__batches *b, int64_t at)
 {
     u->is_taken[item] = 1;
     u->drawn++;
     return at + hbp__items_write(&u->items, item, b->sample + at);
 }
 
-static const char *name_of(const hbp__units *u, uint32_t item, long long *id)
+static const char *name_unit(const hbp__units *u, uint32_t item, long long *id)
 {
     const hbp_lengths *lengths = u->items.lengths;
     uint32_t sample = u->items.sample[item];
@@ -76,7 +76,7 @@ static const char *name_of(const hbp__units *u, uint32_t item, long long *id)
 static hbp_status refuse_tokens(const hbp__units *u, uint32_t item)
 {
     long long id;
-    const char *with = name_of(u, item, &id);
+    const char *with = name_unit(u, item, &id);
     int64_t least = u->items.size[u->items.count - 1];
     return hbp__fail(u->epoch->context, HBP_E_INVALID,
                      "sample %lld%s has %lld tokens, and tokens_per_step is %lld; at least %lld would do", id,
@@ -116,7 +116,7 @@ static hbp_status draw_by_tokens(hbp__units *u, const uint32_t *list, int64_t co
             return HBP_OK;
         for (; i < end; i++) {
             HBP__TRY(hbp__tick_row(u->epoch->context, "batches", i, count));
-            at = put(u, list[i], b, at);
+            at = put_unit(u, list[i], b, at);
         }
         b->first[++b->steps] = at;
     }
@@ -212,7 +212,7 @@ static hbp_status draw_by_samples(hbp__units *u, const uint32_t *list, int64_t c
             break;
         for (int64_t k; room > 0 && (k = next_of(&q, room)) >= 0;) {
             HBP__TRY(hbp__tick_row(context, "batches", drawn++, count));
-            at = put(u, list[q.unit[q.head[k]++]], b, at);
+            at = put_unit(u, list[q.unit[q.head[k]++]], b, at);
             room -= q.size[k];
             q.left -= q.size[k];
             if (q.head[k] == q.end[k])
@@ -238,7 +238,7 @@ static hbp_status check_links(const hbp__units *u)
     if (most <= samples)
         return HBP_OK;
     long long id;
-    name_of(u, largest, &id);
+    name_unit(u, largest, &id);
     return hbp__fail(u->epoch->context, HBP_E_INVALID,
                      "sample %lld is linked to %lld other%s, and samples_per_step is %lld; a step holds "
                      "linked samples together, so at least %lld would do",

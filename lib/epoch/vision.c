@@ -128,7 +128,7 @@ static hbp_status choose_group(const hbp__epoch *epoch, hbp_groups **out)
     return create_group(epoch, longest, out);
 }
 
-static hbp_status fill(const hbp__epoch *epoch, const hbp_groups *groups, hbp_packs **out)
+static hbp_status fill_group(const hbp__epoch *epoch, const hbp_groups *groups, hbp_packs **out)
 {
     const hbp_epoch_options *o = &epoch->options;
     hbp_iterative_fill_options options;
@@ -154,7 +154,7 @@ static hbp_status plan_group(const hbp__epoch *epoch, hbp_plan **out)
     hbp_status status = epoch->groups ? HBP_OK : choose_group(epoch, &chosen);
     const hbp_groups *groups = epoch->groups ? epoch->groups : chosen;
     if (status >= 0)
-        status = fill(epoch, groups, &packs);
+        status = fill_group(epoch, groups, &packs);
     hbp_balance_options balance;
     hbp__epoch_balance_options(&epoch->options, &balance);
     balance.mode = HBP_BALANCE_VISION;
