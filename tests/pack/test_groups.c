@@ -107,6 +107,38 @@ START_TEST_IN_CONTEXT(the_chosen_hierarchy_heads_the_table_and_is_never_slower_t
 }
 END_TEST
 
+/* What packing without a hierarchy takes is in the table: on each degree that holds the longest packs. */
+START_TEST_IN_CONTEXT(the_table_has_a_single_level_of_each_degree)
+{
+    hbp_cost *cost = keep(test_cost(context));
+    const hbp_cost_terms *t = &cost->terms;
+    int64_t narrow = 0;
+    int mark = keep_mark();
+    for (uint64_t seed = 0; seed < 60; keep_release(mark), seed++) {
+        hbp_groups_options options;
+        hbp_groups_options_init(&options, sizeof options);
+        options.max_length = 4096 << seed % 5;
+        options.mode = seed % 2 ? HBP_GROUPS_OPTIMAL : HBP_GROUPS_PAPER;
+        hbp_lengths *lengths = keep(test_long_tail(context, seed, 3000, options.max_length >> seed % 3));
+        hbp_groups *groups = NULL;
+        MAKES(context, groups, hbp_plan_groups(context, lengths, cost, &options, &groups));
+        for (int32_t j = 0; j < t->degrees; j++) {
+            int32_t sp = t->degree[j];
+            char text[HBP__CANDIDATE_TEXT];
+            int found = 0;
+            hbp__groups_describe(&options.max_length, &sp, 1, text);
+            for (int64_t i = 0; i < groups_view(groups).candidates; i++)
+                found += strcmp(hbp_groups_get_candidate_text(groups, i), text) == 0;
+            ck_assert_msg(found == (hbp_cost_predict_capacity(cost, sp, t->layers) >= options.max_length &&
+                                    t->ranks / sp * options.max_length <= groups->tokens_per_step),
+                          "data set %d: %s is %d times in the table", (int)seed, text, found);
+            narrow += sp == 1 && found;
+        }
+    }
+    ck_assert_int_gt(narrow, 0);
+}
+END_TEST
+
 START_TEST_IN_CONTEXT(the_published_rule_is_followed)
 {
     hbp_cost *cost = keep(test_cost(context));
@@ -434,5 +466,6 @@ TEST_MAIN("groups", packs_past_every_length_name_what_asks_for_them, no_step_pas
           pairs_are_planned_wherever_the_published_rule_plans_them,
           both_modes_cover_the_data_with_packs_that_fit,
           the_chosen_hierarchy_heads_the_table_and_is_never_slower_than_the_papers,
-          the_published_rule_is_followed, groups_made_by_hand_are_checked, no_rank_holds_more_than_the_cap,
-          senseless_requests_are_named, nothing_is_left_behind)
+          the_table_has_a_single_level_of_each_degree, the_published_rule_is_followed,
+          groups_made_by_hand_are_checked, no_rank_holds_more_than_the_cap, senseless_requests_are_named,
+          nothing_is_left_behind)

@@ -238,6 +238,24 @@ static hbp_status order_once(hbp_context *context, void *user)
     return hbp__vision_order(context, packs, in->count, 2, &rng);
 }
 
+/* Pairs of micro-batches that one exchange makes even, so many of them that each can meet few others: where
+ * the first met more, none would be left for the last. */
+START_TEST_IN_CONTEXT(every_micro_batch_meets_another_however_many_there_are)
+{
+    enum { COUNT = 600000, WIDTH = 4 };
+    hbp__sized *packs = malloc(COUNT * sizeof *packs);
+    ck_assert_ptr_nonnull(packs);
+    for (int64_t i = 0; i < COUNT; i++) {
+        int64_t m = i / WIDTH, is_other = i % WIDTH == 0;
+        packs[i] = (hbp__sized){{1 + m / 2 * 2 + (m % 2 ^ is_other), 0, 0}, (uint32_t)i};
+    }
+    ck_assert_int_gt(hbp__vision_waste(packs, COUNT, WIDTH), 0);
+    OK(context, hbp__vision_exchange(context, packs, COUNT, WIDTH));
+    ck_assert_int_eq(hbp__vision_waste(packs, COUNT, WIDTH), 0);
+    free(packs);
+}
+END_TEST
+
 START_TEST(nothing_is_left_behind)
 {
     static inputs in;
@@ -254,4 +272,5 @@ END_TEST
 
 TEST_MAIN("vision", waste_is_the_published_ratio, few_packs_are_grouped_as_well_as_can_be,
           many_packs_are_grouped_better_than_by_sorting, one_size_alone_is_sorted,
-          time_decides_among_packs_alike, equal_packs_change_places, nothing_is_left_behind)
+          time_decides_among_packs_alike, equal_packs_change_places,
+          every_micro_batch_meets_another_however_many_there_are, nothing_is_left_behind)

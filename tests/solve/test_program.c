@@ -17,6 +17,7 @@ typedef struct fake {
     int polls;
     int calls;
     int64_t nodes;
+    int64_t entries; /* that the rows end with */
 } fake;
 
 static hbp_status fake_solve(void *user, const hbp_program *program, const hbp_solver_limits *limits,
@@ -25,6 +26,7 @@ static hbp_status fake_solve(void *user, const hbp_program *program, const hbp_s
     fake *f = user;
     f->calls++;
     f->nodes = limits->nodes;
+    f->entries = program->row_first[program->rows];
     for (int i = 0; i < f->polls; i++)
         if (limits->poll(limits->poll_user))
             break;
@@ -89,6 +91,7 @@ START_TEST(believes_what_holds)
     ck_assert(fabs(answer.objective + 5) < 1e-12 && answer.bound <= answer.objective);
     ck_assert(fabs(values[0] - 1) < 1e-12 && fabs(values[1] - 2) < 1e-12);
     ck_assert_int_eq(f.nodes, 7);
+    ck_assert_int_eq(f.entries, 2);
     f.answer = HBP_SOLVER_STOPPED;
     f.bound = -INFINITY;
     OK(context, hbp__program_solve(&program, "test", NULL, NULL, values, &answer));
@@ -97,6 +100,26 @@ START_TEST(believes_what_holds)
     f.answer = HBP_SOLVER_INFEASIBLE;
     OK(context, hbp__program_solve(&program, "test", NULL, NULL, values, &answer));
     ck_assert_int_eq(answer.status, HBP_SOLVER_INFEASIBLE);
+    hbp__program_close(&program);
+    hbp_context_free(context);
+}
+END_TEST
+
+/* The rows of a program without any end where they begin, with no entry. */
+START_TEST(needs_no_rows)
+{
+    hbp_context *context = test_context();
+    fake f = {.answer = HBP_SOLVER_OPTIMAL, .value = {2}, .bound = -2, .entries = -1};
+    hbp_solver solver = {sizeof solver, fake_solve, &f};
+    OK(context, hbp_context_set_solver(context, &solver));
+    hbp__program program;
+    hbp__program_open(context, &program);
+    OK(context, hbp__program_add_column(&program, -1, 0, 2, HBP_COLUMN_CONTINUOUS, 0));
+    double value;
+    hbp__answer answer;
+    OK(context, hbp__program_solve(&program, "test", NULL, NULL, &value, &answer));
+    ck_assert_int_eq(f.entries, 0);
+    ck_assert(answer.objective == -2 && answer.bound == -2);
     hbp__program_close(&program);
     hbp_context_free(context);
 }
@@ -263,6 +286,6 @@ START_TEST(survives_failing_allocations)
 }
 END_TEST
 
-TEST_MAIN_WITH("program", traps_on, NULL, checks_points, believes_what_holds, refuses_what_does_not,
-               hands_on_no_number_that_is_none, needs_no_point_and_no_end_of_a_message,
+TEST_MAIN_WITH("program", traps_on, NULL, checks_points, believes_what_holds, needs_no_rows,
+               refuses_what_does_not, hands_on_no_number_that_is_none, needs_no_point_and_no_end_of_a_message,
                passes_a_cancel_through, survives_failing_allocations)

@@ -333,6 +333,159 @@ START_TEST(long_ones_are_those_of_which_too_few_fit)
 }
 END_TEST
 
+/* Of equal sequences, where only capacity counts, each takes its share of a group that is full of them. */
+START_TEST(equal_ones_take_their_share_of_a_full_group)
+{
+    int64_t shared = 0;
+    for (uint64_t i = 0; i < 120; i++) {
+        small_step s = small_open(i, (int)(i % SMALL_TIED), i % 2 ? 16 : 8, 9, 1e9);
+        hbp__step step;
+        for (int64_t k = 1; k < s.count; k++)
+            s.length[k] = s.length[0];
+        hbp_lengths_free(s.lengths);
+        OK(s.context, hbp_lengths_create_u32(s.context, s.length, s.count, NULL, &s.lengths));
+        OK(s.context, hbp__step_open(s.context, s.lengths, s.cost, &s.options, &step));
+        double each = (double)INFINITY;
+        for (int32_t j = 0; j < step.degrees; j++) {
+            int64_t fit = step.degree[j].capacity / step.degree[j].tokens[0];
+            if (fit)
+                each = hbp__min_f64(each, (double)step.degree[j].degree / (double)fit);
+            shared += fit > 1;
+        }
+        for (int64_t longs = 1; longs <= step.count; longs++) {
+            hbp__bound_count count = {.share = 1};
+            double needed = hbp__bound_one_count(&step, 1e30, longs, longs / 2, &count);
+            ck_assert_msg(fabs(needed - each * (double)longs) < 1e-9 * needed,
+                          "step %d: %d sequences take %g ranks, each %g", (int)i, (int)longs, needed, each);
+        }
+        hbp__step_close(&step);
+        small_close(&s);
+    }
+    ck_assert_int_gt(shared, 100);
+}
+END_TEST
+
+/* Ranks that sequence k loads, the least over the degrees [from, to). */
+static double load_of(const hbp__step *step, const hbp__ask *ask, double time, double weight, int64_t k,
+                      int32_t from, int32_t to)
+{
+    double least = (double)INFINITY;
+    for (int32_t j = from; j < to; j++) {
+        const hbp__ask *a = &ask[k * step->degrees + j];
+        for (int32_t n = 0; a->alone <= time && n < a->needs; n++)
+            least = hbp__min_f64(least, weight * a->need[n].work / time + (1 - weight) * a->need[n].share);
+    }
+    return least;
+}
+
+/* The most of the loads below that `room` above takes: the dearest by weight first, the last in part. */
+static double taken_by(double room, int64_t count, const double *below, const double *above)
+{
+    char gone[EXACT_SEQUENCES] = {0};
+    double taken = 0;
+    for (;;) {
+        int64_t best = -1;
+        for (int64_t k = 0; k < count; k++)
+            if (!gone[k] && below[k] < (double)INFINITY && above[k] < (double)INFINITY &&
+                (best < 0 || below[k] * above[best] > below[best] * above[k]))
+                best = k;
+        if (best < 0 || room <= 0)
+            return taken;
+        gone[best] = 1;
+        taken += above[best] > room ? below[best] * room / above[best] : below[best];
+        room -= above[best];
+    }
+}
+
+/* Whether some number of ranks for groups of degree j and above leaves enough for the others. *first gets
+ * whether the least of them does. */
+static int some_number_will_do(const hbp__step *step, const hbp__ask *ask, double time, int32_t j,
+                               const double *weight, int *first)
+{
+    double below[EXACT_SEQUENCES], above[EXACT_SEQUENCES], must = 0, rest = 0;
+    for (int64_t k = 0; k < step->count; k++) {
+        below[k] = load_of(step, ask, time, weight[1], k, 0, j);
+        above[k] = load_of(step, ask, time, weight[0], k, j, step->degrees);
+        if (below[k] < (double)INFINITY)
+            rest += below[k];
+        else
+            must += above[k];
+    }
+    *first = 1;
+    for (int32_t used = 0; used <= step->ranks; used += (int32_t)hbp__bound_unit(step, j))
+        if (used >= must) {
+            if (rest - taken_by(used - must, step->count, below, above) <= step->ranks - used)
+                return 1;
+            *first = 0;
+        }
+    return 0;
+}
+
+/* The same of every degree and share of time. */
+static int some_numbers_will_do(const hbp__step *step, const hbp__ask *ask, double time, int *first)
+{
+    static const double weight[][2] = {{1, 0}, {0, 1}, {1, 0.5}, {0.5, 0}};
+    int will_do = 1, here;
+    *first = 1;
+    for (int32_t j = 1; j < step->degrees; j++)
+        for (int w = 0; w < 4 && will_do; w++) {
+            will_do = some_number_will_do(step, ask, time, j, weight[w], &here);
+            *first = *first && here;
+        }
+    return will_do;
+}
+
+/* Needs of any kind: to move up what takes much below and little above saves many ranks for each. */
+static void draw_asks(const hbp__step *step, uint64_t seed, hbp__ask *ask)
+{
+    hbp__rng rng = hbp__rng_make(seed, 23, 0);
+    double size = 2.0 * step->ranks / (double)step->count;
+    for (int64_t i = 0; i < step->count * step->degrees; i++) {
+        ask[i] = (hbp__ask){.alone = hbp__rng_below(&rng, 8) ? 0 : 1e6,
+                            .needs = 1 + (int32_t)hbp__rng_below(&rng, 3)};
+        for (int32_t n = 0; n < ask[i].needs; n++) {
+            ask[i].need[n].work = size * small_between(&rng, 0, 1e6);
+            ask[i].need[n].share = size * small_between(&rng, 0, 1) * small_between(&rng, 0, 1);
+        }
+    }
+}
+
+/* The numbers of ranks that are passed over unseen are none that would do, even at the shortest time, where
+ * hardly one does. */
+START_TEST(no_number_of_ranks_that_will_do_is_passed_over)
+{
+    int64_t later = 0;
+    for (uint64_t i = 0; i < STEPS; i++) {
+        small_step s = small_open(i, (int)(i % SMALL_TIED), i % 2 ? 16 : 8, 9, 1e300);
+        hbp__step step;
+        OK(s.context, hbp__step_open(s.context, s.lengths, s.cost, &s.options, &step));
+        hbp__ask *ask = asks_of(&step);
+        draw_asks(&step, i, ask);
+        const double least[HBP__STEP_DEGREES] = {0};
+        double *scratch = malloc(hbp__bound_one_room(&step) * sizeof *scratch), low = 0, high = 1e8;
+        ck_assert_ptr_nonnull(scratch);
+        int first, allowed;
+        while (high - low > 1e-9 * high) {
+            double middle = low + (high - low) / 2;
+            if (some_numbers_will_do(&step, ask, middle, &first))
+                high = middle;
+            else
+                low = middle;
+        }
+        if (some_numbers_will_do(&step, ask, high, &first)) {
+            OK(s.context, hbp__bound_one_allows_both(&step, ask, high, least, scratch, &allowed));
+            ck_assert_msg(allowed, "step %d: %g ns is ruled out", (int)i, high);
+            later += !first;
+        }
+        free(scratch);
+        free(ask);
+        hbp__step_close(&step);
+        small_close(&s);
+    }
+    ck_assert_int_gt(later, STEPS / 2);
+}
+END_TEST
+
 /* Times that one sequence rules out, where packs are not padded. */
 START_TEST(what_is_impossible_is_ruled_out)
 {
@@ -355,4 +508,5 @@ END_TEST
 
 TEST_MAIN("bound_one", no_time_of_a_micro_batch_is_ruled_out, no_time_of_a_larger_micro_batch_is_ruled_out,
           wide_groups_have_the_ranks_they_need, long_ones_are_those_of_which_too_few_fit,
+          equal_ones_take_their_share_of_a_full_group, no_number_of_ranks_that_will_do_is_passed_over,
           what_is_impossible_is_ruled_out)

@@ -97,6 +97,72 @@ START_TEST(many_micro_batches_are_near_the_bound)
 }
 END_TEST
 
+/* The same machine by a clock that counts 1024 ns as one: all times are a power of two shorter, to the last
+ * bit. */
+static hbp_cost *slower_clock(hbp_context *context, const hbp_cost *cost)
+{
+    double latency[HBP__STEP_DEGREES], per_token[HBP__STEP_DEGREES];
+    hbp_cost_terms t = {.struct_size = sizeof t};
+    OK(context, hbp_cost_get_terms(context, cost, &t));
+    for (int32_t j = 0; j < t.degrees; j++) {
+        latency[j] = t.sp_latency_ns[j] / 1024;
+        per_token[j] = t.sp_ns_per_token[j] / 1024;
+    }
+    t.sp_latency_ns = latency;
+    t.sp_ns_per_token = per_token;
+    t.ns_per_token /= 1024;
+    t.ns_per_token_squared /= 1024;
+    t.pack_ns /= 1024;
+    t.step_ns /= 1024;
+    hbp_cost *slower = NULL;
+    OK(context, hbp_cost_create_terms(context, &t, &slower));
+    return slower;
+}
+
+/* Where each of the sequences goes; returns the micro-batches. */
+static int64_t list_homes(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
+                          double share, int64_t *home)
+{
+    hbp__step step;
+    hbp__step_builder builder;
+    hbp__step_board board;
+    OK(context, hbp__step_open(context, lengths, cost, NULL, &step));
+    OK(context, hbp__step_builder_open(&step, &builder));
+    builder.work_limit = INT64_MAX / 2;
+    OK(context, hbp__step_board_open(&step, step.count, &board));
+    ck_assert(hbp__step_build_levels(&builder, &board, step.count, share, 0));
+    memcpy(home, board.home, (size_t)step.count * sizeof *home);
+    int64_t micro_batches = board.micro_batches;
+    hbp__step_close(&step);
+    return micro_batches;
+}
+
+/* All that is weighed against one another is time; but that goals are raised by at least 1 ns moves a few of
+ * the last sequences. */
+START_TEST(the_unit_of_time_makes_no_difference)
+{
+    static const int kinds[] = {SMALL_MEMORY, SMALL_SLOPE, SMALL_RECOMPUTE};
+    for (uint64_t i = 0; i < 24; i++) {
+        hbp_context *context = test_context();
+        hbp__rng rng = hbp__rng_make(i, 5, 0);
+        hbp_cost *cost = small_cost(context, &rng, kinds[i % 3], 16), *slower = slower_clock(context, cost);
+        hbp_lengths *lengths = test_long_tail(context, i, 400, i % 2 ? 60000 : 20000);
+        int64_t home[400], same[400];
+        double share = 1 + (double)(i % 4);
+        int64_t micro_batches = list_homes(context, lengths, cost, share, home);
+        ck_assert_int_eq(list_homes(context, lengths, slower, share, same), micro_batches);
+        int32_t moved = 0;
+        for (int k = 0; k < 400; k++)
+            moved += same[k] != home[k];
+        ck_assert_int_le(moved, 8);
+        hbp_lengths_free(lengths);
+        hbp_cost_free(slower);
+        hbp_cost_free(cost);
+        hbp_context_free(context);
+    }
+}
+END_TEST
+
 /* More micro-batches than are made of one part. */
 START_TEST_IN_CONTEXT(parts_make_up_the_whole)
 {
@@ -175,5 +241,6 @@ START_TEST(building_can_be_cancelled)
 END_TEST
 
 TEST_MAIN("levels", levels_have_every_sequence, levels_are_not_far_from_the_optimum,
-          many_micro_batches_are_near_the_bound, parts_make_up_the_whole, large_plans_are_near_the_bound,
-          plain_micro_batches_are_counted, building_can_be_cancelled)
+          many_micro_batches_are_near_the_bound, the_unit_of_time_makes_no_difference,
+          parts_make_up_the_whole, large_plans_are_near_the_bound, plain_micro_batches_are_counted,
+          building_can_be_cancelled)

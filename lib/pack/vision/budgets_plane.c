@@ -198,11 +198,11 @@ static void sort_pairs(plane *p)
     }
 }
 
-/* From a pair to better neighbours, with steps that halve. */
+/* From a pair that holds enough to better neighbours, with steps that halve. */
 static hbp_status refine(plane *p, pair here, int64_t vision_step)
 {
     int64_t token_step = hbp__max_i64(p->options->token_multiple, here.tokens / 64);
-    while (here.score < HOPELESS) {
+    for (;;) {
         pair best = here;
         const int64_t move[4][2] = {{0, -1}, {0, 1}, {-1, 0}, {1, 0}};
         for (int k = 0; k < 4; k++) {
@@ -219,11 +219,10 @@ static hbp_status refine(plane *p, pair here, int64_t vision_step)
             continue;
         }
         if (token_step <= p->options->token_multiple && vision_step <= 1)
-            break;
+            return HBP_OK;
         token_step = hbp__max_i64(p->options->token_multiple, token_step / 2);
         vision_step /= 2;
     }
-    return HBP_OK;
 }
 
 /* Fills all samples under a pair; *b gets what packs come to, or b->packs = 0 when they miss the number. */

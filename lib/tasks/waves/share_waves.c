@@ -119,7 +119,7 @@ static int32_t thin_ending(sharing *s, int32_t count)
 {
     int64_t most = hbp__max_i64(HBP__WAVE_ENDING_WORK / s->active, HBP__WAVE_ENDING_LEAST),
             k = hbp__ceil_div(count, most);
-    int32_t slowest = 0, kept = 0;
+    int32_t slowest = 0;
     if (k < 2)
         return count;
     for (int32_t e = 1; e < count; e++)
@@ -129,8 +129,8 @@ static int32_t thin_ending(sharing *s, int32_t count)
     s->ending[0] = s->ending[slowest];
     s->ending[slowest] = first;
     for (int64_t e = 0; e < count; e += k)
-        s->ending[kept++] = s->ending[e];
-    return kept;
+        s->ending[e / k] = s->ending[e];
+    return (int32_t)hbp__ceil_div(count, k);
 }
 
 /* The end of an operator that is best to stop at. Every item runs at least once, and a MetaOp ends where
