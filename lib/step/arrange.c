@@ -167,8 +167,7 @@ static void put_gap(gap_list *list, gap put)
 static int gap_takes(const hbp__step *step, int32_t j, const gap *open, const hbp__load *load, int64_t k,
                      int64_t samples)
 {
-    return open->samples >= samples &&
-           (!step->vision || hbp__step_holds(step, j, hbp__step_load_with(step, j, load[open->pack], k)));
+    return open->samples >= samples && (!step->vision || hbp__step_takes(step, j, &load[open->pack], k));
 }
 
 /* Each sequence, longest first, into the pack of step->degree[j] that it leaves the least room; *count gets

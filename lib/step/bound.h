@@ -13,8 +13,9 @@ static inline double hbp__bound_margin(int64_t count)
 }
 
 /* The way with the fewest layers in which a group of step->degree[j] holds `tokens`. Where there are more
- * layers than ways are kept, the one found may have a few too many; times are linear in layers. */
-hbp__point hbp__bound_least_way(const hbp__step *step, int32_t j, int64_t tokens);
+ * layers than ways are kept, the one found may have a few too many; times are linear in layers, and the way
+ * is made in `scratch`. */
+const hbp__point *hbp__bound_least_way(const hbp__step *step, int32_t j, int64_t tokens, hbp__point *scratch);
 
 /* Ranks in groups of step->degree[j] and wider ones are a multiple of this: the greatest common divisor. */
 double hbp__bound_unit(const hbp__step *step, int32_t j);

@@ -173,8 +173,9 @@ static int allows(const judging *l, double *scratch, double *least)
 /* No group of degree j that is done in time takes less when it holds so much. */
 static double least_time(const hbp__step *step, int32_t j, double tokens, double squares)
 {
-    hbp__point way = hbp__bound_least_way(step, j, (int64_t)tokens);
-    return way.constant - step->cost->terms.pack_ns + way.linear * tokens + way.square * squares;
+    hbp__point scratch;
+    const hbp__point *way = hbp__bound_least_way(step, j, (int64_t)tokens, &scratch);
+    return way->constant - step->cost->terms.pack_ns + way->linear * tokens + way->square * squares;
 }
 
 /* The most tokens of long sequences, each with at least `density` squares a token, that a group of degree j

@@ -74,13 +74,13 @@ static inline hbp__step_group hbp__step_group_empty(int32_t degree, double time)
  * were. */
 static inline void hbp__step_group_add(const hbp__step *step, hbp__step_group *group, int64_t k, int sign)
 {
-    group->load = hbp__step_load_sum(group->load, hbp__step_load_of(step, group->degree, k), sign);
+    hbp__step_load_add(step, group->degree, &group->load, k, sign);
 }
 
 /* Whether a group has room for sequence k beside its members. Time is another matter. */
 static inline int hbp__step_group_takes(const hbp__step *step, const hbp__step_group *group, int64_t k)
 {
-    return hbp__step_holds(step, group->degree, hbp__step_load_with(step, group->degree, group->load, k));
+    return hbp__step_takes(step, group->degree, &group->load, k);
 }
 
 /* The same with member `gone` out of it. */
@@ -89,7 +89,7 @@ static inline int hbp__step_group_exchanges(const hbp__step *step, const hbp__st
 {
     int32_t j = group->degree;
     hbp__load rest = hbp__step_load_without(step, j, group->load, gone);
-    return hbp__step_holds(step, j, hbp__step_load_with(step, j, rest, k));
+    return hbp__step_takes(step, j, &rest, k);
 }
 
 /* Micro-batches under construction: group i of micro-batch m is group[m * ranks + i]. */

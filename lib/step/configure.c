@@ -3,43 +3,39 @@
 
 #include "step/builder.h"
 
-/* The way in which a group runs with sequence k as well. */
-static const hbp__point *way_of(const hbp__step *step, const hbp__step_group *group, int64_t k)
-{
-    return hbp__step_way_of(step, group->degree, hbp__step_load_with(step, group->degree, group->load, k));
-}
-
 /* Where sequence k goes best in micro-batch 0 of the trial board: within the goal to the least degree and
  * there to the fullest group (`level` zero), or to the group that is done first; else where it costs least
- * over the goal. HBP__NONE: nowhere. */
-static int64_t choose(const hbp__step_builder *b, int64_t k, double goal, int level)
+ * over the goal. HBP__NONE: nowhere. `vision`, whether vision units count, is a constant: the loop is made
+ * for either. */
+static inline int64_t choose_where(const hbp__step_builder *b, int64_t k, double goal, int level, int vision)
 {
     const hbp__step *step = b->step;
     int64_t best = HBP__NONE;
     double best_over = (double)INFINITY, best_rank = (double)INFINITY;
-    const double square = step->squares[k];
-    const int64_t more = hbp__step_samples(step, k), most = step->most_samples, *vision = step->vision;
+    const hbp__load alone = hbp__step_load_least(step, k);
     for (int64_t g = 0; g < b->trial.groups[0]; g++) {
         const hbp__step_group *group = &b->trial.group[g];
         const hbp__step_degree *d = &step->degree[group->degree];
-        int64_t tokens = group->load.tokens + d->tokens[k];
-        int64_t samples = group->load.samples + more;
-        double squares = group->load.squares + square, past = 0;
-        const hbp__point *way = &d->way[0];
-        if (tokens > d->plain)
-            way = tokens > d->capacity ? &d->way[d->ways - 1] : way_of(step, group, k);
-        double time = way->constant + way->linear * (double)tokens + way->square * squares;
+        int64_t tokens = group->load.tokens + d->tokens[k], samples = group->load.samples + alone.samples;
+        double squares = group->load.squares + alone.squares, units = 0, past = 0;
+        const hbp__point *way = hbp__step_find_way(d, tokens);
         if (vision) {
-            hbp__load load = hbp__step_load_with(step, group->degree, group->load, k);
-            time += way->vision * (double)load.vision;
-            past = goal * hbp__step_vision_excess(step, group->degree, load) * d->degree;
+            hbp__load load = {tokens, squares, group->load.vision + alone.vision, samples};
+            way = tokens > d->capacity ? &d->way[d->ways - 1]
+                                       : hbp__step_find_vision_way(step, group->degree, load);
+            units = (double)load.vision;
+            past = hbp__step_vision_excess(step, group->degree, load);
         }
+        double time = way->constant + way->linear * (double)tokens + way->square * squares;
+        if (vision)
+            time += way->vision * units;
         double over = time > goal ? (time - goal) * d->degree : 0;
         if (tokens > d->capacity)
             over += goal * (double)(tokens - d->capacity) / (double)d->capacity * d->degree;
-        if (samples > most)
-            over += goal * (double)(samples - most) / (double)most * d->degree;
-        over += past;
+        if (samples > step->most_samples)
+            over += goal * (double)(samples - step->most_samples) / (double)step->most_samples * d->degree;
+        if (vision)
+            over += goal * past * d->degree;
         double rank = level || over > 0 ? time : (double)(group->degree + 1) * goal - time;
         if (over < best_over || (over == best_over && rank < best_rank)) {
             best = g;
@@ -48,6 +44,11 @@ static int64_t choose(const hbp__step_builder *b, int64_t k, double goal, int le
         }
     }
     return best;
+}
+
+static int64_t choose(const hbp__step_builder *b, int64_t k, double goal, int level)
+{
+    return b->step->vision ? choose_where(b, k, goal, level, 1) : choose_where(b, k, goal, level, 0);
 }
 
 int hbp__step_configure(hbp__step_builder *b, const int32_t *count, double goal, int level, int64_t moves)

@@ -74,7 +74,7 @@ static double time_of(const equal *e, hbp__load load)
 static double weight(const equal *e, int64_t k)
 {
     const hbp__step_degree *d = &e->step->degree[e->j];
-    double ns = d->way[0].linear * (double)d->tokens[k] + d->way[0].square * e->step->squares[k];
+    double ns = d->linear * (double)d->tokens[k] + d->square * e->step->squares[k];
     return e->step->vision ? ns + d->way[0].vision * (double)e->step->vision[k] : ns;
 }
 
@@ -234,23 +234,38 @@ typedef struct move {
     double time; /* of the slower of the two packs afterwards, as far as they are of one micro-batch */
 } move;
 
+/* Time of a pack that sequence a joins (sign 1) or leaves (-1) for b, which may be HBP__NONE; NAN where it
+ * does not hold that. */
+static inline double time_after(const equal *e, const hbp__load *pack, int64_t a, int64_t b, int sign)
+{
+    const hbp__step *step = e->step;
+    const hbp__step_degree *d = &step->degree[e->j];
+    if (step->vision)
+        return hbp__step_vision_time_by(step, e->j, pack, a, b, sign);
+    int64_t tokens = pack->tokens + sign * d->tokens[a];
+    int64_t samples = pack->samples + sign * hbp__step_samples(step, a);
+    double squares = pack->squares + sign * step->squares[a];
+    if (b != HBP__NONE) {
+        tokens -= sign * d->tokens[b];
+        samples -= sign * hbp__step_samples(step, b);
+        squares -= sign * step->squares[b];
+    }
+    if (tokens > d->capacity || samples > step->most_samples)
+        return (double)NAN;
+    return tokens ? hbp__step_text_time(d, tokens, squares) : step->cost->terms.pack_ns;
+}
+
 /* Keeps the move if it is the best so far. */
 static void consider(const equal *e, int64_t p, int64_t q, int64_t a, int64_t b, move *best)
 {
-    const hbp__step *step = e->step;
     const hbp__step_board *board = &e->board;
-    hbp__load from = hbp__step_load_without(step, e->j, board->group[p].load, a);
-    hbp__load to = hbp__step_load_with(step, e->j, board->group[q].load, a);
-    if (b != HBP__NONE) {
-        from = hbp__step_load_with(step, e->j, from, b);
-        to = hbp__step_load_without(step, e->j, to, b);
-    }
-    if (!hbp__step_holds(step, e->j, to) || !hbp__step_holds(step, e->j, from))
+    double mine = time_after(e, &board->group[p].load, a, b, -1);
+    if (!(mine < best->time))
         return;
-    double mine = time_of(e, from), other = time_of(e, to);
+    double other = time_after(e, &board->group[q].load, a, b, 1);
     if (p / board->ranks == q / board->ranks)
         mine = hbp__max_f64(mine, other);
-    else if (other > board->makespan[q / board->ranks])
+    else if (!(other <= board->makespan[q / board->ranks]))
         return;
     if (mine < best->time)
         *best = (move){a, b, q, mine};

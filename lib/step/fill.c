@@ -14,12 +14,12 @@ static int64_t power_of_two(int64_t least)
 }
 
 /* What a sequence adds to a group's time at least; some of its tokens may take the place of padding. */
-static double least_added(const hbp__step *step, int32_t j, hbp__load load)
+static double least_added(const hbp__step *step, int32_t j, int64_t k)
 {
-    const hbp__point *way = &step->degree[j].way[0];
-    int64_t tokens = load.tokens - load.tokens % step->degree[j].pack_multiple;
-    double ns = way->linear * (double)tokens + way->square * load.squares;
-    return step->vision ? ns + way->vision * (double)load.vision : ns;
+    const hbp__step_degree *d = &step->degree[j];
+    int64_t tokens = d->tokens[k] - d->tokens[k] % d->pack_multiple;
+    double ns = d->linear * (double)tokens + d->square * step->squares[k];
+    return step->vision ? ns + d->way[0].vision * (double)step->vision[k] : ns;
 }
 
 static hbp_status set_tables(hbp__step_filler *f)
@@ -38,7 +38,7 @@ static hbp_status set_tables(hbp__step_filler *f)
             *alone = hbp__step_group_time(step, j, load);
             double work = step->degree[j].degree * (*alone - fixed);
             f->useful[k] = work < f->useful[k] ? work : f->useful[k];
-            double added = least_added(step, j, load);
+            double added = least_added(step, j, k);
             f->added[k] = added < f->added[k] ? added : f->added[k];
         }
     }
@@ -100,7 +100,8 @@ typedef struct visit {
     const hbp__step *step;
     const hbp__step_board *board;
     int32_t degree;
-    hbp__load load;
+    int64_t k;    /* the sequence */
+    double room;  /* tokens that it asks for */
     double least; /* time it adds at least */
     double makespan;
     double time; /* of the group found, with it */
@@ -110,11 +111,15 @@ typedef struct visit {
 /* Whether the group of a leaf takes the sequence. */
 static int leaf_takes(const hbp__step_shelf *s, int64_t leaf, visit *v)
 {
-    hbp__load load = hbp__step_load_sum(v->board->group[s->group[leaf]].load, v->load, 1);
-    double time = hbp__step_group_time(v->step, v->degree, load);
-    if (!(time <= v->makespan) || (v->step->vision && !hbp__step_holds(v->step, v->degree, load)))
+    const hbp__step *step = v->step;
+    const hbp__step_degree *d = &step->degree[v->degree];
+    const hbp__load *load = &v->board->group[s->group[leaf]].load;
+    double time = step->vision ? hbp__step_vision_time_by(step, v->degree, load, v->k, HBP__NONE, 1)
+                               : hbp__step_text_time(d, load->tokens + d->tokens[v->k],
+                                                     load->squares + step->squares[v->k]);
+    if (!(time <= v->makespan))
         return 0;
-    if (load.samples > v->step->most_samples) {
+    if (load->samples + hbp__step_samples(step, v->k) > step->most_samples) {
         v->capped = 1;
         return 0;
     }
@@ -125,7 +130,7 @@ static int leaf_takes(const hbp__step_shelf *s, int64_t leaf, visit *v)
 /* The first leaf below `node` with room; HBP__NONE. */
 static int64_t shelf_find(const hbp__step_shelf *s, int64_t node, visit *v)
 {
-    if (s->time[node] < v->least || s->tokens[node] < (double)v->load.tokens)
+    if (s->time[node] < v->least || s->tokens[node] < v->room)
         return HBP__NONE;
     if (node >= s->leaves)
         return leaf_takes(s, node - s->leaves, v) ? node - s->leaves : HBP__NONE;
@@ -137,7 +142,7 @@ static int64_t shelf_find(const hbp__step_shelf *s, int64_t node, visit *v)
  * *most, which then gets that; HBP__NONE. */
 static int64_t shelf_find_emptiest(const hbp__step_shelf *s, int64_t node, visit *v, double *most)
 {
-    if (s->time[node] <= *most || s->time[node] < v->least || s->tokens[node] < (double)v->load.tokens)
+    if (s->time[node] <= *most || s->time[node] < v->least || s->tokens[node] < v->room)
         return HBP__NONE;
     if (node >= s->leaves) {
         if (!leaf_takes(s, node - s->leaves, v))
@@ -152,10 +157,17 @@ static int64_t shelf_find_emptiest(const hbp__step_shelf *s, int64_t node, visit
 }
 
 /* No fewer tokens than a group can still take within `makespan`, whatever they add to its squares: what
- * memory holds, or what the way that this asks for has time for. O(log ways). */
+ * memory holds, or what the way that this asks for has time for; its vision units have their time, at least,
+ * and their memory. O(log ways). */
 static double token_room(const hbp__step *step, int32_t j, const hbp__load *load, double makespan)
 {
     const hbp__step_degree *d = &step->degree[j];
+    double memory = (double)INFINITY;
+    if (step->vision) {
+        double vision = (double)load->vision;
+        makespan -= d->way[0].vision * vision;
+        memory = (double)d->way[d->ways - 1].capacity - d->vision_tokens * vision + (double)d->pack_multiple;
+    }
     int32_t low = 0,
             high = d->ways; /* way[low] is in time with the least that asks for it, way[high] is not */
     while (high - low > 1) {
@@ -171,18 +183,7 @@ static double token_room(const hbp__step *step, int32_t j, const hbp__load *load
     double left = makespan - way->constant - way->square * load->squares, room = (double)way->capacity;
     if (left < way->linear * room)
         room = left / way->linear * (1 + 1e-9) + 1;
-    return room - (double)load->tokens;
-}
-
-/* The same where the group's vision units have their time, at least, and their memory. */
-static double vision_room(const hbp__step *step, int32_t j, const hbp__load *load, double makespan)
-{
-    const hbp__step_degree *d = &step->degree[j];
-    double vision = (double)load->vision,
-           room = token_room(step, j, load, makespan - d->way[0].vision * vision);
-    double memory =
-        (double)d->way[d->ways - 1].capacity - d->vision_tokens * vision + (double)d->pack_multiple;
-    return hbp__min_f64(room, memory - (double)load->tokens);
+    return hbp__min_f64(room, memory) - (double)load->tokens;
 }
 
 /* State of one filling. */
@@ -194,10 +195,10 @@ typedef struct filling {
     hbp__step_style style;
     int32_t level; /* groups of this degree are opened first and then kept alike; HBP__NONE: of none */
     int32_t ranks; /* left */
-    double time;   /* most that a group has left, unless stale */
+    double time;   /* no less than any group has left, once no rank is */
     double tokens;
-    int is_stale;
-    int capped; /* max_samples kept a sequence out of a group, or may have */
+    int is_stale; /* they may have less by now */
+    int capped;   /* max_samples kept a sequence out of a group, or may have */
 } filling;
 
 static void put(filling *fill, int64_t k, int32_t j, int64_t leaf, double time)
@@ -213,10 +214,8 @@ static void put(filling *fill, int64_t k, int32_t j, int64_t leaf, double time)
     fill->board->home[k] = g;
     int is_full = group->load.samples == step->most_samples;
     fill->capped |= is_full;
-    double (*room_of)(const hbp__step *, int32_t, const hbp__load *, double) =
-        step->vision ? vision_room : token_room;
     shelf_set(s, leaf, is_full ? -1 : fill->makespan - time,
-              is_full ? -1 : room_of(step, j, &group->load, fill->makespan));
+              is_full ? -1 : token_room(step, j, &group->load, fill->makespan));
     fill->is_stale = 1;
 }
 
@@ -229,9 +228,10 @@ static int put_in_old(filling *fill, int64_t k, int32_t j)
     visit v = {.step = step,
                .board = fill->board,
                .degree = j,
-               .load = hbp__step_load_of(step, j, k),
+               .k = k,
+               .room = (double)step->degree[j].tokens[k],
+               .least = least_added(step, j, k),
                .makespan = fill->makespan};
-    v.least = least_added(step, j, v.load);
     double most = -1;
     int64_t leaf = j == fill->level ? shelf_find_emptiest(s, 1, &v, &most) : shelf_find(s, 1, &v);
     fill->capped |= v.capped;
@@ -296,6 +296,8 @@ static int put_anywhere(filling *fill, int64_t k)
 /* Sets the most that groups have left. */
 static void refresh(filling *fill)
 {
+    if (fill->ranks || !fill->is_stale)
+        return;
     fill->time = fill->tokens = -1;
     fill->is_stale = 0;
     for (int32_t i = 0; i < fill->f->step->degrees; i++) {
@@ -306,13 +308,19 @@ static void refresh(filling *fill)
 }
 
 /* Whether a sequence surely finds no room: no group can be added and none has enough left. */
-static inline int is_full(filling *fill, int64_t k)
+static int is_full(const filling *fill, int64_t k)
 {
-    if (fill->ranks)
+    return !fill->ranks &&
+           (fill->f->added[k] > fill->time || (double)fill->f->step->tokens[k] > fill->tokens);
+}
+
+/* The same of the last of the pool, which needs least unless vision units count. */
+static int is_over(filling *fill, const hbp__step_pool *pool)
+{
+    if (fill->f->step->vision)
         return 0;
-    if (fill->is_stale)
-        refresh(fill);
-    return fill->f->added[k] > fill->time || (double)fill->f->step->tokens[k] > fill->tokens;
+    refresh(fill);
+    return is_full(fill, pool->member[pool->count - 1]);
 }
 
 /* Fills from the pool, which stays; what finds no place is listed in f->left, and *left gets how many. */
@@ -322,7 +330,7 @@ static double place_all(filling *fill, const hbp__step_pool *pool, int64_t *left
     double useful = 0;
     fill->board->groups[fill->m] = 0;
     fill->ranks = f->step->ranks;
-    fill->is_stale = 1;
+    fill->time = fill->tokens = (double)INFINITY;
     fill->capped = 0;
     *left = 0;
     for (int32_t j = 0; j < f->step->degrees; j++)
@@ -331,17 +339,19 @@ static double place_all(filling *fill, const hbp__step_pool *pool, int64_t *left
         int64_t k = pool->member[i];
         if (f->status >= 0)
             f->status = hbp__tick_row(f->step->context, "step", i, pool->count);
-        /* The last needs least, unless vision units count. */
-        if (f->status < 0 ||
-            (i % 16 == 15 && !f->step->vision && is_full(fill, pool->member[pool->count - 1]))) {
+        if (f->status < 0 || (i % 16 == 15 && is_over(fill, pool))) {
             memcpy(f->left + *left, pool->member + i, (size_t)(pool->count - i) * sizeof *f->left);
             *left += pool->count - i;
             break;
         }
-        if (!is_full(fill, k) && put_anywhere(fill, k))
-            useful += f->useful[k];
-        else
+        if (is_full(fill, k)) {
             f->left[(*left)++] = k;
+        } else if (put_anywhere(fill, k)) {
+            useful += f->useful[k];
+        } else {
+            f->left[(*left)++] = k;
+            refresh(fill);
+        }
     }
     return useful;
 }

@@ -96,7 +96,7 @@ static void reprice(hbp__lanes *l, int64_t p, int64_t ns)
 static void count(hbp__lanes *l, int64_t p, int64_t k, int sign, int64_t ns)
 {
     hbp__lanes_pack *pack = &l->pack[p];
-    pack->load = hbp__step_load_sum(pack->load, hbp__step_load_of(l->step, pack->degree, k), sign);
+    hbp__step_load_add(l->step, pack->degree, &pack->load, k, sign);
     pack->sequences += sign;
     reprice(l, p, ns);
 }

@@ -92,7 +92,7 @@ double hbp__step_estimate(const hbp__step *step, const hbp__step_pool *pool, int
     r.fixed = step->cost->terms.pack_ns;
     if (first == end)
         return r.fixed;
-    int64_t longest = pool->member[first];
+    const hbp__load longest = hbp__step_load_least(step, pool->member[first]);
     double per_rank = hbp__step_pool_room(step, pool, first, end) / ranks;
     for (int32_t j = 0; j < step->degrees; j++) {
         const hbp__step_degree *d = &step->degree[j];
@@ -100,9 +100,8 @@ double hbp__step_estimate(const hbp__step *step, const hbp__step_pool *pool, int
         int fits = fill <= (double)d->capacity * density;
         const hbp__point *way = fits ? hbp__step_find_way(d, (int64_t)fill) : &d->way[d->ways - 1];
         r.degree[j] = (relax_degree){way, d->degree, fits ? (double)d->capacity : 0};
-        hbp__load load = hbp__step_load_least(step, longest);
-        if (fits && hbp__step_holds(step, j, load)) {
-            double alone = hbp__step_group_time(step, j, load);
+        if (fits && hbp__step_holds(step, j, longest)) {
+            double alone = hbp__step_group_time(step, j, longest);
             least = alone < least ? alone : least;
         }
     }

@@ -23,8 +23,9 @@ int hbp__step_round_takes(const hbp__step_round *round, int64_t sequence, int64_
 {
     const hbp__step *step = round->step;
     int32_t j = round->degree[group];
-    hbp__load load = hbp__step_load_with(step, j, round->load[group], sequence);
-    return load.tokens <= round->limit[j] && hbp__step_holds(step, j, load);
+    const hbp__load *load = &round->load[group];
+    return load->tokens + step->degree[j].tokens[sequence] <= round->limit[j] &&
+           hbp__step_takes(step, j, load, sequence);
 }
 
 int32_t hbp__step_round_least(const hbp__step_round *round, int64_t sequence)
@@ -191,8 +192,7 @@ static void set_limits(hbp__step_round *round)
 /* Whether a pack of at most `most` tokens has room for sequence k as well. */
 static int pack_takes(const hbp__step *step, int32_t j, const hbp__load *pack, int64_t k, int64_t most)
 {
-    hbp__load load = hbp__step_load_with(step, j, *pack, k);
-    return load.tokens <= most && hbp__step_holds(step, j, load);
+    return pack->tokens + step->degree[j].tokens[k] <= most && hbp__step_takes(step, j, pack, k);
 }
 
 /* First fit of a group's sequences into packs of at most `most` tokens, or of one sequence; raises each of

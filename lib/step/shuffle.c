@@ -51,8 +51,8 @@ static double draw_goal(const shuffle *s)
         /* In company. */
         hbp__load load = hbp__step_load_least(b->step, b->pool.member[0]);
         for (int64_t i = draw(s, 2) + 1; i > 0; i--)
-            load = hbp__step_load_sum(
-                load, hbp__step_load_least(b->step, b->pool.member[draw(s, b->pool.count)]), 1);
+            load = hbp__step_load_sum(load,
+                                      hbp__step_load_least(b->step, b->pool.member[draw(s, b->pool.count)]));
         if (load.tokens <= b->step->degree[degree].capacity)
             goal = hbp__step_group_time(b->step, degree, load);
     }

@@ -48,23 +48,30 @@ static double time_over(const hbp__step *step, int32_t j, hbp__load load, double
     return (time > goal ? time : goal) + excess;
 }
 
-/* Time of group g with one member more and another less, by time_over where it does not hold that. */
-static double time_of(const hbp__step_squeezer *q, int32_t g, const hbp__step_member *in,
-                      const hbp__step_member *out, double goal)
+/* Vision units that a group gets by one member more and another less; either may be NULL. */
+static int64_t vision_by(const hbp__step *step, const hbp__step_member *in, const hbp__step_member *out)
+{
+    return (in ? hbp__step_vision(step, in->k) : 0) - (out ? hbp__step_vision(step, out->k) : 0);
+}
+
+/* Time of group g with so much in it, by one member more and another less; by time_over where it does not
+ * hold that. */
+static double time_of(const hbp__step_squeezer *q, int32_t g, int64_t tokens, double squares, int64_t samples,
+                      const hbp__step_member *in, const hbp__step_member *out, double goal)
 {
     const hbp__step *step = q->step;
     const hbp__step_group *group = &q->group[g];
-    hbp__load more = {0, 0, 0, 0};
-    if (in)
-        more = hbp__step_load_of(step, group->degree, in->k);
-    if (out)
-        more = hbp__step_load_without(step, group->degree, more, out->k);
-    hbp__load load = hbp__step_load_sum(group->load, more, 1);
-    if (!load.tokens)
+    const hbp__step_degree *d = &step->degree[group->degree];
+    hbp__load load = {tokens, squares, 0, samples};
+    if (!tokens)
         return step->cost->terms.pack_ns;
-    if (hbp__step_holds(step, group->degree, load))
-        return hbp__step_group_time(step, group->degree, load);
-    return time_over(step, group->degree, load, goal);
+    if (!step->vision)
+        return tokens <= d->capacity && samples <= step->most_samples
+                   ? hbp__step_text_time(d, tokens, squares)
+                   : time_over(step, group->degree, load, goal);
+    load.vision = group->load.vision + vision_by(step, in, out);
+    return hbp__step_holds(step, group->degree, load) ? hbp__step_vision_time(step, group->degree, load)
+                                                      : time_over(step, group->degree, load, goal);
 }
 
 /* Time of a group that recomputes the fewest layers and has no vision units. */
@@ -97,7 +104,7 @@ static inline double time_with(const hbp__step_squeezer *q, int32_t g, const hbp
         samples -= out->samples;
     }
     if (tokens <= 0 || tokens > d->plain || samples > q->step->most_samples)
-        return time_of(q, g, in, out, goal);
+        return time_of(q, g, tokens, squares, samples, in, out, goal);
     return plain_time(d, tokens, squares);
 }
 
@@ -240,7 +247,7 @@ static move find_move(hbp__step_squeezer *q, int32_t from, int32_t groups, int64
             int64_t there = tokens + column[other->k];
             double rest = there > 0 && there <= plain && samples + other->samples <= most
                               ? plain_time(d, there, squares + other->squares)
-                              : time_of(q, from, other, mine, goal);
+                              : time_with(q, from, other, mine, goal);
             double left = rest > goal ? (rest - goal) * d->degree : 0;
             if (here - left <= best.gain)
                 continue;

@@ -154,26 +154,40 @@ static inline hbp__load hbp__step_load_least(const hbp__step *step, int64_t k)
                        hbp__step_samples(step, k)};
 }
 
-/* Adds one load to another (sign 1), or takes it off (-1). */
-static inline hbp__load hbp__step_load_sum(hbp__load a, hbp__load b, int sign)
+/* Adds one load to another. */
+static inline hbp__load hbp__step_load_sum(hbp__load a, hbp__load b)
 {
-    return (hbp__load){a.tokens + sign * b.tokens, a.squares + sign * b.squares, a.vision + sign * b.vision,
-                       a.samples + sign * b.samples};
+    return (hbp__load){a.tokens + b.tokens, a.squares + b.squares, a.vision + b.vision,
+                       a.samples + b.samples};
+}
+
+/* Adds sequence k to the load of a group of step->degree[j] (sign 1), or takes it off (-1). */
+static inline void hbp__step_load_add(const hbp__step *step, int32_t j, hbp__load *load, int64_t k, int sign)
+{
+    load->tokens += sign * step->degree[j].tokens[k];
+    load->squares += sign * step->squares[k];
+    load->samples += sign * hbp__step_samples(step, k);
+    if (step->vision)
+        load->vision += sign * step->vision[k];
 }
 
 /* What a group of step->degree[j] with that load has with sequence k as well, or without it. */
 static inline hbp__load hbp__step_load_with(const hbp__step *step, int32_t j, hbp__load load, int64_t k)
 {
-    return hbp__step_load_sum(load, hbp__step_load_of(step, j, k), 1);
+    hbp__step_load_add(step, j, &load, k, 1);
+    return load;
 }
 
 static inline hbp__load hbp__step_load_without(const hbp__step *step, int32_t j, hbp__load load, int64_t k)
 {
-    return hbp__step_load_sum(load, hbp__step_load_of(step, j, k), -1);
+    hbp__step_load_add(step, j, &load, k, -1);
+    return load;
 }
 
-/* Whether a group of step->degree[j] holds a load whose tokens and samples it holds. O(1). */
+/* Whether a group of step->degree[j] holds a load whose tokens and samples it holds; the same with sequence k
+ * as well. Where vision units count; O(1). */
 int hbp__step_holds_vision(const hbp__step *step, int32_t j, hbp__load load);
+int hbp__step_takes_vision(const hbp__step *step, int32_t j, const hbp__load *load, int64_t k);
 
 /* Whether a group of step->degree[j] holds the load. */
 static inline int hbp__step_holds(const hbp__step *step, int32_t j, hbp__load load)
@@ -182,10 +196,19 @@ static inline int hbp__step_holds(const hbp__step *step, int32_t j, hbp__load lo
            (!step->vision || hbp__step_holds_vision(step, j, load));
 }
 
+/* The same of a load with sequence k as well. */
+static inline int hbp__step_takes(const hbp__step *step, int32_t j, const hbp__load *load, int64_t k)
+{
+    const hbp__step_degree *degree = &step->degree[j];
+    return load->tokens + degree->tokens[k] <= degree->capacity &&
+           load->samples + hbp__step_samples(step, k) <= step->most_samples &&
+           (!step->vision || hbp__step_takes_vision(step, j, load, k));
+}
+
 /* The same of sequence k alone. */
 static inline int hbp__step_holds_alone(const hbp__step *step, int32_t j, int64_t k)
 {
-    return hbp__step_holds(step, j, hbp__step_load_of(step, j, k));
+    return hbp__step_takes(step, j, &(const hbp__load){0, 0, 0, 0}, k);
 }
 
 /* The way in which a group of the degree runs `tokens`, which it holds. O(1), mostly. */
@@ -225,18 +248,31 @@ hbp_status hbp__step_list_vision(hbp__step *step);
 /* Rank-time of sequence k in a well filled pack of step->degree[j], which holds it. */
 double hbp__step_rank_time(const hbp__step *step, int32_t j, int64_t k);
 
-/* hbp__step_group_time where vision units count, of tokens with the pack's padding. */
+/* hbp__step_group_time where vision units count. */
 double hbp__step_vision_time(const hbp__step *step, int32_t j, hbp__load load);
+
+/* The same of a load which sequence k joins (sign 1) or leaves (-1) for sequence `other`, -1: none; what a
+ * dummy takes where nothing is left, NAN where the group does not hold it. */
+double hbp__step_vision_time_by(const hbp__step *step, int32_t j, const hbp__load *load, int64_t k,
+                                int64_t other, int sign);
+
+/* hbp__step_group_ns where vision units count. */
+int64_t hbp__step_vision_ns(const hbp__step *step, int32_t j, hbp__load load);
+
+/* hbp__step_group_time of a load without vision units. */
+static inline double hbp__step_text_time(const hbp__step_degree *degree, int64_t tokens, double squares)
+{
+    tokens = hbp__round_up(tokens, degree->pack_multiple);
+    const hbp__point *way = hbp__step_find_way(degree, tokens);
+    return way->constant + way->linear * (double)tokens + way->square * squares;
+}
 
 /* Predicted ns of a group of step->degree[j], unrounded, for search; the load, of > 0 tokens, fits. Padding
  * of the pack is counted. */
 static inline double hbp__step_group_time(const hbp__step *step, int32_t j, hbp__load load)
 {
-    load.tokens = hbp__round_up(load.tokens, step->degree[j].pack_multiple);
-    if (step->vision)
-        return hbp__step_vision_time(step, j, load);
-    const hbp__point *way = hbp__step_find_way(&step->degree[j], load.tokens);
-    return way->constant + way->linear * (double)load.tokens + way->square * load.squares;
+    return step->vision ? hbp__step_vision_time(step, j, load)
+                        : hbp__step_text_time(&step->degree[j], load.tokens, load.squares);
 }
 
 /* The same as plans record it, in integer ns; a group of no tokens takes what a dummy takes; INT64_MAX when
@@ -244,12 +280,14 @@ static inline double hbp__step_group_time(const hbp__step *step, int32_t j, hbp_
 static inline int64_t hbp__step_group_ns(const hbp__step *step, int32_t j, hbp__load load)
 {
     const hbp__step_degree *degree = &step->degree[j];
+    if (step->vision)
+        return hbp__step_vision_ns(step, j, load);
     int64_t tokens = hbp__round_up(load.tokens, degree->pack_multiple);
-    load.tokens = tokens;
-    if (!hbp__step_holds(step, j, load))
+    if (tokens > degree->capacity || load.samples > step->most_samples)
         return INT64_MAX;
-    int32_t recompute = tokens ? hbp__step_way_of(step, j, load)->recompute : 0;
-    return hbp__cost_pack_ns(step->cost, degree->row, recompute, load);
+    int32_t recompute = tokens ? hbp__step_find_way(degree, tokens)->recompute : 0;
+    return hbp__cost_pack_ns(step->cost, degree->row, recompute,
+                             (hbp__load){.tokens = tokens, .squares = load.squares});
 }
 
 /* Micro-batches of a plan with so many of a solution: dummies complete the least number and the multiple. */

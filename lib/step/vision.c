@@ -34,6 +34,11 @@ int hbp__step_holds_vision(const hbp__step *step, int32_t j, hbp__load load)
            bytes_over(step, &degree->way[degree->ways - 1], pad(step, j, load)) <= 0;
 }
 
+int hbp__step_takes_vision(const hbp__step *step, int32_t j, const hbp__load *load, int64_t k)
+{
+    return hbp__step_holds_vision(step, j, hbp__step_load_with(step, j, *load, k));
+}
+
 const hbp__point *hbp__step_find_vision_way(const hbp__step *step, int32_t j, hbp__load load)
 {
     const hbp__step_degree *degree = &step->degree[j];
@@ -53,9 +58,31 @@ const hbp__point *hbp__step_find_vision_way(const hbp__step *step, int32_t j, hb
 
 double hbp__step_vision_time(const hbp__step *step, int32_t j, hbp__load load)
 {
+    load = pad(step, j, load);
     const hbp__point *way = hbp__step_find_vision_way(step, j, load);
     return way->constant + way->linear * (double)load.tokens + way->square * load.squares +
            way->vision * (double)load.vision;
+}
+
+double hbp__step_vision_time_by(const hbp__step *step, int32_t j, const hbp__load *load, int64_t k,
+                                int64_t other, int sign)
+{
+    hbp__load after = *load;
+    hbp__step_load_add(step, j, &after, k, sign);
+    if (other >= 0)
+        hbp__step_load_add(step, j, &after, other, -sign);
+    if (!after.tokens)
+        return step->cost->terms.pack_ns;
+    return hbp__step_holds(step, j, after) ? hbp__step_vision_time(step, j, after) : (double)NAN;
+}
+
+int64_t hbp__step_vision_ns(const hbp__step *step, int32_t j, hbp__load load)
+{
+    load = pad(step, j, load);
+    if (!hbp__step_holds(step, j, load))
+        return INT64_MAX;
+    int32_t recompute = load.tokens ? hbp__step_find_vision_way(step, j, load)->recompute : 0;
+    return hbp__cost_pack_ns(step->cost, step->degree[j].row, recompute, load);
 }
 
 double hbp__step_vision_excess(const hbp__step *step, int32_t j, hbp__load load)

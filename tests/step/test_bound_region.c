@@ -38,9 +38,10 @@ static int64_t fill(const hbp__bound_region *r, hbp__rng *rng, int32_t j, int64_
         int64_t all = hbp__round_up(tokens + d->tokens[k], d->pack_multiple);
         if (!hbp__rng_below(rng, 3) || all > d->capacity)
             continue;
-        hbp__point way = hbp__bound_least_way(step, j, all);
-        double ns = way.constant - step->cost->terms.pack_ns + way.linear * (double)all +
-                    way.square * (squares + step->squares[k]);
+        hbp__point scratch;
+        const hbp__point *way = hbp__bound_least_way(step, j, all, &scratch);
+        double ns = way->constant - step->cost->terms.pack_ns + way->linear * (double)all +
+                    way->square * (squares + step->squares[k]);
         if (ns > r->time)
             continue;
         tokens += d->tokens[k];
