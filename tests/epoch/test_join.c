@@ -104,8 +104,9 @@ START_TEST_IN_CONTEXT(every_way_of_planning_keeps_vision_units)
 }
 END_TEST
 
-/* Where units cost time or memory, planners that do not count them say what to do. */
-START_TEST_IN_CONTEXT(units_that_cost_something_need_a_limit)
+/* Where units cost time or memory, epochs count them, with a limit or without; baselines, which do not, say
+ * so. */
+START_TEST_IN_CONTEXT(units_that_cost_something_are_counted_or_refused)
 {
     hbp_cost *plain = keep(test_cost(context)), *cost = NULL;
     hbp_lengths *lengths = keep(plans_vision_lengths(context, 7, 100, 3000, 0, 0, 2));
@@ -117,13 +118,19 @@ START_TEST_IN_CONTEXT(units_that_cost_something_need_a_limit)
         terms.ns_per_vision = k ? 0 : 0.5;
         terms.vision_bytes = k ? 0.5 : 0;
         MAKES(context, cost, hbp_cost_create_terms(context, &terms, &cost));
+        MAKES(context, plan, hbp_plan_epoch(context, lengths, cost, NULL, &plan));
+        OK(context, hbp_plan_validate(context, plan, lengths, cost));
+        hbp_plan_summary summary = {.struct_size = sizeof summary};
+        OK(context, hbp_plan_get_summary(context, plan, &summary));
+        ck_assert_int_eq(summary.samples, lengths->count);
+        ck_assert_int_eq(summary.vision, lengths->vision_sum);
+        plan = NULL;
         char text_of[160];
-        snprintf(text_of, sizeof text_of,
-                 "epoch: the cost charges vision units and the lengths have %lld; set max_vision",
-                 (long long)lengths->vision_sum);
-        FAILS(context, HBP_E_INVALID, text_of, hbp_plan_epoch(context, lengths, cost, NULL, &plan));
-        ck_assert_ptr_null(plan);
-        FAILS(context, HBP_E_INVALID, "spfhp: the cost charges vision units",
+        snprintf(
+            text_of, sizeof text_of,
+            "spfhp: the cost charges vision units and the lengths have %lld, which this way does not count",
+            (long long)lengths->vision_sum);
+        FAILS(context, HBP_E_INVALID, text_of,
               hbp_plan_baseline(context, lengths, cost, HBP_BASELINE_SPFHP, NULL, &plan));
         ck_assert_ptr_null(plan);
         MAKES(context, plan, hbp_plan_epoch(context, text, cost, NULL, &plan));
@@ -150,4 +157,4 @@ START_TEST_IN_CONTEXT(nothing_is_left_behind)
 END_TEST
 
 TEST_MAIN("join", columns_of_parts_stand_end_to_end, every_way_of_planning_keeps_vision_units,
-          units_that_cost_something_need_a_limit, nothing_is_left_behind)
+          units_that_cost_something_are_counted_or_refused, nothing_is_left_behind)
