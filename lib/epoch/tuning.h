@@ -20,8 +20,7 @@
 /* The hierarchy against steps that are small copies of the epoch: time for mixture. */
 
 /* Thousandths by which steps that are no hierarchy may take longer, unless the caller says otherwise.
- * Chosen: docs/decisions/mixed.md has what is
- * to be had for it. */
+ * Chosen; docs/decisions/mixed.md says what it buys. */
 #define HBP__MIXTURE_SLACK 10
 /* A mixed layout counts as no hierarchy where its steps are at most this share as far from the epoch's
  * mixture as the hierarchy's, or this near to it. Chosen. */
@@ -51,7 +50,8 @@
 
 /* How the samples are dealt into steps: how near an estimate is for time to plan. */
 
-/* Thousandths of the least number of steps that are tried. Chosen. */
+/* Numbers of steps that are tried, in thousandths of what fills the tokens of a step, or its micro-batches.
+ * Chosen. */
 #define HBP__DEAL_STRETCHES 1000, 1020, 1050
 /* Steps of more samples than this are planned too long to try more than the first stretch. Chosen. */
 #define HBP__DEAL_LARGE_STEP 4096
