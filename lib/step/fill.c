@@ -1,3 +1,6 @@
+/* Fills one micro-batch: sequences of the pool, longest first, each into the first or the emptiest group that
+ * has time and memory for it, found in a tree over the groups of a degree. O(log groups) a sequence and
+ * degree. */
 #include <math.h>
 #include <string.h>
 

@@ -1,3 +1,5 @@
+/* Repairs a micro-batch that misses its goal: what found no place is put where it costs least, then single
+ * sequences move or two change places while rank-time over the goal falls. */
 #include <math.h>
 #include <string.h>
 
