@@ -128,7 +128,8 @@ fuzz() {
 # -g adds what the ABI check reads, and changes no code. Where no GPU runs the kernels they are compiled for one architecture.
 kernels=
 nvidia-smi -L 2>/dev/null | grep -q '^GPU' || kernels=-DCMAKE_CUDA_ARCHITECTURES=80-real
-build release all -DCMAKE_C_FLAGS=-g $kernels
+# The Python tests need numpy, which the first python3 of the path may lack.
+build release all -DCMAKE_C_FLAGS=-g -DPython3_EXECUTABLE="$(command -v "$(python_with_numpy)")" $kernels
 run_tests "release, gcc" build/release
 check "measured, fitted, planned, run" sh tests/executor/loop.sh "$(command -v mpirun)" build/release/examples/executor/hbp_executor \
     build/release/examples/hbp build/release/examples/draw_lengths "$PWD"

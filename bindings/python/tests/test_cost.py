@@ -163,10 +163,13 @@ class TestCost(unittest.TestCase):
         self.assertEqual(again.predict_ns(5000, vision=8), cost.predict_ns(5000, vision=8))
         with self.assertRaises(ValueError):
             cost.predict_ns(5000, vision=-1)
-        data = hbp.Lengths.from_array(samples.lengths(), vision=np.ones(3000, np.uint32))
-        for plan in (hbp.plan_epoch, hbp.plan_step):
-            with self.assertRaisesRegex(hbp.InvalidError, "max_vision"):
-                plan(data, cost)
+        data = hbp.Lengths.from_array(samples.lengths()[:200], vision=np.ones(200, np.uint32))
+        for plan in (hbp.plan_epoch(data, cost), hbp.plan_step(data, cost), hbp.plan_step(data, cost, max_vision=8)):
+            self.assertEqual(plan.pack_vision.sum(), 200)
+            plan.validate(data, cost)
+        self.assertLessEqual(plan.pack_vision.max(), 8)
+        with self.assertRaisesRegex(hbp.InvalidError, "vision"):
+            hbp.plan_step(data, cost, mode="paper")
 
     def test_predictions(self):
         cost = samples.cost()
