@@ -2,9 +2,9 @@
 
 #include "base/checked.h"
 
-/* bytes x part / whole rounded up, for 0 <= part <= whole < 2^62, whole > 0. A product past 63 bits is done
- * bit by bit of `bytes`: quotient and remainder of what was read so far, doubled, and one more part. */
-static int64_t share_up(int64_t bytes, int64_t part, int64_t whole)
+/* A product past 63 bits is done bit by bit of `bytes`: quotient and remainder of what was read so far,
+ * doubled, and one more part. */
+int64_t hbp__share_up(int64_t bytes, int64_t part, int64_t whole)
 {
     int64_t product, quotient = 0, remainder = 0;
     if (hbp__mul_i64(bytes, part, &product))
@@ -61,7 +61,7 @@ hbp__flow hbp__flow_between(const int32_t *from, int32_t froms, const int32_t *t
     if (bytes <= 0 || froms < 1 || tos < 1)
         return flow;
     int64_t larger = hbp__max_i64(froms, tos);
-    flow.moved = share_up(bytes, larger - count_common(from, froms, to, tos), larger);
+    flow.moved = hbp__share_up(bytes, larger - count_common(from, froms, to, tos), larger);
     /* Of each domain the smaller of the two shares stays, in units of 1 / (froms x tos). */
     reader a = {from, froms, 0}, b = {to, tos, 0};
     int64_t whole = (int64_t)froms * tos, stays = 0;
@@ -72,7 +72,7 @@ hbp__flow hbp__flow_between(const int32_t *from, int32_t froms, const int32_t *t
         int64_t mine = read_below(&a, domain + domain_gpus), theirs = read_below(&b, domain + domain_gpus);
         stays += hbp__min_i64(mine * tos, theirs * froms);
     }
-    flow.crossing = share_up(bytes, whole - stays, whole);
+    flow.crossing = hbp__share_up(bytes, whole - stays, whole);
     return flow;
 }
 

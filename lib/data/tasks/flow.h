@@ -7,6 +7,9 @@
 
 #include "data/graph/meta_graph.h"
 
+/* bytes x part / whole rounded up, for 0 <= part <= whole < 2^62, whole > 0. O(1). */
+int64_t hbp__share_up(int64_t bytes, int64_t part, int64_t whole);
+
 /* Bytes of one flow, one way. */
 typedef struct hbp__flow {
     int64_t moved; /* leave their GPU: bytes (1 - |A and B| / max(|A|, |B|)) */

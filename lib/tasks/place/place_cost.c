@@ -41,16 +41,6 @@ static void scale_costs(hbp__board *board)
         board->reuse[i].bytes >>= board->shift;
 }
 
-/* bytes x part / whole rounded up, for 0 <= part <= whole, as data/tasks/flow.h has it. */
-static int64_t share_up(int64_t bytes, int64_t part, int64_t whole)
-{
-    int64_t product;
-    if (hbp__mul_i64(bytes, part, &product))
-        return hbp__ceil_div(product, whole);
-    int64_t rest = bytes % whole;
-    return bytes / whole * part + hbp__ceil_div(hbp__mul_saturating(rest, part), whole);
-}
-
 /* What a set of `ranks` ranks pays for the domains that it cannot but span. */
 static int64_t least_span(const hbp__board *board, int32_t ranks, int64_t bytes)
 {
@@ -69,7 +59,7 @@ static void bound_cost(hbp__board *board)
     int64_t least = 0;
     for (int64_t f = 0; f < board->flows; f++) {
         int64_t a = board->slice[board->flow[f].from].gpus, b = board->slice[board->flow[f].to].gpus;
-        least += share_up(board->flow[f].bytes, a > b ? a - b : b - a, a > b ? a : b);
+        least += hbp__share_up(board->flow[f].bytes, a > b ? a - b : b - a, a > b ? a : b);
     }
     for (int32_t s = 0; s < board->count; s++)
         least += least_crossing(board, board->slice[s].gpus, board->own_gradient[s]) +
@@ -101,7 +91,7 @@ int64_t hbp__board_cost_flow(const hbp__board *board, const hbp__board_flow *flo
     int64_t apart = larger - hbp__count_common(from, to, board->words);
     if (!apart)
         return 0;
-    int64_t cost = share_up(flow->bytes, apart, larger);
+    int64_t cost = hbp__share_up(flow->bytes, apart, larger);
     if (board->domains == 1)
         return cost;
     const int32_t *a = hbp__board_domains(board, flow->from), *b = hbp__board_domains(board, flow->to);
@@ -116,7 +106,7 @@ int64_t hbp__board_cost_flow(const hbp__board *board, const hbp__board_flow *flo
         int64_t mine = a[i] * tos, theirs = b[i] * froms;
         stays += mine < theirs ? mine : theirs;
     }
-    return cost + (HBP__CROSSING - 1) * share_up(flow->bytes, whole - stays, whole);
+    return cost + (HBP__CROSSING - 1) * hbp__share_up(flow->bytes, whole - stays, whole);
 }
 
 int64_t hbp__board_flow_cost(const hbp__board *board, const int32_t *ranks)
