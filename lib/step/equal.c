@@ -234,8 +234,8 @@ typedef struct move {
     double time; /* of the slower of the two packs afterwards, as far as they are of one micro-batch */
 } move;
 
-/* Time of a pack that sequence a joins (sign 1) or leaves (-1) for b, which may be HBP__NONE; NAN where it
- * does not hold that. */
+/* Time of a pack that sequence a joins (sign 1) or leaves (-1) for b, which may be HBP__NONE; INFINITY
+ * where it does not hold that. */
 static inline double time_after(const equal *e, const hbp__load *pack, int64_t a, int64_t b, int sign)
 {
     const hbp__step *step = e->step;
@@ -251,7 +251,7 @@ static inline double time_after(const equal *e, const hbp__load *pack, int64_t a
         squares -= sign * step->squares[b];
     }
     if (tokens > d->capacity || samples > step->most_samples)
-        return (double)NAN;
+        return (double)INFINITY;
     return tokens ? hbp__step_text_time(d, tokens, squares) : step->cost->terms.pack_ns;
 }
 

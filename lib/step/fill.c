@@ -120,7 +120,7 @@ static int leaf_takes(const hbp__step_shelf *s, int64_t leaf, visit *v)
     double time = step->vision ? hbp__step_vision_time_by(step, v->degree, load, v->k, HBP__NONE, 1)
                                : hbp__step_text_time(d, load->tokens + d->tokens[v->k],
                                                      load->squares + step->squares[v->k]);
-    if (!(time <= v->makespan))
+    if (time > v->makespan || time >= (double)INFINITY)
         return 0;
     if (load->samples + hbp__step_samples(step, v->k) > step->most_samples) {
         v->capped = 1;

@@ -252,7 +252,7 @@ double hbp__step_rank_time(const hbp__step *step, int32_t j, int64_t k);
 double hbp__step_vision_time(const hbp__step *step, int32_t j, hbp__load load);
 
 /* The same of a load which sequence k joins (sign 1) or leaves (-1) for sequence `other`, -1: none; what a
- * dummy takes where nothing is left, NAN where the group does not hold it. */
+ * dummy takes where nothing is left, INFINITY where the group does not hold it. */
 double hbp__step_vision_time_by(const hbp__step *step, int32_t j, const hbp__load *load, int64_t k,
                                 int64_t other, int sign);
 

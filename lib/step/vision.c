@@ -73,7 +73,7 @@ double hbp__step_vision_time_by(const hbp__step *step, int32_t j, const hbp__loa
         hbp__step_load_add(step, j, &after, other, -sign);
     if (!after.tokens)
         return step->cost->terms.pack_ns;
-    return hbp__step_holds(step, j, after) ? hbp__step_vision_time(step, j, after) : (double)NAN;
+    return hbp__step_holds(step, j, after) ? hbp__step_vision_time(step, j, after) : (double)INFINITY;
 }
 
 int64_t hbp__step_vision_ns(const hbp__step *step, int32_t j, hbp__load load)
