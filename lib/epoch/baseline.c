@@ -110,7 +110,7 @@ static hbp_status plan_single(const hbp__epoch *epoch, int32_t baseline, hbp_pla
     hbp_fill_options fill;
     hbp_balance_options balance;
     hbp__epoch_fill_options(&epoch->options, &fill);
-    hbp__epoch_balance_options(&epoch->options, &balance);
+    hbp__epoch_balance_options(epoch, &balance);
     fill.mode = HBP_FILL_BALANCED;
     balance.mode = balance_mode(baseline);
     balance.curriculum_steps = balance.tokens_per_step = 0; /* the groups' */
@@ -157,7 +157,7 @@ static hbp_status plan_steps(hbp__epoch *epoch, int32_t mode, hbp_plan **out)
     o->mode = HBP_EPOCH_DEFAULT;
     o->groups = NULL;
     o->modality_order = o->equal_samples = 0;
-    o->max_vision = o->window_samples = 0;
+    o->window_samples = 0;
     if (!o->batches && (o->composition != HBP_COMPOSITION_STRATIFIED || !o->samples_per_step))
         o->composition = HBP_COMPOSITION_RANDOM;
     HBP__TRY(hbp__units_check_tokens(epoch));
@@ -177,9 +177,9 @@ static hbp_status plan_baseline(hbp_context *context, const hbp_lengths *lengths
     const hbp_cost capped = hbp__cost_capped(cost, epoch.options.tokens_per_rank);
     epoch.cost = &capped;
     HBP__TRY(hbp__epoch_check_vision(&epoch, hbp_baseline_name(baseline)));
+    epoch.options.max_vision = 0;
     if (baseline == HBP_BASELINE_PAPER) {
         epoch.options.mode = HBP_EPOCH_PAPER;
-        epoch.options.max_vision = 0;
         epoch.options.groups = NULL;
         return hbp__plan_epoch(context, lengths, cost, &epoch.options, out);
     }

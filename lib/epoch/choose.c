@@ -4,6 +4,7 @@
 #include "base/scratch.h"
 #include "cost/cost.h"
 #include "epoch/tuning.h"
+#include "epoch/vision.h"
 #include "pack/fill/score.h"
 #include "pack/groups/hierarchy.h"
 
@@ -19,10 +20,12 @@ static hbp_status run_trial(const hbp__epoch *epoch, hbp__trial *out)
 {
     hbp_fill_options fill;
     hbp__epoch_fill_options(&epoch->options, &fill);
+    double vision_ns[HBP__MAX_GROUPS];
+    hbp__epoch_vision_ns(epoch, out->groups, vision_ns);
     hbp_status status = hbp__epoch_fill(epoch, epoch->lengths, out->groups, &fill, &out->packs);
     if (status >= 0)
-        status =
-            hbp__packs_score(epoch->context, out->packs, out->groups, epoch->cost->terms.step_ns, &out->ns);
+        status = hbp__packs_score(epoch->context, out->packs, out->groups, vision_ns,
+                                  epoch->cost->terms.step_ns, &out->ns);
     if (status < 0)
         hbp__trial_close(out);
     return status;
@@ -59,7 +62,7 @@ static hbp_status try_other_groups(const hbp__epoch *epoch, hbp_groups_options *
     }
     options->mode = HBP_GROUPS_PAPER;
     options->tokens_per_step = table->tokens_per_step;
-    hbp_status status = hbp__plan_groups(epoch->context, epoch->lengths, epoch->cost, options, &groups);
+    hbp_status status = hbp__epoch_plan_groups(epoch, epoch->cost, options, &groups);
     if (status == HBP_E_INFEASIBLE)
         return hbp__forgive(epoch->context);
     HBP__TRY(status);
@@ -76,7 +79,7 @@ hbp_status hbp__epoch_choose(const hbp__epoch *epoch, hbp__trial *best)
     hbp_groups_options options;
     hbp_groups *table = NULL;
     hbp__epoch_groups_options(&epoch->options, &options);
-    HBP__TRY(hbp__plan_groups(epoch->context, epoch->lengths, epoch->cost, &options, &table));
+    HBP__TRY(hbp__epoch_plan_groups(epoch, epoch->cost, &options, &table));
     hbp_status status = hbp__groups_candidate(epoch->context, epoch->cost, table, 0, &best->groups);
     if (status >= 0)
         status = run_trial(epoch, best);
@@ -95,7 +98,7 @@ hbp_status hbp__epoch_choose_groups(hbp__epoch *epoch, hbp_groups **chosen)
     if (epoch->groups)
         return HBP_OK;
     hbp__epoch_groups_options(&epoch->options, &options);
-    HBP__TRY(hbp__plan_groups(epoch->context, epoch->lengths, epoch->cost, &options, chosen));
+    HBP__TRY(hbp__epoch_plan_groups(epoch, epoch->cost, &options, chosen));
     epoch->groups = *chosen;
     return HBP_OK;
 }
@@ -106,7 +109,7 @@ static hbp_status plan_guiding_groups(const hbp__epoch *epoch, hbp_groups **grou
 {
     hbp_groups_options options;
     hbp__epoch_groups_options(&epoch->options, &options);
-    hbp_status status = hbp__plan_groups(epoch->context, epoch->lengths, epoch->cost, &options, groups);
+    hbp_status status = hbp__epoch_plan_groups(epoch, epoch->cost, &options, groups);
     if (status != HBP_E_INFEASIBLE && status != HBP_E_INVALID)
         return status;
     hbp__forgive(epoch->context);
@@ -115,7 +118,7 @@ static hbp_status plan_guiding_groups(const hbp__epoch *epoch, hbp_groups **grou
     options.tokens_per_step = options.max_pack_length = 0;
     options.sequence_multiple = epoch->options.sequence_multiple;
     options.pack_multiple = epoch->options.pack_multiple;
-    return hbp__plan_groups(epoch->context, epoch->lengths, &cost, &options, groups);
+    return hbp__epoch_plan_groups(epoch, &cost, &options, groups);
 }
 
 hbp_status hbp__epoch_shortest(const hbp__epoch *epoch, int64_t *tokens)

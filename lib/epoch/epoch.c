@@ -11,6 +11,7 @@
 #include "epoch/mend.h"
 #include "epoch/tuning.h"
 #include "epoch/units.h"
+#include "epoch/vision.h"
 #include "epoch/weigh.h"
 #include "pack/fill/score.h"
 #include "pack/groups/hierarchy.h"
@@ -43,7 +44,7 @@ static hbp_status plan_hierarchy(const hbp__epoch *epoch, hbp_plan **out)
     hbp__trial best = {NULL, NULL, 0};
     hbp_status status = hbp__epoch_choose(epoch, &best);
     hbp_balance_options balance;
-    hbp__epoch_balance_options(&epoch->options, &balance);
+    hbp__epoch_balance_options(epoch, &balance);
     const hbp_groups *groups = epoch->groups ? epoch->groups : best.groups;
     if (status >= 0 && balance.modality_order)
         status = hbp__packs_even_kinds(epoch->context, groups, balance.seed, balance.epoch, best.packs);
@@ -94,17 +95,6 @@ static hbp_status plan_windows(hbp__epoch *epoch, hbp_plan **out)
     return status;
 }
 
-/* The same where vision units count. */
-static hbp_status plan_vision_windows(hbp__epoch *epoch, hbp_plan **out)
-{
-    hbp__batches batches = {.steps = 0};
-    hbp_status status = hbp__batches_cut(epoch, &batches);
-    if (status >= 0)
-        status = hbp__batches_plan_by_groups(epoch, &batches, 0, out);
-    hbp__batches_close(&batches);
-    return status;
-}
-
 /* The published way and an order of modalities have packs of groups in every step. */
 static hbp_status plan_batches(hbp__epoch *epoch, hbp_plan **out)
 {
@@ -119,11 +109,8 @@ static hbp_status plan_contract(hbp__epoch *epoch, hbp_plan **out)
     int64_t room = HBP__MEND_SAMPLES;
     if (o->mode == HBP_EPOCH_DEFAULT)
         HBP__TRY(hbp__units_check_tokens(epoch));
-    if (hbp__epoch_counts_vision(epoch)) {
+    if (hbp__epoch_counts_vision(epoch))
         HBP__TRY(hbp__epoch_check_vision_options(epoch));
-        if (!o->samples_per_step && !o->batches && o->composition != HBP_COMPOSITION_RANDOM)
-            return o->window_samples ? plan_vision_windows(epoch, out) : hbp__epoch_vision(epoch, out);
-    }
     if (o->samples_per_step || o->batches || o->composition == HBP_COMPOSITION_RANDOM)
         return plan_batches(epoch, out);
     /* What is chosen is kept like what is asked for: a step must have room for a multiple. */

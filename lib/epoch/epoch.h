@@ -29,11 +29,14 @@ hbp_status hbp__plan_epoch(hbp_context *context, const hbp_lengths *lengths, con
 /* The options of the four moves, and of a step, that follow from the epoch's. */
 void hbp__epoch_groups_options(const hbp_epoch_options *options, hbp_groups_options *groups);
 void hbp__epoch_fill_options(const hbp_epoch_options *options, hbp_fill_options *fill);
-/* A fill of `lengths` with these options, and the padding of the epoch's, which may depend on the
- * degree of a pack. */
+/* hbp__plan_groups of the epoch's lengths, with what vision units cost spread over the tokens. */
+hbp_status hbp__epoch_plan_groups(const hbp__epoch *epoch, const hbp_cost *cost,
+                                  const hbp_groups_options *options, hbp_groups **out);
+/* A fill of `lengths` with these options, under both budgets where vision units count, and the padding of the
+ * epoch's, which may depend on the degree of a pack. */
 hbp_status hbp__epoch_fill(const hbp__epoch *epoch, const hbp_lengths *lengths, const hbp_groups *groups,
                            const hbp_fill_options *options, hbp_packs **out);
-void hbp__epoch_balance_options(const hbp_epoch_options *options, hbp_balance_options *balance);
+void hbp__epoch_balance_options(const hbp__epoch *epoch, hbp_balance_options *balance);
 void hbp__epoch_step_options(const hbp_epoch_options *options, hbp_step_options *step);
 
 /* Checks the options that the moves do not check themselves. */
@@ -50,8 +53,8 @@ int hbp__epoch_counts_vision(const hbp__epoch *epoch);
  */
 hbp_status hbp__epoch_check_vision(const hbp__epoch *epoch, const char *way);
 
-/* The lengths under max_length: a limited data set of the caller's, or NULL in *limited when there is nothing
- * to limit. */
+/* The lengths under max_length, and with over_long drop under max_vision: a limited data set of the caller's,
+ * or NULL in *limited when there is nothing to limit. */
 hbp_status hbp__epoch_limit(hbp_context *context, const hbp_lengths *lengths,
                             const hbp_epoch_options *options, hbp_lengths **limited);
 

@@ -109,8 +109,7 @@ static hbp_status consider_groups(search *s, int32_t most, int64_t max_pack_leng
     options.max_pack_length = max_pack_length;
     options.tokens_per_step = known->tokens_per_step;
     *levels = 0;
-    hbp_status status =
-        hbp__plan_groups(s->epoch->context, s->epoch->lengths, s->epoch->cost, &options, &groups);
+    hbp_status status = hbp__epoch_plan_groups(s->epoch, s->epoch->cost, &options, &groups);
     if (status == HBP_E_INFEASIBLE)
         return hbp__forgive(s->epoch->context);
     HBP__TRY(status);
@@ -424,7 +423,7 @@ hbp_status hbp__epoch_weigh(const hbp__epoch *epoch, hbp_plan **out)
     hbp_balance_options balance;
     int64_t tokens = 0, room = HBP__MEND_SAMPLES;
     hbp__epoch_fill_options(&epoch->options, &fill);
-    hbp__epoch_balance_options(&epoch->options, &balance);
+    hbp__epoch_balance_options(epoch, &balance);
     if (needs_steps(&epoch->options)) {
         HBP__TRY(hbp__epoch_choose_tokens(epoch, &tokens));
         return weigh_steps(epoch, tokens, &room, out);

@@ -3,8 +3,10 @@
 #include "base/checked.h"
 #include "cost/cost.h"
 #include "data/lengths/lengths_make.h"
+#include "data/lengths/lengths_subset.h"
 #include "data/packs/padding.h"
 #include "epoch/epoch.h"
+#include "epoch/vision.h"
 #include "pack/fill/fill.h"
 
 void hbp_epoch_options_init(hbp_epoch_options *options, uint32_t struct_size)
@@ -61,15 +63,21 @@ hbp_status hbp__epoch_fill(const hbp__epoch *epoch, const hbp_lengths *lengths, 
             "%lld; pack_multiple_per_sp is %lld",
             (long long)groups->pack_length[0], (int)widest, (long long)fill.pack_multiple,
             (long long)padding.pack_multiple_per_sp);
-    HBP__TRY(hbp__greedy_fill(epoch->context, lengths, groups, &fill, out));
+    if (hbp__epoch_counts_vision(epoch))
+        HBP__TRY(hbp__epoch_fill_vision(epoch, lengths, groups, &fill, out));
+    else
+        HBP__TRY(hbp__greedy_fill(epoch->context, lengths, groups, &fill, out));
     (*out)->padding = padding;
     return HBP_OK;
 }
 
-void hbp__epoch_balance_options(const hbp_epoch_options *options, hbp_balance_options *balance)
+void hbp__epoch_balance_options(const hbp__epoch *epoch, hbp_balance_options *balance)
 {
+    const hbp_epoch_options *options = &epoch->options;
     hbp_balance_options_init(balance, sizeof *balance);
-    balance->mode = options->mode == HBP_EPOCH_PAPER ? HBP_BALANCE_SORTED : HBP_BALANCE_TIME;
+    balance->mode = options->mode == HBP_EPOCH_PAPER ? HBP_BALANCE_SORTED
+                    : options->max_vision            ? HBP_BALANCE_VISION
+                                                     : HBP_BALANCE_TIME;
     balance->micro_batch_multiple = options->micro_batch_multiple;
     balance->drop_last = options->drop_last;
     balance->curriculum_steps = options->curriculum_steps;
@@ -225,10 +233,19 @@ hbp_status hbp__epoch_check_vision(const hbp__epoch *epoch, const char *way)
 hbp_status hbp__epoch_limit(hbp_context *context, const hbp_lengths *lengths,
                             const hbp_epoch_options *options, hbp_lengths **limited)
 {
+    hbp_lengths *other;
     *limited = NULL;
-    if (!options->max_length || lengths->bin_length[lengths->bins - 1] <= options->max_length)
+    if (options->max_length && lengths->bin_length[lengths->bins - 1] > options->max_length)
+        HBP__TRY(hbp__lengths_limit(context, lengths, options->max_length, options->over_long, limited));
+    if (!options->max_vision || options->over_long != HBP_OVERLONG_DROP)
         return HBP_OK;
-    return hbp__lengths_limit(context, lengths, options->max_length, options->over_long, limited);
+    hbp_status status =
+        hbp__lengths_drop_vision(context, *limited ? *limited : lengths, options->max_vision, &other);
+    if (status < 0 || other) {
+        hbp_lengths_free(*limited);
+        *limited = other;
+    }
+    return status;
 }
 
 int hbp__epoch_mixes(const hbp__epoch *epoch)

@@ -87,6 +87,7 @@ static hbp_status keep_packs(const parting *p, const hbp_lengths *lengths, hbp_p
         if (g < p->kept)
             continue;
         kept->group[at] = g > p->inserted ? g - 1 : g;
+        kept->max_vision[kept->group[at]] = p->packs->max_vision[g];
         kept->offsets[at + 1] = kept->offsets[at] + p->packs->offsets[i + 1] - p->packs->offsets[i];
         at++;
     }

@@ -168,6 +168,7 @@ static int is_alike(const hbp_plan *plan, int64_t p, int64_t to)
 static int is_held(const sharing *s, int64_t p)
 {
     return s->plan->pack_padded_tokens[p] <= s->plan->pack_capacity[p] &&
+           (!s->plan->pack_vision || s->plan->pack_vision[p] <= s->plan->pack_vision_capacity[p]) &&
            s->plan->pack_bytes[p] <= s->epoch->cost->terms.limit_bytes;
 }
 

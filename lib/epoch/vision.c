@@ -1,40 +1,13 @@
-/* An epoch under two budgets, vision units and tokens (OmniBal, section 3.2): one group, packs of
- * hbp_iterative_fill, micro-batches of packs alike in both sizes. */
+/* Vision units in the groups of an epoch (docs: vision, an epoch): the cost that groups are chosen by, how
+ * many units a pack of each holds, and packs filled under both budgets. */
+#include "epoch/vision.h"
+
 #include "base/checked.h"
-#include "cost/cost.h"
-#include "epoch/batches.h"
-#include "epoch/bound.h"
-#include "epoch/choose.h"
-#include "epoch/stratify.h"
-#include "epoch/weigh.h"
+#include "base/scratch.h"
+#include "cost/point.h"
+#include "epoch/tuning.h"
 #include "pack/groups/hierarchy.h"
 #include "pack/vision/vector_fill.h"
-#include "parallel/choose_sp.h"
-#include "schedule/balance.h"
-#include "schedule/kinds.h"
-
-/* Whether the packs and steps of groups are asked for. */
-static const char *name_groups(const hbp_epoch_options *o)
-{
-    return o->modality_order                             ? "modality_order"
-           : o->groups                                   ? "given groups"
-           : o->composition == HBP_COMPOSITION_HIERARCHY ? "composition hierarchy"
-                                                         : NULL;
-}
-
-/* Whether steps must be planned one by one: one group of packs has none of these. */
-static const char *name_steps(const hbp_epoch_options *o)
-{
-    return o->samples_per_step                                      ? "samples_per_step"
-           : o->batches                                             ? "batches"
-           : o->composition == HBP_COMPOSITION_RANDOM               ? "composition random"
-           : o->curriculum_steps                                    ? "curriculum_steps"
-           : o->micro_batches_per_step                              ? "micro_batches_per_step"
-           : o->equal_samples                                       ? "equal_samples"
-           : o->sequence_multiple_per_sp || o->pack_multiple_per_sp ? "padding by a pack's degree"
-           : !o->max_vision                                         ? "max_vision 0"
-                                                                    : NULL;
-}
 
 hbp_status hbp__epoch_check_vision_options(const hbp__epoch *epoch)
 {
@@ -44,39 +17,64 @@ hbp_status hbp__epoch_check_vision_options(const hbp__epoch *epoch)
         return hbp__fail(context, HBP_E_INVALID,
                          "epoch: max_vision is %lld, but the lengths have no vision units",
                          (long long)o->max_vision);
-    if (o->mode != HBP_EPOCH_DEFAULT && o->max_vision)
+    if (o->mode == HBP_EPOCH_DEFAULT)
+        return HBP_OK;
+    if (o->max_vision)
         return hbp__fail(context, HBP_E_INVALID,
-                         "epoch: max_vision %lld is for the default mode; mode %s has a hierarchy of groups",
+                         "epoch: max_vision %lld is for the default mode; mode %s fills by tokens alone",
                          (long long)o->max_vision, "paper");
-    if (o->mode != HBP_EPOCH_DEFAULT)
-        return hbp__epoch_check_vision(epoch, "epoch: mode paper");
-    if (o->max_groups > 1 || (o->groups && o->groups->count > 1))
-        return hbp__fail(context, HBP_E_INVALID, "epoch: %lld groups; with max_vision %lld an epoch has one",
-                         (long long)(o->max_groups > 1 ? o->max_groups : o->groups->count),
-                         (long long)o->max_vision);
-    const char *groups = name_groups(o), *steps = name_steps(o);
-    if (groups && steps)
-        return hbp__fail(
-            context, HBP_E_INVALID,
-            "epoch: vision units count (max_vision is %lld), and %s asks for steps planned one by "
-            "one; %s has packs of a group",
-            (long long)o->max_vision, steps, groups);
+    return hbp__epoch_check_vision(epoch, "epoch: mode paper");
+}
+
+/* The most vision units of an item: a sample, or samples that are tied. O(samples) with ties, else O(1). */
+static hbp_status most_units(const hbp__epoch *epoch, int64_t *most)
+{
+    hbp_context *context = epoch->context;
+    const hbp_lengths *lengths = epoch->lengths;
+    *most = lengths->max_vision;
+    if (!lengths->tie)
+        return HBP_OK;
+    int64_t mark = hbp__scratch_mark(context);
+    int64_t *total = hbp__take_zero(context, (uint64_t)lengths->ties, sizeof *total);
+    HBP__TRY(hbp__scratch_check(context, "the vision units of tied samples"));
+    for (int64_t i = 0; i < lengths->count; i++) {
+        HBP__TRY(hbp__tick_row(context, "groups", i, lengths->count));
+        if (lengths->tie[i] == HBP__FREE)
+            continue;
+        total[lengths->tie[i]] += hbp__lengths_vision(lengths, i);
+        *most = hbp__max_i64(*most, total[lengths->tie[i]]);
+    }
+    hbp__scratch_release(context, mark);
     return HBP_OK;
 }
 
-/* The cost of tokens alone that is the true one for a full pack: of `length` tokens, with as many vision
- * units as the data have for them in time and as many as are allowed in memory. What units cost is spread
- * over the tokens. Borrows the tables of `cost`. */
-static hbp_cost full_pack_cost(const hbp__epoch *epoch, int64_t length)
+/* Vision units a token, of all the data. */
+static double mean_density(const hbp__epoch *epoch)
+{
+    return (double)epoch->lengths->vision_sum / (double)epoch->lengths->tokens;
+}
+
+/* Units a token that packs are to have room for: so many times the data's, or the item with most of them in
+ * the longest packs. */
+static double full_density(const hbp__epoch *epoch, int64_t most, double room)
 {
     const hbp_lengths *lengths = epoch->lengths;
+    double longest = (double)lengths->bin_length[lengths->bins - 1];
+    double density = room * mean_density(epoch), one = (double)most / longest;
+    return one > density ? one : density;
+}
+
+/* The cost of tokens alone that is the true one for a pack with as many vision units as the data have for its
+ * tokens in time, and as many as it is to have room for in memory: what units cost is spread over the tokens.
+ * Borrows the tables of the epoch's. */
+static hbp_cost full_pack_cost(const hbp__epoch *epoch, double density)
+{
     hbp_cost full = *epoch->cost;
     hbp_cost_terms *t = &full.terms;
-    double per_token = (double)epoch->options.max_vision / (double)length;
-    double mean = (double)lengths->vision_sum / (double)lengths->tokens;
-    double vision_ns = t->ns_per_vision * (mean < per_token ? mean : per_token);
+    double mean = mean_density(epoch);
+    double vision_ns = t->ns_per_vision * (mean < density ? mean : density);
     if (t->vision_bytes > 0) {
-        t->logits_bytes += t->vision_bytes * per_token;
+        t->logits_bytes += t->vision_bytes * density;
         t->limit_bytes--; /* what rounding may add */
     }
     if (vision_ns > 0) {
@@ -88,159 +86,110 @@ static hbp_cost full_pack_cost(const hbp__epoch *epoch, int64_t length)
     return full;
 }
 
-/* One group of packs of `length` tokens, on the degree with the least time among those that hold such a pack
- * with max_vision units. */
-static hbp_status create_group(const hbp__epoch *epoch, int64_t length, hbp_groups **out)
-{
-    hbp_context *context = epoch->context;
-    const hbp_epoch_options *o = &epoch->options;
-    hbp_cost full = full_pack_cost(epoch, length);
-    hbp_sp_options options;
-    hbp_sp_options_init(&options, sizeof options);
-    options.tokens_per_step = o->tokens_per_step ? o->tokens_per_step : length * full.terms.ranks;
-    double squares = epoch->lengths->sum_squares / (double)epoch->lengths->tokens;
-    options.squares_per_token = squares < (double)length ? squares : (double)length;
-    hbp_sp_choice choice;
-    int fits;
-    HBP__TRY(hbp__find_sp(context, &full, length, &options, &choice, &fits));
-    if (!fits)
-        return hbp__fail(context, HBP_E_INFEASIBLE,
-                         "epoch: no SP degree holds a pack of %lld tokens and %lld vision units on %d "
-                         "rank(s), even with every layer recomputed",
-                         (long long)length, (long long)o->max_vision, (int)full.terms.ranks);
-    return hbp__groups_create(context, &full, 1, &length, &choice.sp, &choice.recompute, o->tokens_per_step,
-                              out);
-}
-
-/* The group of packs of max_length; where none is given, of a power of two, or of the longest sample if that
- * is all that fits. */
-static hbp_status choose_group(const hbp__epoch *epoch, hbp_groups **out)
-{
-    hbp_groups_options options;
-    int64_t longest;
-    hbp__epoch_groups_options(&epoch->options, &options);
-    HBP__TRY(hbp__groups_lengths(epoch->context, epoch->lengths, &options, &longest));
-    hbp_status status = create_group(epoch, options.max_length, out);
-    longest = hbp__round_up(longest, options.pack_multiple);
-    if (status != HBP_E_INFEASIBLE || epoch->options.max_length || longest >= options.max_length)
-        return status;
-    hbp__forgive(epoch->context);
-    return create_group(epoch, longest, out);
-}
-
-static hbp_status fill_group(const hbp__epoch *epoch, const hbp_groups *groups, hbp_packs **out)
+/* Packs with more tokens than max_vision units go with on average would never be full. */
+static void cap_packs(const hbp__epoch *epoch, hbp_groups_options *options)
 {
     const hbp_epoch_options *o = &epoch->options;
-    hbp_iterative_fill_options options;
-    hbp_iterative_fill_options_init(&options, sizeof options);
-    options.effort = o->effort;
-    options.max_samples = o->max_samples;
-    /* Vision units are not cut: what is cut in tokens is refused here. */
-    options.over_long = o->over_long == HBP_OVERLONG_DROP ? HBP_OVERLONG_DROP : HBP_OVERLONG_ERROR;
-    options.max_tokens = groups->pack_length[0];
-    options.max_vision = o->max_vision;
-    options.sequence_multiple = o->sequence_multiple;
-    options.pack_multiple = o->pack_multiple;
-    options.seed = o->seed;
-    options.epoch = o->epoch;
-    return hbp__iterative_fill(epoch->context, epoch->lengths, &options, out);
+    double tokens = o->max_vision ? (double)o->max_vision / mean_density(epoch) : (double)HBP_MAX_LENGTH;
+    int64_t longest = epoch->lengths->bin_length[epoch->lengths->bins - 1];
+    if (options->max_pack_length || epoch->lengths->tie || !(tokens < (double)HBP_MAX_LENGTH))
+        return;
+    longest = hbp__round_up(longest, hbp__max_i64(1, options->sequence_multiple));
+    longest = hbp__round_up(longest, hbp__max_i64(1, options->pack_multiple));
+    options->max_pack_length = hbp__max_i64(hbp__max_i64(longest, options->max_length), (int64_t)tokens);
 }
 
-/* One group of packs filled under both budgets, and micro-batches of packs alike. */
-static hbp_status plan_group(const hbp__epoch *epoch, hbp_plan **out)
+/* Groups whose packs have room for so many units a token. */
+static hbp_status plan_for_density(const hbp__epoch *epoch, const hbp_cost *cost, double density,
+                                   const hbp_groups_options *options, hbp_groups **out)
 {
-    hbp_groups *chosen = NULL;
-    hbp_packs *packs = NULL;
-    hbp_status status = epoch->groups ? HBP_OK : choose_group(epoch, &chosen);
-    const hbp_groups *groups = epoch->groups ? epoch->groups : chosen;
-    if (status >= 0)
-        status = fill_group(epoch, groups, &packs);
-    hbp_balance_options balance;
-    hbp__epoch_balance_options(&epoch->options, &balance);
-    balance.mode = HBP_BALANCE_VISION;
-    if (status >= 0 && balance.modality_order)
-        status = hbp__packs_even_kinds(epoch->context, groups, balance.seed, balance.epoch, packs);
-    if (status >= 0)
-        status = hbp__balance(epoch->context, packs, groups, epoch->cost, &balance, 0, out);
-    if (status >= 0) {
-        const hbp_epoch_options *o = &epoch->options;
-        int is_hierarchy = o->composition == HBP_COMPOSITION_HIERARCHY || o->modality_order;
-        (*out)->composition = is_hierarchy ? HBP_COMPOSITION_HIERARCHY : HBP_COMPOSITION_STRATIFIED;
-        (*out)->tokens_per_step = o->tokens_per_step;
-    }
-    hbp_packs_free(packs);
-    hbp_groups_free(chosen);
-    return status;
-}
-
-/* The most tokens of a step of the plan. */
-static int64_t most_tokens(const hbp_plan *plan)
-{
-    int64_t most = 0;
-    for (int64_t i = 0; i < plan->steps; i++)
-        most = hbp__max_i64(most, plan->step_tokens[i]);
-    return most;
-}
-
-/* Steps planned one by one, of at most `tokens` tokens, that take less than *plan, which may be NULL. Looked
- * for where they can save more of the run than planning them takes. */
-static hbp_status try_steps(const hbp__epoch *epoch, int64_t tokens, int64_t bound_ns, hbp_plan **plan)
-{
-    hbp__stratify s = {.epoch = epoch, .tokens_per_step = tokens, .most_ns = INT64_MAX};
-    hbp_plan *better = NULL;
-    if (*plan) {
-        int64_t ns = hbp__plan_ns(*plan), won = bound_ns ? ns - bound_ns : INT64_MAX;
-        if (won <= hbp__epoch_planning_ns(epoch, tokens))
-            return HBP_OK;
-        s.micro_batches = (*plan)->micro_batches;
-        s.most_ns = ns - 1;
-        s.saves_from_ns = ns;
-    }
-    HBP__TRY(hbp__epoch_stratify(&s, &better));
-    if (!better)
-        return HBP_OK;
-    hbp_plan_free(*plan);
-    *plan = better;
+    hbp__epoch own = *epoch;
+    own.cost = cost;
+    const hbp_cost full = full_pack_cost(&own, density);
+    HBP__TRY(hbp__plan_groups(epoch->context, epoch->lengths, &full, options, out));
+    hbp__groups_price(cost, *out);
     return HBP_OK;
 }
 
-/* Where one group cannot do what is asked for. */
-static hbp_status plan_steps(const hbp__epoch *epoch, int64_t *tokens, hbp_plan **out)
+/* Says that vision units leave no memory for groups that there are without them; without any, why not. */
+static hbp_status refuse_units(const hbp__epoch *epoch, const hbp_cost *cost, int64_t most,
+                               const hbp_groups_options *options)
 {
-    int64_t bound_ns = 0;
-    const hbp_epoch_options *o = &epoch->options;
-    if (!*tokens)
-        HBP__TRY(hbp__epoch_choose_tokens(epoch, tokens));
-    HBP__TRY(hbp__epoch_check_caps(epoch));
-    if (!o->drop_last)
-        return try_steps(epoch, *tokens, bound_ns, out);
-    if (o->composition == HBP_COMPOSITION_STRATIFIED)
-        return hbp__fail(
-            epoch->context, HBP_E_INVALID,
-            "epoch: composition stratified, drop_last and vision units with %s: steps of that kind "
-            "are dealt, and leave nothing over; give composition random",
-            name_steps(o));
-    return hbp__epoch_plan_drawn(epoch, *tokens, out);
+    hbp_groups *groups = NULL;
+    const hbp_lengths *lengths = epoch->lengths;
+    hbp__forgive(epoch->context);
+    HBP__TRY(hbp__plan_groups(epoch->context, lengths, cost, options, &groups));
+    hbp_groups_free(groups);
+    return hbp__fail(
+        epoch->context, HBP_E_INFEASIBLE,
+        "epoch: no SP degree holds a pack of %lld tokens and %lld vision units on %d rank(s), even "
+        "with every layer recomputed",
+        (long long)lengths->bin_length[lengths->bins - 1], (long long)most, (int)cost->terms.ranks);
 }
 
-hbp_status hbp__epoch_vision(const hbp__epoch *epoch, hbp_plan **out)
+hbp_status hbp__epoch_plan_groups(const hbp__epoch *epoch, const hbp_cost *cost,
+                                  const hbp_groups_options *options, hbp_groups **out)
 {
-    const hbp_epoch_options *o = &epoch->options;
-    int64_t tokens = o->tokens_per_step, bound_ns = 0;
-    hbp_status status = name_steps(o) ? HBP_E_INFEASIBLE : plan_group(epoch, out);
-    if (status == HBP_E_INFEASIBLE && !name_groups(o)) {
-        if (!name_steps(o) && hbp__epoch_may_plan_steps(epoch))
-            hbp__forgive(epoch->context);
-        else if (!name_steps(o))
-            return status;
-        status = plan_steps(epoch, &tokens, out);
+    int64_t most;
+    if (!hbp__epoch_counts_vision(epoch) || !epoch->lengths->vision_sum)
+        return hbp__plan_groups(epoch->context, epoch->lengths, cost, options, out);
+    HBP__TRY(most_units(epoch, &most));
+    hbp_groups_options all = *options;
+    cap_packs(epoch, &all);
+    double density = full_density(epoch, most, HBP__VISION_ROOM), least = full_density(epoch, most, 0);
+    hbp_status status = plan_for_density(epoch, cost, density, &all, out);
+    if (status == HBP_E_INFEASIBLE && least < density) {
+        hbp__forgive(epoch->context);
+        status = plan_for_density(epoch, cost, least, &all, out);
     }
-    HBP__TRY(status);
-    tokens = tokens ? tokens : most_tokens(*out);
-    HBP__TRY(hbp__epoch_bound(epoch, tokens, 1, &bound_ns));
-    if (!name_steps(o) && !name_groups(o) && hbp__epoch_may_plan_steps(epoch) &&
-        (*out)->composition == HBP_COMPOSITION_STRATIFIED)
-        HBP__TRY(try_steps(epoch, tokens, bound_ns, out));
-    (*out)->tokens_per_step = tokens;
-    return hbp__epoch_set_bound(epoch, tokens, bound_ns, *out);
+    return status == HBP_E_INFEASIBLE ? refuse_units(epoch, cost, most, &all) : status;
+}
+
+/* The most vision units, up to `most`, that a pack of group g has memory for beside its tokens. */
+static int64_t units_held(const hbp__epoch *epoch, const hbp_groups *groups, int64_t g, int64_t most)
+{
+    int64_t low = 0, high = most; /* low is held, more than high is not asked for */
+    int32_t row = hbp__cost_row(epoch->cost, groups->sp[g]);
+    while (low < high) {
+        int64_t middle = high - (high - low) / 2;
+        hbp__load load = {.tokens = groups->pack_length[g], .vision = middle};
+        if (hbp__cost_pack_bytes(epoch->cost, row, groups->recompute[g], load) <=
+            epoch->cost->terms.limit_bytes)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    return low;
+}
+
+/* Vision units of a pack of each group: in the last as many as are allowed, or as the item with most of them
+ * asks for; in the others in proportion to their tokens; in all what memory holds. */
+static hbp_status list_budgets(const hbp__epoch *epoch, const hbp_groups *groups, int64_t *budget)
+{
+    int64_t most, limit = epoch->options.max_vision ? epoch->options.max_vision : INT32_MAX;
+    HBP__TRY(most_units(epoch, &most));
+    for (int64_t g = 0; g < groups->count; g++) {
+        double usual = HBP__VISION_ROOM * mean_density(epoch) * (double)groups->pack_length[g];
+        int64_t units = usual < (double)INT32_MAX ? (int64_t)usual + 1 : INT32_MAX;
+        if (g == groups->count - 1)
+            units = epoch->options.max_vision ? limit : hbp__max_i64(units, most);
+        budget[g] = units_held(epoch, groups, g, hbp__min_i64(units, limit));
+    }
+    return HBP_OK;
+}
+
+hbp_status hbp__epoch_fill_vision(const hbp__epoch *epoch, const hbp_lengths *lengths,
+                                  const hbp_groups *groups, const hbp_fill_options *options, hbp_packs **out)
+{
+    int64_t budget[HBP__MAX_GROUPS];
+    HBP__TRY(list_budgets(epoch, groups, budget));
+    return hbp__vector_fill_groups(epoch->context, lengths, groups, budget, options, out);
+}
+
+void hbp__epoch_vision_ns(const hbp__epoch *epoch, const hbp_groups *groups, double *vision_ns)
+{
+    for (int64_t g = 0; g < groups->count; g++)
+        vision_ns[g] =
+            hbp__point_make(epoch->cost, hbp__cost_row(epoch->cost, groups->sp[g]), groups->recompute[g])
+                .vision;
 }

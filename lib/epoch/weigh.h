@@ -18,11 +18,4 @@ hbp_status hbp__epoch_mix(const hbp__epoch *epoch, const hbp_lengths *lengths, c
  * INT64_MAX where there was none. */
 hbp_status hbp__epoch_refuse_tokens(const hbp__epoch *epoch, int64_t tokens_per_step, int64_t least);
 
-/* Refuses what no way of planning has where vision units count. */
-hbp_status hbp__epoch_check_vision_options(const hbp__epoch *epoch);
-
-/* Plans where vision units count and a step holds tokens_per_step tokens, or as many as suit it: the packs
- * and micro-batches of one group (docs: vision), or steps planned one by one, whichever are faster. */
-hbp_status hbp__epoch_vision(const hbp__epoch *epoch, hbp_plan **out);
-
 #endif

@@ -19,17 +19,6 @@ typedef struct planning {
     hbp_plan **part; /* [batches->steps], and the left-overs */
 } planning;
 
-/* A window where vision units count. */
-static hbp_status plan_vision_window(planning *p, const hbp_lengths *lengths, uint64_t seed, hbp_plan **out)
-{
-    hbp__epoch window = *p->epoch;
-    window.lengths = lengths;
-    window.options.seed = seed;
-    window.options.window_samples = 0;
-    window.options.curriculum_steps = hbp__max_i64(0, window.options.curriculum_steps - p->planned);
-    return hbp__epoch_vision(&window, out);
-}
-
 /* A batch or window of `lengths` in packs of the groups; `seed` is its own. */
 static hbp_status plan_group_window(planning *p, const hbp_lengths *lengths, uint64_t seed, hbp_plan **out)
 {
@@ -41,7 +30,7 @@ static hbp_status plan_group_window(planning *p, const hbp_lengths *lengths, uin
     hbp_balance_options balance;
     window.lengths = lengths;
     hbp__epoch_fill_options(&window.options, &fill);
-    hbp__epoch_balance_options(&window.options, &balance);
+    hbp__epoch_balance_options(&window, &balance);
     fill.seed = balance.seed = seed;
     balance.curriculum_steps = hbp__max_i64(0, balance.curriculum_steps - p->planned);
     hbp_status status = hbp__epoch_fill(&window, lengths, window.groups, &fill, &packs);
@@ -65,8 +54,7 @@ static hbp_status plan_part(planning *p, int64_t step)
     hbp_lengths *subset = NULL;
     hbp_status status = hbp__batches_subset(epoch, epoch->context, p->batches, step, &subset);
     if (status >= 0)
-        status = hbp__epoch_counts_vision(epoch) ? plan_vision_window(p, subset, seed, &p->part[step])
-                                                 : plan_group_window(p, subset, seed, &p->part[step]);
+        status = plan_group_window(p, subset, seed, &p->part[step]);
     if (status >= 0)
         p->planned += p->part[step]->steps;
     hbp_lengths_free(subset);

@@ -87,7 +87,7 @@ static int32_t write_pack(assembly *a, uint32_t p, int32_t g, int32_t rank)
     const hbp_packs *packs = a->packs;
     const hbp_groups *groups = a->groups;
     hbp__pack_place place = {rank, groups->sp[g], groups->recompute[g], groups->pack_length[g],
-                             packs->max_vision};
+                             packs->max_vision[g]};
     hbp__pack_sums sums = {0};
     if (p != HBP__DUMMY) {
         int64_t at = w->sample, first = packs->offsets[p], count = packs->offsets[p + 1] - first;

@@ -174,8 +174,9 @@ static int64_t change_of(const evening *e, const swap *s, const profile *of_p, c
     if (hbp__round_up(of_p->padded + tokens, packs->pack_multiple) > e->capacity ||
         hbp__round_up(of_q->padded - tokens, packs->pack_multiple) > e->capacity)
         return -1;
-    if (packs->vision && (packs->vision[s->p] + vision > packs->max_vision ||
-                          packs->vision[s->q] - vision > packs->max_vision))
+    int64_t max_vision = packs->max_vision[packs->group[s->p]];
+    if (packs->vision &&
+        (packs->vision[s->p] + vision > max_vision || packs->vision[s->q] - vision > max_vision))
         return -1;
     int64_t most =
         packs->vision ? hbp__max_i64(1, hbp__max_i64(packs->vision[s->p], packs->vision[s->q])) : 1;

@@ -66,7 +66,8 @@ END_TEST
 START_TEST(balances_get_theirs)
 {
     hbp_balance_options balance;
-    hbp__epoch_balance_options(&all, &balance);
+    hbp__epoch epoch = {.options = all};
+    hbp__epoch_balance_options(&epoch, &balance);
     ck_assert_int_eq(balance.mode, HBP_BALANCE_TIME);
     ck_assert_int_eq(balance.micro_batch_multiple, 14);
     ck_assert_int_eq(balance.drop_last, 1);
@@ -75,9 +76,11 @@ START_TEST(balances_get_theirs)
     ck_assert_int_eq(balance.modality_order, 1);
     ck_assert_uint_eq(balance.seed, 17);
     ck_assert_uint_eq(balance.epoch, 18);
-    hbp_epoch_options paper = all;
-    paper.mode = HBP_EPOCH_PAPER;
-    hbp__epoch_balance_options(&paper, &balance);
+    epoch.options.max_vision = 5;
+    hbp__epoch_balance_options(&epoch, &balance);
+    ck_assert_int_eq(balance.mode, HBP_BALANCE_VISION);
+    epoch.options.mode = HBP_EPOCH_PAPER;
+    hbp__epoch_balance_options(&epoch, &balance);
     ck_assert_int_eq(balance.mode, HBP_BALANCE_SORTED);
     ck_assert_int_eq(balance.tokens_per_step, 0);
 }

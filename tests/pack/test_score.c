@@ -46,12 +46,12 @@ START_TEST_IN_CONTEXT(the_score_is_the_best_cut_into_micro_batches)
         OK(context, hbp__packs_measure(context, packs));
         for (int i = 0; i < count; i++)
             time[i] = packs->tokens[i];
-        OK(context, hbp__packs_score(context, packs, groups, 0, &ns));
+        OK(context, hbp__packs_score(context, packs, groups, NULL, 0, &ns));
         /* The fewest micro-batches are taken; more never help, each pays for its slowest pack. */
         ck_assert_int_eq(ns, best_cut(time, count, (1u << count) - 1, width));
         int64_t with_steps;
         groups->micro_batches[0] = 2;
-        OK(context, hbp__packs_score(context, packs, groups, 1000, &with_steps));
+        OK(context, hbp__packs_score(context, packs, groups, NULL, 1000, &with_steps));
         ck_assert_int_eq(with_steps, ns + 1000 * (((count + width - 1) / width + 1) / 2));
     }
 }
@@ -66,7 +66,7 @@ static hbp_status score(hbp_context *context, void *user)
 {
     const scored *s = user;
     int64_t ns;
-    return hbp__packs_score(context, s->packs, s->groups, 0, &ns);
+    return hbp__packs_score(context, s->packs, s->groups, NULL, 0, &ns);
 }
 
 START_TEST_IN_CONTEXT(nothing_is_left_behind)

@@ -59,7 +59,7 @@ static by_hand by_hand_open(hbp_context *context, double vision_bytes)
     b.packs->dropped_reason = hbp__new(&b.context->memory, 1, sizeof *b.packs->dropped_reason);
     b.packs->dropped_sample[0] = 7;
     b.packs->dropped_reason[0] = HBP_DROPPED_OVERVISION;
-    b.packs->max_vision = 5;
+    b.packs->max_vision[0] = 5;
     OK(context, hbp__packs_measure(context, b.packs));
     return b;
 }

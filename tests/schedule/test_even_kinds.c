@@ -139,7 +139,7 @@ START_TEST_IN_CONTEXT(exchanges_keep_every_promise)
             most = 0;
             for (int64_t p = 0; p < m.packs->count; p++)
                 most = hbp__max_i64(most, m.packs->vision[p]);
-            m.packs->max_vision = most;
+            m.packs->max_vision[0] = most;
         }
         int64_t *offsets = copy(m.packs->offsets, m.packs->count + 1, sizeof *offsets);
         int64_t before = count_dummies(m.context, m.packs, m.groups);

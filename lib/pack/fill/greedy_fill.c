@@ -68,11 +68,11 @@ static hbp_status balanced_or_tight(hbp_context *context, const hbp_lengths *len
     tight_options.effort = (int32_t)hbp__max_i64(1, options->effort);
     HBP__TRY(run_fill(context, hbp__fill_balanced, lengths, groups, options, &balanced));
     int64_t balanced_ns = 0, tight_ns = INT64_MAX;
-    hbp_status status = hbp__packs_score(context, balanced, groups, 0, &balanced_ns);
+    hbp_status status = hbp__packs_score(context, balanced, groups, NULL, 0, &balanced_ns);
     if (status >= 0 && possible_saving(balanced, groups) > (double)balanced_ns / HBP__FILL_WORTH_TIGHT) {
         status = run_fill(context, hbp__fill_tight, lengths, groups, &tight_options, &tight);
         if (status >= 0)
-            status = hbp__packs_score(context, tight, groups, 0, &tight_ns);
+            status = hbp__packs_score(context, tight, groups, NULL, 0, &tight_ns);
     }
     int keep_tight = status >= 0 && tight_ns < balanced_ns;
     hbp_packs_free(status < 0 || keep_tight ? balanced : tight);

@@ -6,7 +6,7 @@
 #include "base/sort.h"
 
 hbp_status hbp__packs_score(hbp_context *context, const hbp_packs *packs, const hbp_groups *groups,
-                            double step_ns, int64_t *ns)
+                            const double *vision_ns, double step_ns, int64_t *ns)
 {
     uint64_t rows = (uint64_t)packs->count;
     int64_t mark = hbp__scratch_mark(context);
@@ -22,8 +22,11 @@ hbp_status hbp__packs_score(hbp_context *context, const hbp_packs *packs, const 
             if (packs->group[p] != g)
                 continue;
             order[count++] = (uint32_t)p;
-            time[p] = hbp__round_i64(groups->token_ns[g] * (double)packs->padded[p] +
-                                     groups->square_ns[g] * (double)packs->squares[p] + groups->fixed_ns[g]);
+            double pack_ns = groups->token_ns[g] * (double)packs->padded[p] +
+                             groups->square_ns[g] * (double)packs->squares[p] + groups->fixed_ns[g];
+            if (vision_ns && packs->vision)
+                pack_ns += vision_ns[g] * (double)packs->vision[p];
+            time[p] = hbp__round_i64(pack_ns);
         }
         HBP__TRY(hbp__order_by_i64(context, time, order, count, "the score of packs"));
         for (int64_t i = count - 1; i >= 0; i -= groups->packs[g])

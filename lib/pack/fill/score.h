@@ -7,8 +7,9 @@
 #include "data/packs/packs.h"
 
 /* Sorts each group's packs by time, which makes the sum of the slowest in each micro-batch least, and adds
- * up, with `step_ns` for every step. In ns. O(packs). */
+ * up, with `step_ns` for every step; vision units take
+ * vision_ns [groups] each, NULL: nothing. In ns. O(packs). */
 hbp_status hbp__packs_score(hbp_context *context, const hbp_packs *packs, const hbp_groups *groups,
-                            double step_ns, int64_t *ns);
+                            const double *vision_ns, double step_ns, int64_t *ns);
 
 #endif

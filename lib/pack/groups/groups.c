@@ -175,6 +175,16 @@ static hbp_status resolve_options(hbp_context *context, const hbp_lengths *lengt
     return HBP_OK;
 }
 
+void hbp__groups_price(const hbp_cost *cost, hbp_groups *groups)
+{
+    for (int64_t g = 0; g < groups->count; g++) {
+        hbp__point point = hbp__point_make(cost, hbp__cost_row(cost, groups->sp[g]), groups->recompute[g]);
+        groups->token_ns[g] = point.linear;
+        groups->square_ns[g] = point.square;
+        groups->fixed_ns[g] = point.constant;
+    }
+}
+
 /* `estimator` tells what the groups hold; NULL for groups made without data. */
 static void store_levels(const hbp_cost *cost, int64_t tokens_per_step, const hbp__estimator *estimator,
                          const hbp__hierarchy *hierarchy, hbp_groups *groups)
@@ -206,11 +216,8 @@ static void store_levels(const hbp_cost *cost, int64_t tokens_per_step, const hb
                                                                        (double)level->pack_length,
                                                                        mean * (double)level->pack_length, 0) +
                            cost->terms.step_ns);
-        hbp__point point = hbp__point_make(cost, level->row, level->recompute);
-        groups->token_ns[g] = point.linear;
-        groups->square_ns[g] = point.square;
-        groups->fixed_ns[g] = point.constant;
     }
+    hbp__groups_price(cost, groups);
 }
 
 /* What hierarchies are ranked by: the estimate, and a charge for each level. */

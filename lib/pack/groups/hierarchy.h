@@ -113,6 +113,9 @@ hbp_status hbp__groups_create(hbp_context *context, const hbp_cost *cost, int64_
                               const int64_t *pack_length, const int32_t *sp, const int32_t *recompute,
                               int64_t tokens_per_step, hbp_groups **out);
 
+/* Sets what tokens, squares and a pack take in each group, by this cost. */
+void hbp__groups_price(const hbp_cost *cost, hbp_groups *groups);
+
 /* The groups of row `index` of the table of candidates, made anew; without a table of their own but for that
  * row. */
 hbp_status hbp__groups_candidate(hbp_context *context, const hbp_cost *cost, const hbp_groups *groups,

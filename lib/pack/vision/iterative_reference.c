@@ -295,7 +295,7 @@ static void set_bound(filling *f)
     packs->bound[0] = hbp__ceil_div(tokens, f->options->max_tokens);
     if (packs->vision) {
         packs->bound[0] = hbp__max_i64(packs->bound[0], hbp__ceil_div(vision, f->options->max_vision));
-        packs->max_vision = f->options->max_vision;
+        packs->max_vision[0] = f->options->max_vision;
     }
 }
 

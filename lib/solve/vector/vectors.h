@@ -63,6 +63,15 @@ static inline hbp__vector_scale hbp__vector_scale_of(const hbp__vectors *vectors
 hbp_status hbp__vector_pack(hbp_context *context, const hbp__vectors *vectors, int32_t effort, hbp__rng *rng,
                             hbp__vector_packing *packing, int64_t *bound);
 
+/* An item that no pack holds. */
+#define HBP__NO_PACK UINT32_MAX
+
+/* Puts items into the room that packs of these loads have left, largest first; pack_of [count] gets the pack
+ * of each, or HBP__NO_PACK. An item may miss the last pack that would just hold it. O(count (64 + log
+ * count)). */
+hbp_status hbp__vector_fill_gaps(hbp_context *context, const hbp__vectors *vectors,
+                                 const hbp__vector_load *load, int64_t packs, uint32_t *pack_of);
+
 /* The best of: hbp__pack_bound of each size alone; total weight over max_weight; and, for either size and
  * every threshold x above half of its capacity C, the number of items of at least x, of which no two share a
  * pack, plus the packs that the items of more than C - x and less than x need, none of which shares a pack
