@@ -89,7 +89,7 @@ static void *pool_resize(void *user, void *block, uint64_t old_bytes, uint64_t n
     return fresh;
 }
 
-hbp_allocator hbp__pool_allocator(hbp__pool *pool)
+hbp__memory hbp__pool_memory(hbp__pool *pool)
 {
-    return (hbp_allocator){sizeof(hbp_allocator), pool_alloc, pool_resize, pool_release, pool};
+    return (hbp__memory){pool_alloc, pool_resize, pool_release, pool};
 }

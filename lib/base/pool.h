@@ -24,8 +24,8 @@ void hbp__pool_open(hbp__pool *pool, const hbp__memory *below);
 /* Gives every kept block back; all others must have been released. Also a zeroed pool. */
 void hbp__pool_close(hbp__pool *pool);
 
-/* An allocator whose blocks come from the pool, which must outlive them. O(1) beside what lies below. When
+/* Memory whose blocks come from the pool, which must outlive them. O(1) beside what lies below. When
  * there is no memory left, the kept blocks go back and the request is tried once more. */
-hbp_allocator hbp__pool_allocator(hbp__pool *pool);
+hbp__memory hbp__pool_memory(hbp__pool *pool);
 
 #endif

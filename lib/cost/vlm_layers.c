@@ -1,6 +1,8 @@
 /* From a vision-language model and a machine to the columns of its layers (docs: cost model, "Vision
  * layers").
  */
+#include "cost/vlm_layers.h"
+
 #include <math.h>
 #include <stdio.h>
 
@@ -376,10 +378,16 @@ static hbp_status make_layers(hbp_context *context, const hbp_vlm *vlm, const hb
     return status;
 }
 
+hbp_status hbp__vlm_create_layers(hbp_context *context, const hbp_vlm *vlm, const hbp_machine *machine,
+                                  const hbp_vlm_layers_options *options, hbp_layers **out)
+{
+    int64_t mark = hbp__scratch_mark(context);
+    return hbp__leave(context, mark, make_layers(context, vlm, machine, options, out));
+}
+
 hbp_status hbp_vlm_create_layers(hbp_context *context, const hbp_vlm *vlm, const hbp_machine *machine,
                                  const hbp_vlm_layers_options *options, hbp_layers **out)
 {
     HBP__ENTER_OUT(context, out);
-    int64_t mark = hbp__scratch_mark(context);
-    return hbp__leave(context, mark, make_layers(context, vlm, machine, options, out));
+    return hbp__vlm_create_layers(context, vlm, machine, options, out);
 }

@@ -6,24 +6,7 @@
 #include "base/scratch.h"
 #include "step/bound_class.h"
 #include "step/bound_region.h"
-
-/* Numbers of micro-batches looked at one by one, and the share of the plan's time that is worth it. */
-#define CASES   3
-#define PRECISE 0.002
-
-/* The longest sequences are counted beside time and memory where they take this part of the ranks alone. */
-#define NEARLY_FULL 0.6
-
-/* Long sequences in a group that are worth counting. */
-#define MOST_FIT 4
-
-/* What a group holds in time is looked at where the bound is further from the plan than this, and kinds of
- * sequences are no more. */
-#define WORTH_REGIONS 0.02
-#define MOST_KINDS    8192
-
-/* With more micro-batches than this, one more or less tells little. */
-#define FEW_BATCHES 16
+#include "step/tuning.h"
 
 typedef hbp__ask ask;
 
@@ -91,13 +74,14 @@ static double least_micro_batches(const bounding *b, double *longest)
  * those of which a group of some degree does not hold one more in time. */
 static hbp_status allows_counts(bounding *b, double time, int *allowed)
 {
-    static const double weight[] = {1, 0, 0.5};
+    static const double weight[] = {HBP__BOUND_COUNT_WEIGHTS};
     const hbp__step *step = b->step;
     double here[HBP__STEP_DEGREES];
-    int64_t seen[HBP__STEP_DEGREES * MOST_FIT];
+    int64_t seen[HBP__STEP_DEGREES * HBP__BOUND_MOST_FIT];
     int32_t sights = 0;
-    for (int32_t i = 0; i < step->degrees * MOST_FIT && *allowed; i++) {
-        int64_t longs = hbp__bound_one_longs(step, time, i / MOST_FIT, 1 + i % MOST_FIT);
+    for (int32_t i = 0; i < step->degrees * HBP__BOUND_MOST_FIT && *allowed; i++) {
+        int64_t longs =
+            hbp__bound_one_longs(step, time, i / HBP__BOUND_MOST_FIT, 1 + i % HBP__BOUND_MOST_FIT);
         int is_new = longs > 0;
         for (int32_t k = 0; k < sights; k++)
             is_new = is_new && seen[k] != longs;
@@ -108,8 +92,10 @@ static hbp_status allows_counts(bounding *b, double time, int *allowed)
             hbp__bound_count count = {.share = 0.5};
             double needed = hbp__bound_one_count(step, time, longs, quarter * (longs - 1) / 4, &count);
             *allowed = needed <= b->ranks * (1 + b->margin);
-            HBP__TRY(hbp__tick(step->context, "bound", i, step->degrees * MOST_FIT));
-            for (int w = 0; w < 3 && *allowed && needed > b->ranks * NEARLY_FULL; w++)
+            HBP__TRY(hbp__tick(step->context, "bound", i, step->degrees * HBP__BOUND_MOST_FIT));
+            for (size_t w = 0;
+                 w < sizeof weight / sizeof *weight && *allowed && needed > b->ranks * HBP__BOUND_NEARLY_FULL;
+                 w++)
                 *allowed = hbp__bound_one_allows(step, b->ask, time, weight[w], &count, b->scratch, here);
         }
     }
@@ -122,12 +108,13 @@ enum { ROUGHLY, CLOSELY, BY_REGIONS, LOOKS };
 /* Whether nothing rules out one micro-batch of all within `time`. */
 static hbp_status allows(bounding *b, double time, int look, int *allowed)
 {
-    static const double weights[] = {1, 0, 0.5, 0.75, 0.25};
+    static const double weights[] = {HBP__BOUND_WEIGHTS};
+    const int count = sizeof weights / sizeof *weights;
     double least[HBP__STEP_DEGREES] = {0}, here[HBP__STEP_DEGREES];
     *allowed = hbp__bound_class_allows(&b->class, time);
     HBP__TRY(b->class.status);
-    for (int i = 0; i < 5 && *allowed; i++) {
-        HBP__TRY(hbp__tick(b->step->context, "bound", i, 5));
+    for (int i = 0; i < count && *allowed; i++) {
+        HBP__TRY(hbp__tick(b->step->context, "bound", i, count));
         *allowed = hbp__bound_one_allows(b->step, b->ask, time, weights[i], NULL, b->scratch, here);
         for (int32_t j = 0; j < b->step->degrees && *allowed; j++)
             least[j] = here[j] > least[j] ? here[j] : least[j];
@@ -164,14 +151,14 @@ static hbp_status open(const hbp__step *step, bounding *b)
 /* The least makespan of one micro-batch of all, less B', that nothing here rules out, from *least on. */
 static hbp_status least_one(bounding *b, double most, double *least)
 {
-    static const double precision[LOOKS] = {1e-3, 1e-4, 1e-3};
+    static const double precision[LOOKS] = {HBP__BOUND_LOOKS};
     for (int look = 0; look < LOOKS; look++) {
         double high = most;
         if (look == BY_REGIONS) {
-            if ((most + b->fixed) * (1 - WORTH_REGIONS) < *least + b->fixed)
+            if ((most + b->fixed) * (1 - HBP__BOUND_WORTH_REGIONS) < *least + b->fixed)
                 break;
             HBP__TRY(hbp__bound_region_open(b->step, b->ask, &b->region));
-            if (b->region.kinds > MOST_KINDS)
+            if (b->region.kinds > HBP__BOUND_MOST_KINDS)
                 break;
         }
         for (int i = 0; i < 40 && high - *least > precision[look] * high; i++) {
@@ -220,8 +207,9 @@ static hbp_status bound_cases(bounding *b, double upper, double *bound)
     double most = b->step->options.max_micro_batches, rest, just, done = upper;
     int allowed = b->step->options.max_micro_batches > 0;
     HBP__TRY(bound_case(b, AT_LEAST, first, longest, upper, &rest));
-    int cases = first <= FEW_BATCHES ? CASES : 0;
-    for (int i = 0; i < cases && rest < done && rest < upper * (1 - PRECISE); i++, first += multiple) {
+    int cases = first <= HBP__BOUND_FEW_BATCHES ? HBP__BOUND_CASES : 0;
+    for (int i = 0; i < cases && rest < done && rest < upper * (1 - HBP__BOUND_PRECISE);
+         i++, first += multiple) {
         HBP__TRY(bound_case(b, JUST, first, longest, upper, &just));
         just = just > rest ? just : rest; /* both hold for this number */
         done = just < done ? just : done;

@@ -5,9 +5,7 @@
 
 #include "base/checked.h"
 #include "base/scratch.h"
-
-/* Values of alpha, and of the price of memory, looked at for a class. */
-#define TRIES 14
+#include "step/tuning.h"
 
 typedef hbp__need need;
 typedef hbp__ask ask;
@@ -170,7 +168,8 @@ double hbp__bound_class_set_best_price(hbp__bound_class *c, double micro_batches
     c->micro_batches = micro_batches;
     set_high(c, most);
     hbp__tangent best = plain_at(c, 0);
-    hbp__concave_aim aim = {.least = -(double)INFINITY, .enough = (double)INFINITY, .tries = TRIES};
+    hbp__concave_aim aim = {
+        .least = -(double)INFINITY, .enough = (double)INFINITY, .tries = HBP__BOUND_TRIES};
     if (highest > 0)
         best = hbp__concave_greatest(plain_at, c, best, plain_at(c, highest), &aim);
     hbp__bound_class_set_prices(c, micro_batches, &best.at, 1);
@@ -187,9 +186,9 @@ int hbp__bound_class_allows(hbp__bound_class *c, double time)
  * `least` is of use. */
 static double greatest(hbp__bound_class *c, double least, double enough)
 {
-    static const double taus[] = {0, 0.5};
+    static const double taus[] = {HBP__BOUND_TAUS};
     double best = least;
-    for (int t = 0; t < 2 && best < enough && c->status >= 0; t++) {
+    for (size_t t = 0; t < sizeof taus / sizeof *taus && best < enough && c->status >= 0; t++) {
         c->tau = taus[t];
         hbp__tangent left = top_at(c, 0);
         best = c->plain > best ? c->plain : best;
@@ -198,7 +197,7 @@ static double greatest(hbp__bound_class *c, double least, double enough)
         /* No alpha makes a sequence cost more than apart from the top micro-batch. */
         double highest = c->plain + (1 - c->tau) * c->low;
         hbp__tangent right = {highest + 1, -1, -1};
-        hbp__concave_aim aim = {best, enough, TRIES};
+        hbp__concave_aim aim = {best, enough, HBP__BOUND_TRIES};
         hbp__tangent found = hbp__concave_greatest(top_at, c, left, right, &aim);
         best = found.value > best ? found.value : best;
     }

@@ -5,10 +5,7 @@
 
 #include "solve/concave.h"
 #include "step/bound.h"
-
-/* Prices of memory tried for a class, and classes. */
-#define HBP__BOUND_PRICES  3
-#define HBP__BOUND_CLASSES 48
+#include "step/tuning.h"
 
 /* What a sequence takes on the degrees that finish within a makespan: the lower left hull of its needs, by
  * rising work. */

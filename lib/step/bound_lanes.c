@@ -5,10 +5,7 @@
 #include "base/checked.h"
 #include "base/scratch.h"
 #include "step/bound.h"
-
-/* Long sequences on a rank that are counted, where there are no more sequences than MOST_COUNTED. */
-#define MOST_FIT     8
-#define MOST_COUNTED 8192
+#include "step/tuning.h"
 
 /* What a sequence asks for on a degree. */
 typedef struct lane_ask {
@@ -98,7 +95,7 @@ static int allows(const bounding *b, double time)
     double ranks = step->ranks;
     if (work > ranks * (time - (b->rows - 1) * b->fixed) || whole > ranks * (time + b->fixed))
         return 0;
-    int32_t fits = step->count <= MOST_COUNTED ? MOST_FIT : 0, fit = 1;
+    int32_t fits = step->count <= HBP__BOUND_LANE_COUNTED ? HBP__BOUND_LANE_FIT : 0, fit = 1;
     while (fit <= fits && allows_counts(b, time, fit))
         fit++;
     return fit > fits;

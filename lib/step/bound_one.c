@@ -5,6 +5,7 @@
 #include "base/checked.h"
 #include "solve/concave.h"
 #include "step/bound.h"
+#include "step/tuning.h"
 
 /* What loads ranks, and how much of a load rounding may be. */
 typedef struct judging {
@@ -82,7 +83,7 @@ static double saving(const judging *l, double room, const double *below, const d
                      double *price)
 {
     knapsack s = {l->step->count, room, below, above};
-    hbp__concave_aim aim = {.least = -(double)INFINITY, .enough = 0, .tries = 12};
+    hbp__concave_aim aim = {.least = -(double)INFINITY, .enough = 0, .tries = HBP__BOUND_SAVINGS};
     hbp__tangent best = hbp__concave_greatest(taken_at, &s, taken_at(&s, 0), taken_at(&s, highest), &aim);
     *price = best.at;
     return -best.value;
@@ -297,11 +298,11 @@ static int allows_both(const judging *l, int32_t j, double least, double weight_
 hbp_status hbp__bound_one_allows_both(const hbp__step *step, const hbp__ask *ask, double time,
                                       const double *least, double *scratch, int *allowed)
 {
-    static const double weight[][2] = {{1, 0}, {0, 1}, {1, 0.5}, {0.5, 0}};
+    static const double weight[][2] = {HBP__BOUND_PAIR_WEIGHTS};
     judging l = {step, ask, time, 0, hbp__bound_margin(step->count), NULL};
     *allowed = 1;
     for (int32_t j = 1; j < step->degrees && *allowed; j++)
-        for (int i = 0; i < 4 && *allowed; i++) {
+        for (size_t i = 0; i < sizeof weight / sizeof *weight && *allowed; i++) {
             HBP__TRY(hbp__tick(step->context, "bound", j, step->degrees));
             *allowed = allows_both(&l, j, least[j], weight[i][0], weight[i][1], scratch);
         }

@@ -5,16 +5,12 @@
 
 #include "base/checked.h"
 #include "base/scratch.h"
+#include "step/tuning.h"
 
-/* Slopes to begin with, in units of each side, and the factors that they are moved by, from coarse to fine.
- */
-#define STARTS         2
-#define MOVES          4
-#define MOST_MOVES     3
-#define FIRST_DISCOUNT 0.5
+static const double start[] = {HBP__REGION_STARTS};
+static const double move[] = {HBP__REGION_MOVES};
 
-static const double start[STARTS] = {0.3, 1};
-static const double move[MOVES] = {2.5, 1.6, 1.25, 1.1};
+enum { STARTS = sizeof start / sizeof *start, MOVES = sizeof move / sizeof *move };
 
 typedef hbp__bound_region region;
 typedef hbp__bound_side side;
@@ -182,7 +178,7 @@ int64_t hbp__bound_region_set(region *r, double time, int32_t level)
     r->time = time;
     r->level = level;
     r->held = 0;
-    r->discount = level ? FIRST_DISCOUNT : 1;
+    r->discount = level ? HBP__REGION_FIRST_DISCOUNT : 1;
     r->sides = step->degrees;
     for (kind *k = r->kind; k < r->kind + r->kinds; k++) {
         k->is_own = level > 0;
@@ -252,7 +248,7 @@ static double sum_with(const region *r, int32_t i, const side *s)
 static int move_slope(region *r, int32_t i, double factor, double *sum)
 {
     int moved = 0;
-    for (; moved < MOST_MOVES; moved++) {
+    for (; moved < HBP__REGION_MOST_MOVES; moved++) {
         side other = r->side[i];
         hbp__bound_side_set_slope(r, &other, other.slope * factor);
         double here = sum_with(r, i, &other);
@@ -267,7 +263,7 @@ static int move_slope(region *r, int32_t i, double factor, double *sum)
 static int move_discount(region *r, double factor, double *sum)
 {
     int moved = 0;
-    for (; moved < MOST_MOVES && r->discount * factor <= 1; moved++) {
+    for (; moved < HBP__REGION_MOST_MOVES && r->discount * factor <= 1; moved++) {
         double here = sum_at(r, r->discount * factor);
         if (!(here > *sum))
             break;

@@ -4,17 +4,16 @@
 
 #include "base/checked.h"
 #include "step/builder.h"
-
-/* More than the memory of a micro-batch, since cuts are coarse; the filling sees to the rest. */
-#define OVERFULL 1.15
+#include "step/tuning.h"
 
 int hbp__step_fill_all(hbp__step_builder *b, hbp__step_board *board, int64_t m, double limit,
                        hbp__step_style style)
 {
-    double goal = hbp__step_estimate(b->step, &b->pool, 0, b->pool.count, 1), stride = 0.002, fails = 0;
+    double goal = hbp__step_estimate(b->step, &b->pool, 0, b->pool.count, 1), stride = HBP__BUILD_ALL_STRIDE,
+           fails = 0;
     int filled = 0;
     hbp__step_save(b);
-    for (int i = 0; i < 30 && !filled && goal < limit && hbp__step_listen(b); i++) {
+    for (int i = 0; i < HBP__BUILD_ALL_STRIDES && !filled && goal < limit && hbp__step_listen(b); i++) {
         b->work += 4 * b->pool.count;
         hbp__step_fill(&b->filler, &b->pool, board, m, goal, style);
         filled = !b->pool.count;
@@ -23,12 +22,12 @@ int hbp__step_fill_all(hbp__step_builder *b, hbp__step_board *board, int64_t m, 
             break;
         fails = goal;
         goal = goal * (1 + stride) + 1;
-        stride *= 1.5;
+        stride *= HBP__BUILD_WIDER;
     }
     if (!filled)
         return 0;
     int again = 0;
-    while (fails > 0 && goal - fails > goal * 0.003 && hbp__step_listen(b)) {
+    while (fails > 0 && goal - fails > goal * HBP__BUILD_ALL_PRECISE && hbp__step_listen(b)) {
         double middle = fails + (goal - fails) / 2;
         b->work += 4 * b->pool.count;
         hbp__step_fill(&b->filler, &b->pool, board, m, middle, style);
@@ -52,16 +51,16 @@ static double guess(hbp__step_builder *b, int64_t left)
     const hbp__step_pool *pool = &b->pool;
     if (left <= HBP__STEP_AHEAD) {
         b->work += 4 * HBP__STEP_CUTS * HBP__STEP_CUTS * b->step->degrees;
-        if (!(hbp__step_cut(b->step, pool, left, HBP__STEP_CUTS, OVERFULL, b->cut, b->end) <
+        if (!(hbp__step_cut(b->step, pool, left, HBP__STEP_CUTS, HBP__BUILD_OVERFULL, b->cut, b->end) <
               (double)INFINITY))
             return (double)INFINITY;
-        return hbp__step_estimate(b->step, pool, 0, b->end[0], OVERFULL);
+        return hbp__step_estimate(b->step, pool, 0, b->end[0], HBP__BUILD_OVERFULL);
     }
     double share = hbp__step_pool_room(b->step, pool, 0, pool->count) / (double)left;
     int64_t end = 1;
     while (end < pool->count && hbp__step_pool_room(b->step, pool, 0, end + 1) <= share)
         end++;
-    return hbp__step_estimate(b->step, pool, 0, end, OVERFULL);
+    return hbp__step_estimate(b->step, pool, 0, end, HBP__BUILD_OVERFULL);
 }
 
 /* A micro-batch filled for trial. */
@@ -110,12 +109,14 @@ static int weigh_goal(hbp__step_builder *b, hbp__step_board *board, trial *t, do
  * can hold, the one with the most useful rank-time a ns. */
 static int fill_next(hbp__step_builder *b, hbp__step_board *board, int64_t m, int64_t left, double density)
 {
-    static const double multiple[] = {0.8, 0.87, 0.93, 1, 1.04};
-    double goal[5 + HBP__STEP_DEGREES], about = guess(b, left), low = 0, high = (double)INFINITY;
+    static const double multiple[] = {HBP__BUILD_MULTIPLES};
+    enum { MULTIPLES = sizeof multiple / sizeof *multiple };
+    double goal[MULTIPLES + HBP__STEP_DEGREES], about = guess(b, left), low = 0, high = (double)INFINITY;
     trial t = {density, m, left, 0, 0};
     if (!(about < (double)INFINITY))
         return 0;
-    int32_t goals = hbp__step_list_goals(b, about, 0.7, 1.3, multiple, 5, goal);
+    int32_t goals =
+        hbp__step_list_goals(b, about, HBP__BUILD_LEAST, HBP__BUILD_MOST, multiple, MULTIPLES, goal);
     hbp__step_save(b);
     for (int32_t i = 0; i < goals && hbp__step_listen(b); i++) {
         if (goal[i] <= low)
@@ -125,8 +126,8 @@ static int fill_next(hbp__step_builder *b, hbp__step_board *board, int64_t m, in
         else if (goal[i] < high)
             high = goal[i];
     }
-    for (double stride = 0.01; !(high < (double)INFINITY); stride *= 1.5) {
-        if (stride > 10 || !hbp__step_listen(b))
+    for (double stride = HBP__BUILD_STRIDE; !(high < (double)INFINITY); stride *= HBP__BUILD_WIDER) {
+        if (stride > HBP__BUILD_LAST_STRIDE || !hbp__step_listen(b))
             return 0;
         double next = low * (1 + stride) + 1;
         if (weigh_goal(b, board, &t, next))
@@ -134,7 +135,7 @@ static int fill_next(hbp__step_builder *b, hbp__step_board *board, int64_t m, in
         else
             low = next;
     }
-    for (int i = 0; i < 2 && low > 0 && high - low > low * 0.01; i++) {
+    for (int i = 0; i < HBP__BUILD_HALVINGS && low > 0 && high - low > low * HBP__BUILD_PRECISE; i++) {
         double middle = low + (high - low) / 2;
         if (weigh_goal(b, board, &t, middle))
             high = middle;

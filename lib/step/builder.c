@@ -5,12 +5,10 @@
 #include "base/checked.h"
 #include "base/scratch.h"
 #include "step/builder.h"
+#include "step/tuning.h"
 
 /* Work between two looks at the clock and at whether to go on: well below a ms. */
 #define WORK_A_REPORT 100000
-
-/* Times more micro-batches than are taken, from where on those are gathered rather than looked for. */
-#define SCATTERED 8
 
 static void take_pool(const hbp__step *step, uint64_t count, hbp__step_pool *pool)
 {
@@ -141,7 +139,7 @@ void hbp__step_pool_take(hbp__step_builder *b, const hbp__step_board *board, con
 {
     hbp__step_pool *pool = &b->pool;
     pool->count = 0;
-    if (board->micro_batches < SCATTERED * count) {
+    if (board->micro_batches < HBP__BUILD_SCATTERED * count) {
         for (int64_t k = 0; k < b->step->count; k++)
             for (int32_t i = 0; i < count; i++)
                 if (board->home[k] / board->ranks == taken[i])

@@ -8,13 +8,10 @@
 #include "base/rng.h"
 #include "step/bound.h"
 #include "step/step.h"
+#include "step/tuning.h"
 
 /* In no group; no member. */
 #define HBP__NONE (-1)
-
-/* Places at which a pool may be cut, and micro-batches that a cut looks ahead. */
-#define HBP__STEP_CUTS  32
-#define HBP__STEP_AHEAD 12
 
 /* Sequences yet to be placed, in descending order of weight, and sums over those before each. */
 typedef struct hbp__step_pool {

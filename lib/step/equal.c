@@ -14,26 +14,10 @@
 #include "base/checked.h"
 #include "base/scratch.h"
 #include "step/builder.h"
-
-/* Work on improving the best try of all, in sequences looked at: so much, and so much more a sequence. */
-#define WORK          INT64_C(400000)
-#define WORK_SEQUENCE INT64_C(400)
-
-/* The part of it that each try is improved by, and the best of a degree unless it takes so much longer than
- * the best of all. */
-#define PART         8
-#define PART_OF_BEST 2
-#define WORTH        1.2
-
-/* An exchange that takes this part of the difference off the slowest pack is good enough; at best it is a
- * half. */
-#define ENOUGH 0.4
+#include "step/tuning.h"
 
 /* Packs looked at between two looks at a request to cancel. */
 #define TICK_PACKS (INT64_C(1) << 19)
-
-/* Numbers of micro-batches in a row that may bring nothing. */
-#define FAILURES 3
 
 enum { IN_RUNS, IN_TURNS, WAYS };
 
@@ -331,7 +315,7 @@ static int shorten(equal *e, int64_t m)
     e->work += e->lanes;
     if (p != q)
         find_exchange(e, p, q, &best);
-    if (best.a == HBP__NONE || before - best.time < ENOUGH * (before - b->group[q].time))
+    if (best.a == HBP__NONE || before - best.time < HBP__EQUAL_ENOUGH * (before - b->group[q].time))
         look_everywhere(e, m, p, &best);
     if (best.a == HBP__NONE)
         return 0;
@@ -350,7 +334,7 @@ static int shorten(equal *e, int64_t m)
 static hbp_status improve(equal *e, int64_t part)
 {
     const hbp__step *step = e->step;
-    int64_t limit = (WORK + WORK_SEQUENCE * step->count) / part, report = 0;
+    int64_t limit = (HBP__EQUAL_WORK + HBP__EQUAL_WORK_SEQUENCE * step->count) / part, report = 0;
     for (int32_t i = 1; i < step->options.effort; i++)
         limit = hbp__mul_saturating(limit, 3);
     e->work = 0;
@@ -439,13 +423,13 @@ static hbp_status try_degree(equal *e)
     int64_t failures = 0, stride, best_used = 0;
     double best = (double)INFINITY, time;
     int best_way = 0;
-    for (int64_t m = first_number(e); failures < FAILURES; m += stride) {
+    for (int64_t m = first_number(e); failures < HBP__EQUAL_FAILURES; m += stride) {
         double before = best;
         int64_t used = hbp__min_i64(m, step->count);
         if (used > e->room)
             break;
         for (int way = 0; way < (used > 1 ? WAYS : 1); way++) {
-            HBP__TRY(try_one(e, used, way, PART, &time));
+            HBP__TRY(try_one(e, used, way, HBP__EQUAL_PART, &time));
             if (!(time < best))
                 continue;
             best = time;
@@ -457,9 +441,9 @@ static hbp_status try_degree(equal *e)
         failures = best < before || !(best < (double)INFINITY) ? 0 : failures + 1;
         stride = hbp__round_up(1 + m / 8, step->options.micro_batch_multiple);
     }
-    if (!best_used || best > WORTH * e->best_time || hbp__step_is_late(step))
+    if (!best_used || best > HBP__EQUAL_WORTH * e->best_time || hbp__step_is_late(step))
         return HBP_OK;
-    return try_one(e, best_used, best_way, PART_OF_BEST, &time);
+    return try_one(e, best_used, best_way, HBP__EQUAL_PART_OF_BEST, &time);
 }
 
 /* Makes the best board the one that is worked on. */

@@ -8,17 +8,11 @@
 #include "step/buckets.h"
 #include "step/exact.h"
 #include "step/exact_model.h"
+#include "step/tuning.h"
 
-/* Solutions are looked for that are better by this part; a bound gives up as much again for the solver's
- * tolerances, and a nanosecond a micro-batch for the rounding of times. */
-#define CUTOFF_PART 1e-6
-#define BOUND_PART  2e-6
-/* Times longer than the solution of the real lengths that one of rounded lengths may take. */
-#define ROUNDED_PART 1.5
-/* A larger program is not tried: its relaxation alone would take minutes. */
-#define MOST_COLUMNS 60000
-/* Of one call, at effort 1: iterations of the simplex method, times rows and columns. */
-#define WORK INT64_C(300000000)
+/* A bound gives up twice what solutions must be better by, for the solver's tolerances, and a nanosecond a
+ * micro-batch for the rounding of times. */
+#define BOUND_PART (2 * HBP__EXACT_CUTOFF)
 
 typedef struct exact {
     const hbp__step *step;
@@ -39,8 +33,8 @@ static void start(exact *e, const hbp__step *step, const hbp__step_kinds *kinds,
     for (int32_t effort = 1; effort < step->options.effort; effort++)
         times *= 3;
     *e = (exact){.step = step, .kinds = kinds, .members = members, .is_proven = 1, .bound_ns = INFINITY};
-    e->work = WORK * times;
-    e->cutoff_ns = upper_ns * (1 - CUTOFF_PART);
+    e->work = HBP__EXACT_WORK * times;
+    e->cutoff_ns = upper_ns * (1 - HBP__EXACT_CUTOFF);
 }
 
 static int32_t is_late(void *user)
@@ -94,12 +88,12 @@ static hbp_status keep_if_best(exact *e, const hbp__step_model *model, const dou
     hbp_status status = price(e, &found, &ns);
     if (status == HBP_OK && !can_be_placed(e->step, &found)) {
         e->is_proven = 0; /* enough ranks, but not in places where groups may begin */
-    } else if (status == HBP_OK && ns * (1 - CUTOFF_PART) < e->cutoff_ns) {
+    } else if (status == HBP_OK && ns * (1 - HBP__EXACT_CUTOFF) < e->cutoff_ns) {
         if (e->is_found)
             hbp__step_solution_close(&e->best);
         e->best = found;
         e->is_found = 1;
-        e->cutoff_ns = ns * (1 - CUTOFF_PART);
+        e->cutoff_ns = ns * (1 - HBP__EXACT_CUTOFF);
         return HBP_OK;
     }
     hbp__step_solution_close(&found);
@@ -145,7 +139,7 @@ static hbp_status solve_batches(exact *e, int64_t batches, double spare_ns)
 {
     const hbp__step *step = e->step;
     if (e->work <= 0 || hbp__step_is_late(step) ||
-        hbp__step_model_columns(step, e->kinds, batches) > MOST_COLUMNS) {
+        hbp__step_model_columns(step, e->kinds, batches) > HBP__EXACT_COLUMNS) {
         e->is_proven = 0;
         e->bound_ns = fmin(e->bound_ns, hbp__step_model_least(step, e->kinds, batches) + spare_ns);
         return HBP_OK;
@@ -224,7 +218,7 @@ static hbp_status improve(const hbp__step *step, const hbp__step_kinds *kinds, i
     if (is_rounded) {
         /* Where the rounded sequences do not fit the groups of the real ones, a way up is left. */
         HBP__TRY(price(&e, solution, &upper_ns));
-        e.cutoff_ns = fmin(upper_ns * (1 - CUTOFF_PART), ROUNDED_PART * (double)solution->ns);
+        e.cutoff_ns = fmin(upper_ns * (1 - HBP__EXACT_CUTOFF), HBP__EXACT_ROUNDED * (double)solution->ns);
     }
     hbp_status status = solve_all(&e);
     if (status == HBP_OK && e.is_found)

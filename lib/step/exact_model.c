@@ -5,13 +5,10 @@
 
 #include "base/checked.h"
 #include "base/scratch.h"
+#include "step/tuning.h"
 
 /* What is branched on first. */
 enum { BY_VALUE = 0, BY_WAY = 1, BY_OPEN = 2, BY_MICRO_BATCH = 3, BY_COUNT = 4 };
-
-/* The order on the longest sequences of slots takes a row per kind and slot: only in programs up to this many
- * columns. */
-#define MOST_ORDERED 4000
 
 hbp_status hbp__step_kinds_open(const hbp__step *step, const int64_t *tokens, const double *squares,
                                 int64_t members, hbp__step_kinds *kinds)
@@ -244,7 +241,7 @@ static hbp_status add_order(hbp__step_model *m, int64_t batch)
     hbp__program *p = &m->program;
     const hbp__step_kinds *kinds = m->kinds;
     int64_t columns = m->micro_batches * m->slots * kinds->count;
-    for (int32_t slot = 0; slot < m->slots && columns <= MOST_ORDERED; slot++) {
+    for (int32_t slot = 0; slot < m->slots && columns <= HBP__EXACT_ORDERED; slot++) {
         for (int64_t k = 0; k < kinds->count && m->slot_index[slot]; k++) {
             int32_t column = column_kind(m, batch, slot, k);
             if (!(p->upper[column] > 0))

@@ -2,12 +2,7 @@
 #include "base/checked.h"
 #include "base/scratch.h"
 #include "step/lanes.h"
-
-/* Packs of a block that a sequence may join while lanes are filled: the newest. */
-#define NEWEST 8
-
-/* A step may take one part in so many longer for the sake of fewer dummies. */
-#define DEAR 200
+#include "step/tuning.h"
 
 /* The degree on which sequence k asks for the least rank-time in packs no longer than `goal`; where all are
  * longer, the one on which it is the shortest. */
@@ -55,7 +50,7 @@ static void put(hbp__lanes *l, int32_t j, int32_t rank, int64_t k)
 {
     int64_t best = -1, least = hbp__add_saturating(hbp__lanes_price_alone(l, j, k), l->dummy_ns);
     int64_t seen = 0;
-    for (int64_t p = l->begins[rank]; p >= 0 && seen < NEWEST; p = l->pack[p].next) {
+    for (int64_t p = l->begins[rank]; p >= 0 && seen < HBP__LANES_NEWEST; p = l->pack[p].next) {
         if (l->pack[p].degree != j)
             continue;
         seen++;
@@ -195,7 +190,7 @@ void hbp__lanes_fill_idle(hbp__lanes *l)
 {
     int32_t j = l->chain[0], ranks = l->step->degree[j].degree;
     int64_t most = hbp__lanes_load(l, 0, l->step->ranks);
-    most = hbp__add_saturating(most, most / DEAR);
+    most = hbp__add_saturating(most, most / HBP__LANES_DEAR);
     for (int32_t rank = 0; rank < l->step->ranks; rank += ranks) {
         int64_t k = l->row[rank] ? -1 : find_second(l, j);
         if (k < 0 || hbp__lanes_price_alone(l, j, k) > most)
@@ -209,7 +204,7 @@ void hbp__lanes_fill_rows(hbp__lanes *l, int64_t rows)
 {
     int32_t j = l->chain[0], ranks = l->step->degree[j].degree;
     int64_t most = hbp__lanes_load(l, 0, l->step->ranks);
-    most = hbp__add_saturating(most, most / DEAR);
+    most = hbp__add_saturating(most, most / HBP__LANES_DEAR);
     split_packs(l, rows);
     for (int32_t rank = 0; rank < l->step->ranks; rank += ranks)
         while (hbp__lanes_row(l, rank, ranks) < rows) {

@@ -1,11 +1,7 @@
 /* Lanes made shorter: sequences move or swap places, off the rank with the largest load. */
 #include "base/checked.h"
 #include "step/lanes.h"
-
-/* Sequences of a pack, packs of a block, and blocks that are looked at in one turn. */
-#define MOST_SEQUENCES 64
-#define MOST_PACKS     8
-#define MOST_BLOCKS    4
+#include "step/tuning.h"
 
 /* A change, by what the larger of the loads that it changes becomes. */
 typedef struct change {
@@ -22,23 +18,23 @@ typedef struct change {
 static int32_t list_blocks(const hbp__lanes *l, int32_t j, int32_t rank, int32_t ranks, int32_t *block)
 {
     int32_t width = l->step->degree[j].degree, count = 0;
-    int64_t load[MOST_BLOCKS + 1];
+    int64_t load[HBP__LANES_BLOCKS + 1];
     for (int32_t r = 0; r < l->step->ranks; r += width) {
         if (r < rank + ranks && rank < r + width)
             continue;
         int64_t here = hbp__lanes_load(l, r, width);
         int32_t at = count;
         while (at > 0 && load[at - 1] > here) {
-            if (at < MOST_BLOCKS) {
+            if (at < HBP__LANES_BLOCKS) {
                 load[at] = load[at - 1];
                 block[at] = block[at - 1];
             }
             at--;
         }
-        if (at < MOST_BLOCKS) {
+        if (at < HBP__LANES_BLOCKS) {
             load[at] = here;
             block[at] = r;
-            count += count < MOST_BLOCKS;
+            count += count < HBP__LANES_BLOCKS;
         }
     }
     return count;
@@ -57,7 +53,7 @@ static void try_move(hbp__lanes *l, int64_t k, int64_t rest, int32_t j, int32_t 
     int64_t here = hbp__lanes_load(l, block, width), seen = 0;
     if (here >= best->load)
         return;
-    for (int64_t p = l->begins[block]; p >= 0 && seen < MOST_PACKS; p = l->pack[p].next) {
+    for (int64_t p = l->begins[block]; p >= 0 && seen < HBP__LANES_PACKS; p = l->pack[p].next) {
         if (l->pack[p].degree != j)
             continue;
         seen++;
@@ -77,7 +73,8 @@ static void try_swaps(hbp__lanes *l, int64_t k, int64_t p, int64_t load, int64_t
                       change *best)
 {
     int64_t seen = 0;
-    for (int64_t other = l->pack[q].first; other >= 0 && seen < MOST_SEQUENCES; other = l->next[other]) {
+    for (int64_t other = l->pack[q].first; other >= 0 && seen < HBP__LANES_SEQUENCES;
+         other = l->next[other]) {
         seen++;
         int64_t mine = hbp__lanes_price(l, p, other, k);
         if (mine >= l->pack[p].ns)
@@ -94,11 +91,11 @@ static void try_swaps(hbp__lanes *l, int64_t k, int64_t p, int64_t load, int64_t
 static void try_pack(hbp__lanes *l, int64_t p, int64_t load, change *best)
 {
     const hbp__lanes_pack *pack = &l->pack[p];
-    int32_t ranks = l->step->degree[pack->degree].degree, block[MOST_BLOCKS];
+    int32_t ranks = l->step->degree[pack->degree].degree, block[HBP__LANES_BLOCKS];
     for (int32_t i = 0; i < l->chains; i++) {
         int32_t j = l->chain[i], count = list_blocks(l, j, pack->rank, ranks, block);
         int64_t seen = 0;
-        for (int64_t k = pack->first; k >= 0 && seen < MOST_SEQUENCES && count; k = l->next[k]) {
+        for (int64_t k = pack->first; k >= 0 && seen < HBP__LANES_SEQUENCES && count; k = l->next[k]) {
             seen++;
             if (!hbp__lanes_may_hold(l, j, k))
                 continue;
@@ -109,7 +106,7 @@ static void try_pack(hbp__lanes *l, int64_t p, int64_t load, change *best)
                 continue;
             for (int32_t b = 0; b < count; b++) {
                 int64_t here = hbp__lanes_load(l, block[b], ranks), packs = 0;
-                for (int64_t q = l->begins[block[b]]; q >= 0 && packs < MOST_PACKS; q = l->pack[q].next)
+                for (int64_t q = l->begins[block[b]]; q >= 0 && packs < HBP__LANES_PACKS; q = l->pack[q].next)
                     if (l->pack[q].degree == j) {
                         packs++;
                         try_swaps(l, k, p, load, q, here, best);

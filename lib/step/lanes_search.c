@@ -3,10 +3,7 @@
 #include "base/scratch.h"
 #include "step/bound.h"
 #include "step/lanes.h"
-
-/* Prices asked for in improving one start, for each of effort's first rounds, and so many more a sequence. */
-#define WORK          INT64_C(60000)
-#define WORK_SEQUENCE INT64_C(100)
+#include "step/tuning.h"
 
 /* How much longer than the bound the longest pack of a start may be. */
 static const double GOALS[] = {1, 1.01, 1.05, 1.2, 2};
@@ -54,7 +51,7 @@ hbp_status hbp__step_lanes(const hbp__step *step, hbp__step_solution *solution)
 {
     hbp__lanes lanes;
     const int64_t goals = sizeof GOALS / sizeof *GOALS;
-    int64_t bound_ns, work = hbp__add_saturating(WORK, WORK_SEQUENCE * step->count);
+    int64_t bound_ns, work = hbp__add_saturating(HBP__LANES_WORK, HBP__LANES_WORK_SEQUENCE * step->count);
     int is_read;
     HBP__TRY(hbp__bound_lanes(step, solution->ns, &bound_ns));
     int64_t mark = hbp__scratch_mark(step->context);

@@ -5,26 +5,7 @@
 
 #include "base/checked.h"
 #include "step/builder.h"
-
-/* Micro-batches for which a makespan is used before others are tried; how much less work a ns it may do. */
-#define EVERY 4
-#define WORSE 0.995
-
-/* So many of the last micro-batches are built together. */
-#define TAIL 3
-
-/* A micro-batch that takes less of a makespan than this is full. */
-#define LOOSE 0.9
-
-/* From one makespan to the next, and how often. */
-#define STRIDE  1.2
-#define STRIDES 24
-
-#define NEAR 4
-
-/* Micro-batches that are made of one part of the sequences: more would take time that grows with their
- * square. */
-#define PART 96
+#include "step/tuning.h"
 
 /* A makespan, and what is done within it a ns. */
 typedef struct pick {
@@ -50,7 +31,7 @@ static int try_goal(hbp__step_builder *b, hbp__step_board *board, double goal, p
     double useful = hbp__step_fill(&b->filler, &b->pool, board, m, goal, hbp__step_plain);
     double tokens = before - hbp__step_pool_room(b->step, &b->pool, 0, b->pool.count);
     double time = board->makespan[m], rate = time > 0 ? (useful + best->price * tokens) / time : 0;
-    int full = !b->pool.count || time < goal * LOOSE;
+    int full = !b->pool.count || time < goal * HBP__LEVELS_LOOSE;
     hbp__step_restore(b);
     if (rate > best->rate || !(best->goal > 0)) {
         best->rate = rate;
@@ -63,16 +44,17 @@ static int try_goal(hbp__step_builder *b, hbp__step_board *board, double goal, p
  * longer ones until memory is full, and those next to the best of them. */
 static void search_goals(hbp__step_builder *b, hbp__step_board *board, pick *best)
 {
-    static const double near[NEAR] = {0.94, 0.97, 1.03, 1.06};
+    static const double near[] = {HBP__LEVELS_NEAR};
     double goal[1 + HBP__STEP_DEGREES], alone = hbp__step_longest_alone(b);
-    int32_t goals = hbp__step_list_goals(b, alone, 0.7, 4, NULL, 0, goal);
+    int32_t goals = hbp__step_list_goals(b, alone, HBP__LEVELS_LEAST, HBP__LEVELS_MOST, NULL, 0, goal);
     for (int32_t i = 0; i < goals && (!i || hbp__step_listen(b)); i++)
         try_goal(b, board, goal[i], best);
-    double next = alone * STRIDE;
-    for (int32_t i = 0; i < STRIDES && hbp__step_listen(b) && !try_goal(b, board, next, best); i++)
-        next *= STRIDE;
+    double next = alone * HBP__LEVELS_STRIDE;
+    for (int32_t i = 0; i < HBP__LEVELS_STRIDES && hbp__step_listen(b) && !try_goal(b, board, next, best);
+         i++)
+        next *= HBP__LEVELS_STRIDE;
     double middle = best->goal;
-    for (int32_t i = 0; i < NEAR && hbp__step_listen(b); i++)
+    for (int32_t i = 0; i < (int32_t)(sizeof near / sizeof *near) && hbp__step_listen(b); i++)
         if (middle * near[i] >= alone)
             try_goal(b, board, middle * near[i], best);
 }
@@ -94,7 +76,8 @@ static int build_tail(hbp__step_builder *b, hbp__step_board *board, int64_t most
     for (int64_t left = low; left <= high + (best > 0); left++) {
         int64_t now = left <= high ? left : best;
         double fill = tokens / (b->room * (double)now);
-        double density = fill < 0.8 ? 0.95 : fill + (1 - fill) * 0.5;
+        double density =
+            fill < HBP__BUILD_LOOSE ? HBP__BUILD_FREE : fill + (1 - fill) * HBP__LEVELS_TAIL_DENSITY;
         int built = hbp__step_build_rest(b, board, now, density < 1 ? density : 1);
         if (left > high)
             return built;
@@ -146,7 +129,7 @@ static int fill_levels(hbp__step_builder *b, hbp__step_board *board, int64_t mos
         hbp__step_save(b);
         if (last.goal >= hbp__step_longest_alone(b))
             try_goal(b, board, last.goal, &best);
-        if (!(best.goal > 0) || used >= every || best.rate < last.rate * WORSE) {
+        if (!(best.goal > 0) || used >= every || best.rate < last.rate * HBP__LEVELS_WORSE) {
             search_goals(b, board, &best);
             used = 0;
             last = best;
@@ -173,14 +156,14 @@ int64_t hbp__step_plain_least(const hbp__step *step)
 int hbp__step_build_levels(hbp__step_builder *b, hbp__step_board *board, int64_t most, double share,
                            int32_t round)
 {
-    int64_t parts = hbp__step_plain_least(b->step) / PART + 1;
+    int64_t parts = hbp__step_plain_least(b->step) / HBP__LEVELS_PART + 1;
     pick none = {share * b->fixed / b->room * b->step->ranks, 0, 0};
-    int64_t every = EVERY / (round + 1);
+    int64_t every = HBP__LEVELS_EVERY / (round + 1);
     double tail = 0;
     b->pool.count = board->micro_batches = 0;
     for (int64_t part = 0; part < parts; part++) {
         add_part(b, part, parts);
-        if (!fill_levels(b, board, most, none, every, TAIL, &tail))
+        if (!fill_levels(b, board, most, none, every, HBP__LEVELS_TAIL, &tail))
             return 0;
     }
     return !b->pool.count || build_tail(b, board, most, tail) ||

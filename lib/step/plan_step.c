@@ -10,17 +10,12 @@
 #include "step/scarce.h"
 #include "step/sets.h"
 #include "step/step.h"
+#include "step/tuning.h"
 
 void hbp_step_options_init(hbp_step_options *options, uint32_t struct_size)
 {
     hbp__struct_init(options, struct_size);
 }
-
-/* Sequences of a step for which M = 1 also plans larger lockstep sets at effort 1. */
-#define FEW 12
-
-/* Where they are not within 1 / NEAR of the bound. */
-#define NEAR 200
 
 /* Planned as if all ranks were one lockstep set, then anew for the sets there are. */
 static hbp_status solve_sets(const hbp__step *step, hbp__step_solution *solution)
@@ -89,11 +84,11 @@ static hbp_status try_all_stricter(const hbp__step *step, strict_step *s, hbp__s
         HBP__TRY(try_stricter(step, &s->step, solution));
         s->step.options.min_micro_batches = step->options.min_micro_batches;
     }
-    if (asked->lockstep_ranks > 1 || (s->step.options.effort == 1 && step->count > FEW))
+    if (asked->lockstep_ranks > 1 || (s->step.options.effort == 1 && step->count > HBP__STEP_FEW))
         return HBP_OK;
     int64_t bound_ns;
     HBP__TRY(hbp__bound_lanes(step, solution->ns, &bound_ns));
-    for (int32_t j = 0; j < step->degrees && solution->ns - bound_ns > bound_ns / NEAR; j++)
+    for (int32_t j = 0; j < step->degrees && solution->ns - bound_ns > bound_ns / HBP__STEP_NEAR; j++)
         if (may_be_set(step, j)) {
             s->cost.terms.lockstep_ranks = step->degree[j].degree;
             s->step.degrees = j + 1; /* a set holds them all */

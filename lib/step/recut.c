@@ -2,8 +2,7 @@
 #include <string.h>
 
 #include "step/builder.h"
-
-#define MULTIPLES 9
+#include "step/tuning.h"
 
 /* Within `goal`, then all that is left; the sum of both, or one that is no better than `most`. A second
  * micro-batch without sequences takes `empty`. */
@@ -23,15 +22,17 @@ static double divide(hbp__step_builder *b, double goal, double most, double empt
 int hbp__step_recut(hbp__step_builder *b, hbp__step_board *board, int64_t first, int64_t second,
                     int32_t round)
 {
-    static const double multiple[MULTIPLES] = {0.75, 0.83, 0.9, 0.95, 0.98, 1.02, 1.06, 1.12, 1.25};
+    static const double multiple[] = {HBP__RECUT_MULTIPLES};
+    enum { MULTIPLES = sizeof multiple / sizeof *multiple };
     double a = board->makespan[first], c = board->makespan[second], old = a + c;
     double goal[MULTIPLES + HBP__STEP_DEGREES], best = old * (1 - 1e-6), best_goal = 0;
     double empty = hbp__step_may_drop(b, board) ? 0 : b->fixed;
     hbp__step_pool_take(b, board, (int64_t[]){first, second}, 2);
     if (!b->pool.count)
         return 0;
-    double shift = 1 + 0.013 * (round % 7 - 3) * (round > 0);
-    int32_t goals = hbp__step_list_goals(b, (a > c ? a : c) * shift, 0.5, 2, multiple, MULTIPLES, goal);
+    double shift = 1 + HBP__RECUT_SHIFT * (round % 7 - 3) * (round > 0);
+    int32_t goals = hbp__step_list_goals(b, (a > c ? a : c) * shift, HBP__RECUT_LEAST, HBP__RECUT_MOST,
+                                         multiple, MULTIPLES, goal);
     int64_t count = b->pool.count;
     memcpy(b->spare, b->pool.member, (size_t)count * sizeof *b->spare);
     for (int32_t i = 0; i <= goals; i++) {

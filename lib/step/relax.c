@@ -4,6 +4,7 @@
 
 #include "base/checked.h"
 #include "step/builder.h"
+#include "step/tuning.h"
 
 void hbp__step_pool_sum(const hbp__step *step, hbp__step_pool *p)
 {
@@ -119,7 +120,7 @@ double hbp__step_estimate(const hbp__step *step, const hbp__step_pool *pool, int
         for (int i = 0; i < 200 && area(&r, high) / ranks + r.fixed > high; i++)
             high = high * 1.25 + 1;
     }
-    for (int i = 0; i < 8 && high - low > low * 0.001; i++) {
+    for (int i = 0; i < HBP__RELAX_HALVINGS && high - low > low * HBP__RELAX_PRECISE; i++) {
         double middle = low + (high - low) / 2;
         if (area(&r, middle) / ranks + r.fixed <= middle)
             high = middle;

@@ -10,12 +10,7 @@
 
 #include "base/checked.h"
 #include "base/scratch.h"
-
-/* Samples are scarce up to so many a rank of the micro-batches that the options ask for. */
-#define FORCED 4
-
-/* Under a cap, up to so many a rank. */
-#define CAPPED 8
+#include "step/tuning.h"
 
 typedef struct scarce {
     const hbp__step *step;
@@ -33,12 +28,12 @@ static int64_t idle_ranks(const hbp__step *step, const hbp__step_solution *solut
 static int is_forced(const hbp__step *step)
 {
     int64_t asked = hbp__step_whole(step, 1);
-    return asked > 1 && step->count <= FORCED * hbp__mul_saturating(asked, step->ranks);
+    return asked > 1 && step->count <= HBP__SCARCE_FORCED * hbp__mul_saturating(asked, step->ranks);
 }
 
 static int is_capped(const hbp__step *step)
 {
-    return step->options.max_samples > 0 && step->count <= CAPPED * (int64_t)step->ranks;
+    return step->options.max_samples > 0 && step->count <= HBP__SCARCE_CAPPED * (int64_t)step->ranks;
 }
 
 /* Searches the trial, and keeps what is shorter; *micro_batches gets those of the search, 0 where there is no

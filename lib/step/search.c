@@ -7,37 +7,7 @@
 #include "base/scratch.h"
 #include "step/bound_class.h"
 #include "step/builder.h"
-
-/* Steps of the innermost loops in the first round: so many, so many more a sequence, and so many shared by
- * the sequences, since few of them are hard to arrange. */
-#define WORK          INT64_C(550000)
-#define WORK_SEQUENCE INT64_C(850)
-#define WORK_SHARED   INT64_C(120000000)
-
-/* Fewer sequences than this can be arranged in fewer ways. */
-#define ARRANGED 8
-
-/* Levels may do so many times the work of a round; they hardly ever need as much. */
-#define LEVELS_WORK 16
-
-/* Share of a round's work for building, once there is a step. */
-#define BUILD 0.6
-
-/* A step in which packs are full of samples is improved, before it is compared, with one of so many parts of
- * the work left. */
-#define CAPPED 2
-
-/* With more micro-batches than this, steps are built level by level alone. */
-#define FEW 12
-
-/* Numbers of micro-batches compared by their bounds; the work of one, a sequence. */
-#define NUMBERS     24
-#define NUMBER_WORK 8
-
-/* The slower of the simple ways are tried as well up to so many sequences, and up to so many sequences times
- * micro-batches times ranks: below a tenth of a second. */
-#define SIMPLE      2048
-#define SIMPLE_WORK (INT64_C(1) << 25)
+#include "step/tuning.h"
 
 enum { STREAM = 0x73746570 };
 
@@ -98,7 +68,7 @@ static void improve_capped(search *s)
 {
     hbp__step_builder *b = &s->builder;
     hbp__step_board *board = &s->board;
-    int64_t start = b->work + b->squeezer.work, all = b->work_limit, work = (all - start) / CAPPED;
+    int64_t start = b->work + b->squeezer.work, all = b->work_limit, work = (all - start) / HBP__STEP_CAPPED;
     b->work_limit = start + work / 2;
     for (int64_t m = 0; m + 1 < board->micro_batches && hbp__step_go_on(b); m++)
         hbp__step_recut(b, board, m, m + 1, 0);
@@ -115,12 +85,14 @@ static void improve_capped(search *s)
 /* Builds steps of m micro-batches; zero when the search is over. */
 static int build_some(search *s, int64_t m, int32_t round)
 {
-    static const double part[] = {0.2, 0.5, 0.85, 0.35, 0.95, 0.7};
+    static const double part[] = {HBP__BUILD_DENSITY};
     hbp__step_builder *b = &s->builder;
+    const int32_t parts = sizeof part / sizeof *part;
     double fill = (double)s->step->total_tokens / (b->room * (double)m);
-    int32_t densities = m == 1 || fill < 0.8 ? 1 : 3;
+    int32_t densities = m == 1 || fill < HBP__BUILD_LOOSE ? 1 : HBP__BUILD_ORDERS;
     for (int32_t i = 0; i < densities; i++) {
-        double density = densities == 1 ? 0.95 : fill + (1 - fill) * part[(i + 3 * round) % 6];
+        double density = densities == 1 ? HBP__BUILD_FREE
+                                        : fill + (1 - fill) * part[(i + HBP__BUILD_ORDERS * round) % parts];
         if (hbp__step_build(b, &s->board, m, density < 1 ? density : 1)) {
             keep_better(s);
             if (is_capped(s)) {
@@ -156,14 +128,14 @@ static int32_t bound_numbers(search *s, int64_t first, double *least)
         return 0;
     int64_t mark = hbp__scratch_mark(s->step->context);
     b->status = hbp__bound_class_open(s->step, b->ask, &class);
-    for (int64_t m = b->status < 0 ? s->most + 1 : first; m <= s->most && numbers < NUMBERS; m++) {
+    for (int64_t m = b->status < 0 ? s->most + 1 : first; m <= s->most && numbers < HBP__STEP_NUMBERS; m++) {
         double by_itself = (double)hbp__step_whole(s->step, m) * b->fixed;
         double here = by_itself + hbp__bound_class_set_best_price(&class, (double)m, s->best_time);
         if (class.status < 0) {
             b->status = class.status;
             break;
         }
-        b->work += NUMBER_WORK * s->step->count;
+        b->work += HBP__STEP_NUMBER_WORK * s->step->count;
         least[numbers++] = here;
         if (here >= s->best_time && here >= before)
             break;
@@ -176,7 +148,7 @@ static int32_t bound_numbers(search *s, int64_t first, double *least)
 /* Builds steps of the numbers of micro-batches that may beat the best, the most promising first. */
 static void build_all(search *s, int32_t round)
 {
-    double least[NUMBERS];
+    double least[HBP__STEP_NUMBERS];
     int64_t first = hbp__max_i64(s->least, hbp__min_i64(s->step->options.min_micro_batches, s->most));
     build_any(s, first, round);
     if (!(s->best_time < (double)INFINITY))
@@ -201,15 +173,16 @@ static void wander(search *s, int64_t start)
     hbp__step_board_copy(s->step, &s->best, &s->board);
     while (hbp__step_go_on(b)) {
         double left = 1 - (double)(b->work + b->squeezer.work - start) / (double)(b->work_limit - start);
-        double slack =
-            hbp__rng_below(&s->rng, 3) ? 0 : 0.01 * left * s->best_time / (double)s->best.micro_batches;
-        if (!hbp__step_shuffle(b, &s->board, s->most, slack, &s->rng) && ++idle < 100)
+        double slack = hbp__rng_below(&s->rng, 3)
+                           ? 0
+                           : HBP__SHUFFLE_SLACK * left * s->best_time / (double)s->best.micro_batches;
+        if (!hbp__step_shuffle(b, &s->board, s->most, slack, &s->rng) && ++idle < HBP__SHUFFLE_IDLE)
             continue;
         hbp__step_board_trim(&s->board);
         if (time_of(s, &s->board) < s->best_time * (1 - 1e-9)) {
             keep_better(s);
             idle = 0;
-        } else if (idle >= 100) {
+        } else if (idle >= HBP__SHUFFLE_IDLE) {
             hbp__step_board_copy(s->step, &s->best, &s->board);
             idle = 0;
         }
@@ -220,11 +193,12 @@ static void wander(search *s, int64_t start)
  */
 static void build_levels(search *s, int32_t round)
 {
-    static const double share[] = {1, 2, 0, 4, 0.5, 8};
+    static const double price[] = {HBP__STEP_LEVEL_PRICES};
+    const int32_t prices = sizeof price / sizeof *price;
     hbp__step_builder *b = &s->builder;
     int64_t start = b->work + b->squeezer.work, all = b->work_limit;
-    b->work_limit = hbp__add_saturating(start, hbp__mul_saturating(all - start, LEVELS_WORK));
-    if (hbp__step_build_levels(b, &s->board, s->most, share[round % 6], round))
+    b->work_limit = hbp__add_saturating(start, hbp__mul_saturating(all - start, HBP__STEP_LEVELS_WORK));
+    if (hbp__step_build_levels(b, &s->board, s->most, price[round % prices], round))
         keep_better(s);
     int64_t used = b->work + b->squeezer.work - start, work = all - start;
     b->work_limit = start + hbp__max_i64(work, used + work / 2);
@@ -292,8 +266,8 @@ static hbp_status try_simple_ways(const hbp__step *step, hbp__step_solution *bes
     int64_t allowed = step->options.max_micro_batches;
     int32_t ways = allowed == 1 ? 1 : 5;
     for (int32_t i = 0; i < ways; i++) {
-        if (i == 3 && step->count > SIMPLE &&
-            hbp__mul_saturating(hbp__mul_saturating(step->count, *sure), step->ranks) > SIMPLE_WORK)
+        if (i == 3 && step->count > HBP__STEP_SIMPLE &&
+            hbp__mul_saturating(hbp__mul_saturating(step->count, *sure), step->ranks) > HBP__STEP_SIMPLE_WORK)
             break;
         hbp__step_solution own = {.ns = 0};
         hbp_status status = way[i](step, &own);
@@ -338,16 +312,18 @@ static hbp_status run(search *s, hbp__step_solution *solution)
         hbp__step_board_trim(&s->board);
         keep_better(s);
     }
-    int64_t work = WORK + WORK_SEQUENCE * step->count + WORK_SHARED / (step->count + 16);
-    work = work * hbp__min_i64(step->count, ARRANGED) / ARRANGED / hbp__max_i64(step->parts, 1);
+    int64_t work =
+        HBP__STEP_WORK + HBP__STEP_WORK_SEQUENCE * step->count + HBP__STEP_WORK_SHARED / (step->count + 16);
+    work = work * hbp__min_i64(step->count, HBP__STEP_ARRANGED) / HBP__STEP_ARRANGED /
+           hbp__max_i64(step->parts, 1);
     for (int32_t round = 0; round < step->options.effort; round++) {
         b->work_limit = b->work + b->squeezer.work + work;
-        work = hbp__mul_saturating(work, 3);
+        work = hbp__mul_saturating(work, HBP__STEP_WORK_FACTOR);
         build_levels(s, round);
         int64_t limit = b->work_limit, done = b->work + b->squeezer.work;
         if (s->best_time < (double)INFINITY)
-            b->work_limit = done + (int64_t)((double)(limit - done) * BUILD);
-        if (s->best.micro_batches <= FEW || !(s->best_time < (double)INFINITY))
+            b->work_limit = done + (int64_t)((double)(limit - done) * HBP__STEP_BUILD);
+        if (s->best.micro_batches <= HBP__STEP_FEW_BATCHES || !(s->best_time < (double)INFINITY))
             build_all(s, round);
         b->work_limit = limit;
         if (s->best_time < (double)INFINITY) {

@@ -4,9 +4,7 @@
 
 #include "base/checked.h"
 #include "base/scratch.h"
-
-/* Exchanges tried for each set in a round of effort. */
-#define TRIES 6
+#include "step/tuning.h"
 
 /* A set's sequences and its plan. */
 typedef struct part {
@@ -197,7 +195,7 @@ static hbp_status try_exchange(sets *s, int64_t a, int64_t b, int64_t sequence, 
 /* Takes work off the slowest set until a turn through all others does not help. */
 static hbp_status improve(sets *s)
 {
-    int64_t tries = TRIES * s->count, failed = 0;
+    int64_t tries = HBP__SETS_TRIES * s->count, failed = 0;
     for (int32_t round = 1; round < s->step->options.effort; round++)
         tries = hbp__mul_saturating(tries, 3);
     while (tries > 0 && failed < s->count - 1) {

@@ -4,15 +4,13 @@
 #include <string.h>
 
 #include "step/builder.h"
-
-/* Micro-batches taken apart at once, and one more that may come of it. */
-#define TAKEN 4
+#include "step/tuning.h"
 
 typedef struct shuffle {
     hbp__step_builder *b;
     hbp__rng *rng;
     hbp__step_board *board;
-    int64_t taken[TAKEN];
+    int64_t taken[HBP__SHUFFLE_TAKEN];
     int32_t count;
     double old; /* sum of their makespans */
 } shuffle;
@@ -138,7 +136,8 @@ static int jolt(shuffle *s)
     fill_some(s, 0, goal);
     int64_t extras = b->pool.count;
     memcpy(b->spare, b->pool.member, (size_t)extras * sizeof *b->spare);
-    if (!b->trial.groups[0] || !hbp__step_squeeze(&b->squeezer, &b->trial, 0, b->spare, extras, goal, 24))
+    if (!b->trial.groups[0] ||
+        !hbp__step_squeeze(&b->squeezer, &b->trial, 0, b->spare, extras, goal, HBP__SHUFFLE_MOVES))
         return 0;
     hbp__step_adopt(b, 0, s->board, m);
     return 1;

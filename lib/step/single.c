@@ -4,9 +4,7 @@
 
 #include "base/checked.h"
 #include "step/builder.h"
-
-/* Ranks of the largest group to which the bound's rest is coarsened. */
-#define COARSE 8
+#include "step/tuning.h"
 
 /* Fills the first micro-batch of the trial board within `goal`, squeezing in what is left over. The pool is
  * as before. */
@@ -33,12 +31,12 @@ static int try_groups(hbp__step_builder *s, const int32_t *count, double goal, i
  * that is enough for the rest. */
 static int try_bound(hbp__step_builder *s, double goal, int64_t moves)
 {
-    static const double weights[] = {1, 0.5, 0};
+    static const double weights[] = {HBP__SINGLE_WEIGHTS};
     hbp__step sub = *s->step;
     double least[HBP__STEP_DEGREES];
     int32_t count[HBP__STEP_DEGREES];
     sub.count = s->pool.count;
-    for (int w = 0; w < 3; w++) {
+    for (size_t w = 0; w < sizeof weights / sizeof *weights; w++) {
         s->work += sub.count * sub.degrees * sub.degrees;
         if (!hbp__bound_one_allows(&sub, s->pool_ask, goal - s->step->cost->terms.pack_ns, weights[w], NULL,
                                    s->scratch, least))
@@ -52,7 +50,7 @@ static int try_bound(hbp__step_builder *s, double goal, int64_t moves)
                     count[j] = ranks / s->step->degree[j].degree;
                 ranks -= count[j] * s->step->degree[j].degree;
             }
-            if (grain && s->step->degree[grain].degree > COARSE)
+            if (grain && s->step->degree[grain].degree > HBP__SINGLE_COARSE)
                 break;
             if (ranks >= 0 && try_groups(s, count, goal, moves))
                 return 1;
@@ -159,15 +157,15 @@ void hbp__step_shorten(hbp__step_builder *s, hbp__step_board *board, int64_t m, 
     for (int64_t i = 0; i < s->pool.count; i++)
         memcpy(s->pool_ask + i * step->degrees, s->ask + s->pool.member[i] * step->degrees,
                (size_t)step->degrees * sizeof *s->ask);
-    double low = hbp__step_estimate(step, &s->pool, 0, s->pool.count, 1), part = 0.3;
-    int64_t moves = 12 * (int64_t)(round + 1);
+    double low = hbp__step_estimate(step, &s->pool, 0, s->pool.count, 1), part = HBP__SINGLE_PART;
+    int64_t moves = HBP__SINGLE_MOVES * (int64_t)(round + 1);
     while (hbp__step_go_on(s)) {
         double high = board->makespan[m], stride = (high - low) * part, goal = high - stride;
-        if (!(stride > high * 1e-4 / (round + 1)))
+        if (!(stride > high * HBP__SINGLE_PRECISE / (round + 1)))
             return;
         if (try_others(s, board, m, goal, moves))
             hbp__step_adopt(s, 0, board, m);
         else if (!hbp__step_squeeze(&s->squeezer, board, m, NULL, 0, goal, 2 * moves))
-            part *= 0.5;
+            part *= HBP__SINGLE_LESS;
     }
 }

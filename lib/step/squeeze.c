@@ -6,17 +6,7 @@
 #include "base/checked.h"
 #include "base/scratch.h"
 #include "step/builder.h"
-
-/* Moves for which a sequence stays where it was put. */
-#define QUIET 7
-
-/* Work of a squeeze: so much, and so much more a sequence. Steps of up to a thousand sequences hardly ever
- * need as much; where thousands share a few groups, all exchanges of one turn alone are their square. */
-#define WORK        INT64_C(4000000)
-#define WORK_MEMBER INT64_C(250)
-
-/* A squeeze may do so much where less is left to the search. */
-#define LEAST_WORK INT64_C(100000)
+#include "step/tuning.h"
 
 /* Work between two looks at a request to cancel: some 10 ms. */
 #define WORK_A_LOOK INT64_C(400000)
@@ -270,7 +260,7 @@ static void put(hbp__step_squeezer *q, hbp__step_member *member, int32_t from, i
     add(q, from, member->k, -1, goal);
     add(q, to, member->k, 1, goal);
     member->where = to;
-    member->quiet_until = turn + QUIET;
+    member->quiet_until = turn + HBP__SQUEEZE_QUIET;
 }
 
 static void apply(hbp__step_squeezer *q, const move *m, int32_t from, int64_t turn, double goal)
@@ -314,9 +304,10 @@ int hbp__step_squeeze(hbp__step_squeezer *q, hbp__step_board *board, int64_t m, 
         if (!insert(q, groups, extra[i], goal))
             return 0;
     q->work += extras * groups;
-    int64_t limit = q->work + WORK + WORK_MEMBER * q->count;
+    int64_t limit = q->work + HBP__SQUEEZE_WORK + HBP__SQUEEZE_WORK_MEMBER * q->count;
     if (q->work_limit)
-        limit = hbp__min_i64(limit, hbp__max_i64(q->work_limit - q->before, q->work + LEAST_WORK));
+        limit =
+            hbp__min_i64(limit, hbp__max_i64(q->work_limit - q->before, q->work + HBP__SQUEEZE_LEAST_WORK));
     for (int32_t g = 0; g < groups; g++)
         q->group[g].time = time_now(q, g, goal);
     for (int64_t turn = 1;; turn++) {

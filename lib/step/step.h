@@ -11,15 +11,10 @@
 #include "cost/point.h"
 #include "data/packs/items.h"
 #include "hbp/step.h"
+#include "step/tuning.h"
 
 /* More degrees than any cost has: divisors of the ranks that nest with a domain. */
 #define HBP__STEP_DEGREES 64
-
-/* Ways kept of one degree. */
-#define HBP__STEP_WAYS 256
-
-/* Stretches of equal width that the tokens of a degree's groups are cut into, to find a way by. */
-#define HBP__STEP_SLOTS 128
 
 /* 128 bytes: the innermost loops look degrees up. */
 typedef struct hbp__step_degree {

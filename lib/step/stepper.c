@@ -87,19 +87,22 @@ static hbp_status make_lengths(hbp_context *context, place *p)
                                    .ties = p->has_ties ? ties_of(p) : NULL,
                                    .vision = p->has_vision ? vision_of(p) : NULL,
                                    .modalities = p->has_modalities ? modalities_of(p) : NULL};
-    return hbp_lengths_create_i64(context, p->values, p->count, &options, &p->lengths);
+    return hbp__lengths_create_i64(context, p->values, p->count, &options, &p->lengths);
 }
 
-/* Plans step `job`. The plan goes to the caller, who may keep it, so it moves out of the pool. */
+/* Plans step `job`, in a call of the thread's own context. The plan goes to the caller, who may keep it, so
+ * it moves out of the pool. */
 static void work(void *user, int64_t job)
 {
     hbp_stepper *stepper = user;
     hbp_context *context = stepper->context;
     place *p = &stepper->places[job % stepper->options.depth];
     hbp_plan *plan = NULL;
-    p->status = make_lengths(context, p);
+    p->status = hbp__enter(context);
     if (p->status >= 0)
-        p->status = hbp_plan_step(context, p->lengths, stepper->cost, &stepper->step_options, &plan);
+        p->status = make_lengths(context, p);
+    if (p->status >= 0)
+        p->status = hbp__step_plan(context, p->lengths, stepper->cost, &stepper->step_options, 1, &plan);
     if (plan) {
         p->plan = hbp__plan_copy(&stepper->memory, plan);
         if (!p->plan)
@@ -137,9 +140,9 @@ static hbp_status open_stepper(hbp_context *context, hbp_stepper *stepper,
         hbp__new_zero(&stepper->memory, (uint64_t)stepper->options.depth, sizeof *stepper->places);
     if (!stepper->places)
         return hbp__fail_memory(context, "the stepper");
-    hbp_allocator allocator = hbp__pool_allocator(&stepper->pool);
-    hbp_context_options inner = {.struct_size = sizeof inner, .allocator = &allocator};
-    if (hbp_context_create(&inner, &stepper->context) < 0)
+    hbp__memory pooled = hbp__pool_memory(&stepper->pool);
+    stepper->context = hbp__context_new(&pooled);
+    if (!stepper->context)
         return hbp__fail_memory(context, "the stepper");
     stepper->context->solver = context->solver;
     HBP__TRY(hbp__worker_open(context, &stepper->worker, stepper->options.depth, work, stepper));

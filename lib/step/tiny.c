@@ -4,11 +4,7 @@
 #include "base/checked.h"
 #include "base/scratch.h"
 #include "step/builder.h"
-
-#define MOST 9
-
-/* Sums over (set, part, ranks, degree) that are worth a wait. */
-#define MOST_WORK INT64_C(12000000)
+#include "step/tuning.h"
 
 /* Longer times count as this, so that even they have a solution. */
 #define LONGEST_NS (INT64_MAX - 1)
@@ -170,12 +166,12 @@ static hbp_status write_solution(const tiny *t, int32_t number, hbp__step_soluti
 
 int hbp__step_is_tiny(const hbp__step *step)
 {
-    if (!step->chain || step->count < 1 || step->count > MOST)
+    if (!step->chain || step->count < 1 || step->count > HBP__TINY_MOST)
         return 0;
     int64_t work = ((int64_t)step->ranks + 1) * step->degrees;
     for (int64_t k = 0; k < step->count; k++)
         work = hbp__mul_saturating(work, 3);
-    return work <= MOST_WORK;
+    return work <= HBP__TINY_MOST_WORK;
 }
 
 /* Leaves the solution closed where there is none, which takes `no_idle` or `max_micro_batches`. */

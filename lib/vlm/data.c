@@ -4,8 +4,10 @@
 #include "base/rng.h"
 #include "base/scratch.h"
 #include "base/sort.h"
-#include "hbp/epoch.h"
-#include "hbp/iterative_fill.h"
+#include "pack/groups/hierarchy.h"
+#include "pack/vision/budgets.h"
+#include "pack/vision/vector_fill.h"
+#include "schedule/balance.h"
 #include "vlm/tuning.h"
 #include "vlm/vlm.h"
 
@@ -29,22 +31,18 @@ static hbp_status choose_budgets(const hbp__vlm_run *run, int32_t samples, hbp__
     options.ranks = o->data_parallel;
     options.effort = o->effort;
     options.seed = o->seed;
-    options.most_samples = samples * (1 + HBP__VLM_SAMPLES_OVER);
-    hbp_status status = hbp_choose_budgets(run->context, run->lengths, &options, &budgets);
-    if (status == HBP_E_INFEASIBLE) {
-        options.most_samples = 0;
-        status = hbp_choose_budgets(run->context, run->lengths, &options, &budgets);
-    }
-    if (status == HBP_E_INFEASIBLE) {
-        options.most_samples = 2.0 * samples;
-        status = hbp_choose_budgets(run->context, run->lengths, &options, &budgets);
+    const double most[] = {samples * (1 + HBP__VLM_SAMPLES_OVER), samples + 1.0, 2.0 * samples};
+    hbp_status status = HBP_E_INFEASIBLE;
+    for (int i = 0; i < 3 && status == HBP_E_INFEASIBLE; i++) {
+        options.most_samples = most[i];
+        status = hbp__choose_budgets(run->context, run->lengths, &options, &budgets);
     }
     if (status == HBP_E_INFEASIBLE) {
         /* The largest samples ask for budgets that hold more of the others: then the least that hold them. */
         budgets.max_vision = run->lengths->max_vision;
         budgets.max_tokens =
             hbp__round_up(run->lengths->bin_length[run->lengths->bins - 1], HBP__VLM_TOKEN_MULTIPLE);
-        status = hbp__forgive(run->context);
+        status = HBP_OK;
     }
     HBP__TRY(status);
     out->max_vision = budgets.max_vision;
@@ -68,7 +66,7 @@ static hbp_status fill_packs(const hbp__vlm_run *run, int32_t samples, hbp__vlm_
     options.max_vision = out->max_vision;
     options.seed = o->seed;
     options.epoch = o->epoch;
-    return hbp_iterative_fill(run->context, run->lengths, &options, &out->packs);
+    return hbp__iterative_fill(run->context, run->lengths, &options, &out->packs);
 }
 
 /* Samples in the order in which they make micro-batches: drawn at random, or by length. */
@@ -253,8 +251,8 @@ static hbp_status deal_packs(const hbp__vlm_run *run, const hbp__vlm_packs *pack
     options.seed = o->seed;
     options.epoch = o->epoch;
     hbp_groups *groups = NULL;
-    HBP__TRY(hbp_groups_create(run->context, cost, 1, &length, &one, &none, tokens, &groups));
-    hbp_status status = hbp_balance_attention(run->context, packs->packs, groups, cost, &options, out);
+    HBP__TRY(hbp__groups_create(run->context, cost, 1, &length, &one, &none, tokens, &groups));
+    hbp_status status = hbp__balance(run->context, packs->packs, groups, cost, &options, 0, out);
     hbp_groups_free(groups);
     HBP__TRY(status);
     return packs->length ? write_lengths(run->context, *out) : HBP_OK;

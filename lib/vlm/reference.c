@@ -1,7 +1,6 @@
 /* Layers for the mean micro-batch, and linear times for all others. */
-#include "hbp/vlm.h"
-
 #include "base/checked.h"
+#include "cost/vlm_layers.h"
 #include "vlm/vlm.h"
 
 static int64_t time_of(const hbp_layers *layers, int32_t kind)
@@ -24,7 +23,7 @@ static hbp_status derive_layers(const hbp__vlm_run *run, const hbp__vlm_size *si
     options.vision = size->vision;
     options.tokens = size->tokens;
     options.squares = size->squares;
-    return hbp_vlm_create_layers(run->context, run->vlm, run->machine, &options, out);
+    return hbp__vlm_create_layers(run->context, run->vlm, run->machine, &options, out);
 }
 
 /* What a square costs: layers at the mean and at nearly no squares differ in nothing else. */

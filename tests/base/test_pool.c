@@ -10,19 +10,13 @@ static hbp__memory hooks(failing *f)
     return (hbp__memory){failing_alloc, failing_resize, failing_release, f};
 }
 
-static hbp__memory over(hbp__pool *pool)
-{
-    hbp_allocator a = hbp__pool_allocator(pool);
-    return (hbp__memory){a.alloc, a.resize, a.release, a.user};
-}
-
 START_TEST(what_is_released_is_used_again)
 {
     failing f;
     hbp__memory below = hooks(&f);
     hbp__pool pool;
     hbp__pool_open(&pool, &below);
-    hbp__memory memory = over(&pool);
+    hbp__memory memory = hbp__pool_memory(&pool);
     for (uint64_t bytes = 1; bytes < 5000; bytes += 1 + bytes / 7) {
         void *block = hbp__new(&memory, bytes, 1);
         int64_t taken = pool.taken;
@@ -46,7 +40,7 @@ START_TEST(little_is_wasted)
     hbp__memory below = hooks(&f);
     hbp__pool pool;
     hbp__pool_open(&pool, &below);
-    hbp__memory memory = over(&pool);
+    hbp__memory memory = hbp__pool_memory(&pool);
     for (uint64_t bytes = 1; bytes < UINT64_C(1) << 40; bytes += 1 + bytes / 5) {
         if (bytes > 1 << 20)
             f.left = 0; /* only the sizes asked for count */
@@ -71,7 +65,7 @@ START_TEST(blocks_do_not_overlap)
     hbp__memory below = hooks(&f);
     hbp__pool pool;
     hbp__pool_open(&pool, &below);
-    hbp__memory memory = over(&pool);
+    hbp__memory memory = hbp__pool_memory(&pool);
     hbp__rng rng = hbp__rng_make(7, 0, 0);
     unsigned char *block[BLOCKS] = {NULL};
     uint64_t size[BLOCKS] = {0};
@@ -117,7 +111,7 @@ START_TEST(short_memory_makes_it_give_back_what_it_keeps)
     hbp__memory below = {one_alloc, NULL, failing_release, &f};
     hbp__pool pool;
     hbp__pool_open(&pool, &below);
-    hbp__memory memory = over(&pool);
+    hbp__memory memory = hbp__pool_memory(&pool);
     hbp__delete(&memory, hbp__new(&memory, 100, 1));
     ck_assert_int_eq(f.live, 1);
     void *large = hbp__new(&memory, 100000, 1);

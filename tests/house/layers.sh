@@ -1,7 +1,7 @@
 #!/bin/sh
 # What the objects of the library call, whatever header declares it: own floor and lower ones only; no public function that
 # begins a call (it clears the message of the call that is under way, and checks again what its caller knows); no circle of files.
-# layers.txt lists what is still so. Skipped (77) where there is no nm that reads the objects.
+# Skipped (77) where there is no nm that reads the objects.
 # usage: layers.sh SOURCE OBJECTS     OBJECTS: the folder in which lib/x/y.c has become x/y.c.o
 set -eu
 source=$(cd "$1" && pwd) objects=$2
@@ -32,40 +32,27 @@ function reach(from, seen,    i) {
         if (!(use[from, i] in seen)) { seen[use[from, i]] = 1; reach(use[from, i], seen) }
 }
 function fault(text) { print text; bad = 1 }
-# The name of a file in layers.txt: its floor and its own, whatever sub-folder it lies in.
-function listed_as(file) { sub(/\/.*\//, "/", file); return file }
 FILENAME == ARGV[1] { begins[$1] = 1; next }
-FILENAME == ARGV[2] {
-    if ($1 == "call") { allowed[$2 " " $3] = 1; next }
-    if ($1 == "circle") { for (i = 2; i <= NF; i++) { ring[$i] = $2; listed[$i] = 1 }; next }
-    if ($1 ~ /^#/ || !NF) next
-    fault("layers.txt: a line is neither call nor circle: " $0); next
-}
 pass == 1 && $2 == "D" { home[$3] = $1 }
 pass == 2 && $2 == "U" && ($3 in home) && home[$3] != $1 {
     from = $1; to = home[$3]; symbol = $3
     split(from, f, "/"); split(to, t, "/")
     if (!may_see(f[1], t[1])) fault("lib/" from ".c may not call " symbol " of lib/" to ".c")
-    if (symbol in begins) {
-        pair = listed_as(from) " " symbol
-        if (pair in allowed) met[pair] = 1
-        else fault("lib/" from ".c calls " symbol ", which begins a call; an hbp__ function of lib/" to ".c does not")
-    }
+    if (symbol in begins)
+        fault("lib/" from ".c calls " symbol ", which begins a call; an hbp__ function of lib/" to ".c does not")
     if (!((from, to) in edge)) { edge[from, to] = 1; use[from, ++uses[from]] = to }
 }
 END {
-    for (pair in allowed) if (!(pair in met)) fault("layers.txt: no more so, take it off: call " pair)
-    for (file in uses) { split("", seen); reach(file, seen); if (file in seen) { in_circle[file] = met[listed_as(file)] = 1; for (other in seen) reached[file, other] = 1 } }
+    for (file in uses) { split("", seen); reach(file, seen); if (file in seen) { in_circle[file] = 1; for (other in seen) reached[file, other] = 1 } }
     for (file in in_circle) {
         circle = ""; first = 1
         for (other in in_circle) if (other != file && reached[file, other] && reached[other, file]) {
             if (other < file) first = 0
-            if (!(listed_as(file) in ring) || ring[listed_as(file)] != ring[listed_as(other)]) circle = circle " " other
+            circle = circle " " other
         }
         if (first && circle != "") fault("calls in a circle: " file circle)
     }
-    for (file in listed) if (!(file in met)) fault("layers.txt: in no circle any more, take it off: " file)
     exit bad
-}' "$work/calls" "$source/tests/house/layers.txt" pass=1 "$work/symbols" pass=2 "$work/symbols" >"$work/faults" || bad=1
+}' "$work/calls" pass=1 "$work/symbols" pass=2 "$work/symbols" >"$work/faults" || bad=1
 LC_ALL=C sort "$work/faults"
 exit "${bad:-0}"

@@ -38,7 +38,11 @@ static inline void expect_original(hbp_context *context, const void *original, v
  * change, such as the note. */
 static inline harm_kind plan_kind(const hbp_plan *original)
 {
-    return (harm_kind){load_harmed, release_plan, reseal, expect_original, original};
+    return (harm_kind){.load = load_harmed,
+                       .release = release_plan,
+                       .reseal = reseal,
+                       .expect = expect_original,
+                       .user = original};
 }
 
 /* Every byte changed behind right checksums. */

@@ -1,6 +1,5 @@
-#include "failing.h"
-#include "files.h"
 #include "graphs.h"
+#include "harm.h"
 #include "io/graph/graph_file.h"
 
 static char folder[64], path[128];
@@ -182,33 +181,107 @@ START_TEST(large_graphs_are_saved)
 }
 END_TEST
 
-static hbp_status save_and_read(hbp_context *context, void *user)
+typedef struct graph_file {
+    const hbp_graph *graph;
+    int32_t format;
+} graph_file;
+
+static hbp_status load_bytes(hbp_context *context, const void *user, const void *data, size_t bytes,
+                             void **out)
 {
-    hbp_graph *read = NULL;
-    hbp_status status = HBP_OK;
-    for (int32_t format = 0; format < 2 && status == HBP_OK; format++) {
-        status = hbp_graph_save(context, user, path, format);
-        if (status == HBP_OK)
-            status = hbp_graph_read(context, path, &read);
-        hbp_graph_free(read);
-        read = NULL;
-    }
+    hbp_graph *graph = NULL;
+    (void)user;
+    hbp_status status = hbp__graph_read(context, "x", data, (int64_t)bytes, &graph);
+    *out = graph;
     return status;
 }
 
-START_TEST(failing_allocations_leave_nothing)
+static hbp_status open_graph(hbp_context *context, const void *user, const char *from, void **out)
+{
+    hbp_graph *graph = NULL;
+    (void)user;
+    hbp_status status = hbp_graph_read(context, from, &graph);
+    *out = graph;
+    return status;
+}
+
+static hbp_status save_graph(hbp_context *context, const void *user, const char *to)
+{
+    const graph_file *file = user;
+    return hbp_graph_save(context, file->graph, to, file->format);
+}
+
+static void free_graph(hbp_context *context, const void *user, void *graph)
+{
+    (void)context, (void)user;
+    hbp_graph_free(graph);
+}
+
+/* One that can be written and read. */
+static void expect_written(hbp_context *context, const void *user, void *graph)
+{
+    hbp__buffer buffer = {.memory = hbp__memory_default()};
+    hbp_graph *again = NULL;
+    OK(context, hbp__graph_write(context, graph, ((const graph_file *)user)->format, &buffer));
+    OK(context, hbp__graph_read(context, "x", (const char *)buffer.data, (int64_t)buffer.bytes, &again));
+    ck_assert_uint_eq(hbp__graph_digest(again), hbp__graph_digest(graph));
+    hbp_graph_free(again);
+    hbp__buffer_free(&buffer);
+}
+
+/* Few bytes that say everything once: every one of them is harmed. */
+static hbp_graph *small_graph(hbp_context *context)
+{
+    hbp_graph *graph = new_graph(context);
+    hbp_operator o = {.struct_size = sizeof o,
+                      .parameters = "w",
+                      .batch = 8,
+                      .sequence = 77,
+                      .width = 768,
+                      .degrees = HBP_DEGREES_PROFILED,
+                      .least_gpus = 2,
+                      .split = 12,
+                      .state_bytes = 100000,
+                      .sharded_bytes = 3,
+                      .activation_bytes = 4,
+                      .output_bytes = 5,
+                      .gradient_bytes = 6};
+    o.profile = add_falling_profile(context, graph, 4000, 50, 4);
+    int32_t last = add_chain(context, graph, &o, "a", "t", "u", 2);
+    o = (hbp_operator){.struct_size = sizeof o, .profile = -1};
+    int32_t other = add_chain(context, graph, &o, "b", "t", "v", 1);
+    OK(context, hbp_graph_add_edge(context, graph, last, other, 70000));
+    return graph;
+}
+
+START_TEST(harm_is_found_or_makes_another_graph)
 {
     hbp_context *context = test_context();
-    hbp_graph *graph = page_graph(context);
-    folder_make(folder);
-    folder_path(path, folder, "graph");
-    failing_sweep(save_and_read, graph);
+    hbp_graph *graph = small_graph(context), *larger = page_graph(context);
+    for (int32_t format = 0; format < 2; format++) {
+        const graph_file file = {graph, format}, larger_file = {larger, format};
+        harm_kind kind = {.load = load_bytes,
+                          .release = free_graph,
+                          .expect = expect_written,
+                          .save = save_graph,
+                          .open = open_graph,
+                          .user = &file};
+        hbp__buffer buffer = {.memory = hbp__memory_default()}, more = buffer;
+        OK(context, hbp__graph_write(context, graph, format, &buffer));
+        size_t whole = buffer.bytes - (format == HBP_GRAPH_JSON); /* the text ends with a line end */
+        harm_done(&kind, buffer.data, buffer.bytes, whole);
+        kind.user = &larger_file;
+        OK(context, hbp__graph_write(context, larger, format, &more));
+        harm_survived(&kind, more.data, more.bytes);
+        hbp__buffer_free(&buffer);
+        hbp__buffer_free(&more);
+    }
+    hbp_graph_free(larger);
     hbp_graph_free(graph);
-    folder_remove(folder);
     hbp_context_free(context);
 }
 END_TEST
 
 TEST_MAIN("graph_save", what_is_saved_is_read, odd_graphs_are_saved_too, files_are_as_they_were,
           bad_calls_are_refused, files_that_could_not_be_read_are_not_written, large_graphs_are_saved,
-          failing_allocations_leave_nothing)
+          harm_is_found_or_makes_another_graph)

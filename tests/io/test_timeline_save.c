@@ -76,34 +76,4 @@ START_TEST(a_failed_save_leaves_nothing)
 }
 END_TEST
 
-typedef struct save_case {
-    hbp_timeline *timeline;
-    char folder[64];
-    char path[128];
-} save_case;
-
-static hbp_status save_once(hbp_context *context, void *user)
-{
-    save_case *c = user;
-    hbp_status status = hbp_timeline_save(context, c->timeline, c->path);
-    ck_assert_int_eq(folder_count(c->folder), status == HBP_OK);
-    unlink(c->path);
-    return status;
-}
-
-START_TEST(short_memory_and_cancelling_leave_nothing)
-{
-    hbp_context *context = test_context();
-    save_case c = {.timeline = drawn_timeline(context, 15, 40)};
-    folder_make(c.folder);
-    folder_path(c.path, c.folder, "x");
-    failing_sweep(save_once, &c);
-    ck_assert_int_eq(cancel_sweep(save_once, &c), 1);
-    folder_remove(c.folder);
-    hbp_timeline_free(c.timeline);
-    hbp_context_free(context);
-}
-END_TEST
-
-TEST_MAIN("timeline_save", what_is_saved_is_loaded, the_file_is_the_golden_one, a_failed_save_leaves_nothing,
-          short_memory_and_cancelling_leave_nothing)
+TEST_MAIN("timeline_save", what_is_saved_is_loaded, the_file_is_the_golden_one, a_failed_save_leaves_nothing)

@@ -5,6 +5,7 @@
 #include "failing.h"
 #include "isf_oracle.h"
 #include "keep.h"
+#include "pack/vision/budgets.h"
 
 enum { SAMPLES = 3000 };
 
@@ -137,6 +138,26 @@ START_TEST_IN_CONTEXT(bad_options_are_named)
 }
 END_TEST
 
+/* Within a call, that there is no pair is an answer: the call under way keeps its message, and *out stays. */
+START_TEST_IN_CONTEXT(within_a_call_no_pair_is_no_error)
+{
+    hbp_lengths *lengths = keep(draw_lengths(context, 14, 300, 1));
+    for (int32_t mode = 0; mode < 2; mode++) {
+        hbp_budgets_options options = options_of(mode);
+        hbp_budgets found = {.struct_size = sizeof found}, same = found, none = found;
+        OK(context, hbp_choose_budgets(context, lengths, &options, &found));
+        hbp__fail(context, HBP_E_INVALID, "what the call has to say");
+        OK(context, hbp__choose_budgets(context, lengths, &options, &same));
+        ck_assert_mem_eq(&same, &found, sizeof found);
+        options.max_vision = 4; /* not even the largest sample */
+        ck_assert_int_eq(hbp__choose_budgets(context, lengths, &options, &same), HBP_E_INFEASIBLE);
+        ck_assert_mem_eq(&same, &found, sizeof found);
+        ck_assert_str_eq(hbp_context_message(context), "what the call has to say");
+        FAILS(context, HBP_E_INFEASIBLE, "budgets: ", hbp_choose_budgets(context, lengths, &options, &none));
+    }
+}
+END_TEST
+
 /* An older caller's struct is not written past its end. */
 START_TEST_IN_CONTEXT(the_answer_may_be_shorter)
 {
@@ -173,4 +194,5 @@ START_TEST_IN_CONTEXT(the_published_choice)
 END_TEST
 
 TEST_MAIN_WITH("budgets", traps_on, NULL, both_ways_find_budgets, zeros_are_the_documented_defaults,
-               bad_options_are_named, the_answer_may_be_shorter, the_published_choice)
+               bad_options_are_named, within_a_call_no_pair_is_no_error, the_answer_may_be_shorter,
+               the_published_choice)

@@ -31,6 +31,19 @@ static hbp_lengths *lengths_of(hbp_context *context, const uint32_t *tokens, con
     return lengths;
 }
 
+/* Where there is no pair, that is an answer, and its message another call. */
+static hbp_status find_line(hbp_context *context, const hbp_lengths *lengths,
+                            const hbp_budgets_options *options, hbp_budgets *found)
+{
+    hbp__no_budgets why;
+    OK(context, hbp__enter(context));
+    hbp_status status = hbp__budgets_line(context, lengths, options, found, &why);
+    if (status != HBP_E_INFEASIBLE)
+        return status;
+    ck_assert_str_eq(hbp_context_message(context), "");
+    return hbp__no_budgets_fail(context, options, &why);
+}
+
 typedef struct pair {
     int64_t vision, tokens;
     int64_t packs, samples;
@@ -138,7 +151,7 @@ START_TEST_IN_CONTEXT(the_walk_is_the_published_one)
         int32_t tried;
         pair expected = search_plainly(tokens, vision, count, unit, &options, &tried);
         ck_assert_int_gt(expected.packs, 0);
-        OK(context, hbp__budgets_line(context, lengths, &options, &found));
+        OK(context, find_line(context, lengths, &options, &found));
         check_pair(&found, &expected);
         ck_assert_int_eq(found.considered, tried);
         int64_t sum_tokens = 0, sum_vision = 0;
@@ -174,7 +187,7 @@ START_TEST_IN_CONTEXT(a_quotient_is_rounded_as_numpy_rounds_it)
     hbp_lengths *lengths = keep(lengths_of(context, tokens, vision, 43));
     hbp_budgets_options options = options_of(4, 2, 10, 7);
     hbp_budgets found = {0};
-    OK(context, hbp__budgets_line(context, lengths, &options, &found));
+    OK(context, find_line(context, lengths, &options, &found));
     ck_assert_int_eq(4096 - found.max_tokens, 32 * (4096 / 32 - found.max_vision));
 }
 END_TEST
@@ -191,44 +204,42 @@ START_TEST_IN_CONTEXT(limits_hold_and_impossible_wishes_are_refused)
     hbp_budgets_options options = options_of(3, 8, 3, 0);
     hbp_budgets found = {0}, before = {0};
     /* u = floor(257 / 16) 16 = 256; from (16, 4096), 4 samples a pack, up to (24, 6144) with 6. */
-    OK(context, hbp__budgets_line(context, lengths, &options, &found));
+    OK(context, find_line(context, lengths, &options, &found));
     ck_assert_int_eq(found.packs, 50);
     options.max_tokens = 5000;
-    OK(context, hbp__budgets_line(context, lengths, &options, &found));
+    OK(context, find_line(context, lengths, &options, &found));
     ck_assert_int_eq(found.max_tokens, 4096);
     options.max_tokens = 3500; /* 3 samples, from above */
-    OK(context, hbp__budgets_line(context, lengths, &options, &found));
+    OK(context, find_line(context, lengths, &options, &found));
     ck_assert_int_eq(found.max_tokens, 3328);
     ck_assert_int_eq(found.max_vision, 13);
     ck_assert_int_eq(found.packs, 66);
     options.max_tokens = HBP_MAX_LENGTH;
     options.max_vision = 12;
-    OK(context, hbp__budgets_line(context, lengths, &options, &found));
+    OK(context, find_line(context, lengths, &options, &found));
     ck_assert_int_eq(found.max_vision, 12);
     options.max_vision = 11; /* 2 samples */
     before = found;
     FAILS(context, HBP_E_INFEASIBLE,
           "budgets: none of 1 pairs along the line, 256 tokens a vision unit, gives packs of 3 to 4 samples "
           "within 2147483647 tokens and 11 vision units",
-          hbp__budgets_line(context, lengths, &options, &found));
+          find_line(context, lengths, &options, &found));
     ck_assert_mem_eq(&found, &before, sizeof found);
     options.max_vision = 2;
-    FAILS(context, HBP_E_INFEASIBLE, "none of 1 pairs",
-          hbp__budgets_line(context, lengths, &options, &found));
+    FAILS(context, HBP_E_INFEASIBLE, "none of 1 pairs", find_line(context, lengths, &options, &found));
     options.max_vision = HBP_MAX_VISION;
     options.samples = 5; /* the three samples never make a pack of 5 */
-    FAILS(context, HBP_E_INFEASIBLE, "budgets: none of 1 pairs",
-          hbp__budgets_line(context, few, &options, &found));
+    FAILS(context, HBP_E_INFEASIBLE, "budgets: none of 1 pairs", find_line(context, few, &options, &found));
     for (int i = 0; i < 200; i++)
         vision[i] = 400;
     hbp_lengths *dense = keep(lengths_of(context, tokens, vision, 200));
     FAILS(
         context, HBP_E_INFEASIBLE,
         "budgets: 204800 tokens are fewer than 15 for each of 80000 vision units; the line has no direction",
-        hbp__budgets_line(context, dense, &options, &found));
+        find_line(context, dense, &options, &found));
     options.seed = UINT64_C(1) << 32;
     FAILS(context, HBP_E_INVALID, "budgets: the seed is 4294967296",
-          hbp__budgets_line(context, lengths, &options, &found));
+          find_line(context, lengths, &options, &found));
 }
 END_TEST
 
@@ -245,7 +256,7 @@ static hbp_status search_small(hbp_context *context, void *user)
         vision[i] = 4;
     }
     HBP__TRY(hbp_lengths_create_u32(context, tokens, 30, &create, &lengths));
-    hbp_status status = hbp__budgets_line(context, lengths, &options, &found);
+    hbp_status status = find_line(context, lengths, &options, &found);
     hbp_lengths_free(lengths);
     return status;
 }
@@ -266,7 +277,7 @@ START_TEST_IN_CONTEXT(published_budgets)
     hbp_lengths *lengths = keep(lengths_of(context, vlm_tokens, vlm_vision, VLM_SAMPLES));
     hbp_budgets_options options = options_of(4, 8, 50, 1024);
     hbp_budgets found = {0};
-    OK(context, hbp__budgets_line(context, lengths, &options, &found));
+    OK(context, find_line(context, lengths, &options, &found));
     ck_assert_int_eq(found.considered, 9);
     ck_assert_int_eq(found.max_vision, 18);
     ck_assert_int_eq(found.max_tokens, 6016);

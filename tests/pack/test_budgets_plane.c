@@ -192,6 +192,38 @@ START_TEST_IN_CONTEXT(single_large_samples_set_a_budget)
 }
 END_TEST
 
+/* Linked samples share a pack, so the budgets hold them all together. */
+START_TEST_IN_CONTEXT(linked_samples_are_held_together)
+{
+    for (int count = 2; count <= 32; count *= 2) {
+        uint32_t tokens[3000], vision[3000];
+        int64_t ties[3000], sum_tokens = 0, sum_vision = 0;
+        for (int i = 0; i < 3000; i++) {
+            vision[i] = 1 + (uint32_t)i % 5;
+            tokens[i] = 256 * vision[i] + 1 + (uint32_t)i % 197;
+            ties[i] = i >= 100 && i < 100 + count ? 7 : -1;
+            sum_tokens += ties[i] < 0 ? 0 : tokens[i];
+            sum_vision += ties[i] < 0 ? 0 : vision[i];
+        }
+        hbp_lengths_options columns = {.struct_size = sizeof columns, .vision = vision, .ties = ties};
+        hbp_lengths *lengths = NULL;
+        OK(context, hbp_lengths_create_u32(context, tokens, 3000, &columns, &lengths));
+        hbp_budgets_options options;
+        hbp_budgets_options_init(&options, sizeof options);
+        options.samples = 32;
+        hbp_budgets b = choose(context, lengths, &options);
+        ck_assert_int_ge(b.max_tokens, sum_tokens);
+        ck_assert_int_ge(b.max_vision, sum_vision);
+        options.samples = 4;
+        options.max_vision = sum_vision - 1;
+        if (count > 8)
+            FAILS(context, HBP_E_INFEASIBLE, "budgets: the largest samples have",
+                  hbp_choose_budgets(context, lengths, &options, &b));
+        hbp_lengths_free(lengths);
+    }
+}
+END_TEST
+
 /* Mixes of text, images and long tails have budgets; where they have none, the message tells of the largest.
  */
 START_TEST_IN_CONTEXT(ordinary_mixes_have_budgets)
@@ -263,6 +295,6 @@ START_TEST_IN_CONTEXT(keeps_its_word_when_memory_fails_or_it_is_cancelled)
 END_TEST
 
 TEST_MAIN("budgets_plane", chooses_a_good_pair, ordinary_mixes_have_budgets,
-          single_large_samples_set_a_budget, packs_hold_no_more_samples_than_asked,
-          keeps_the_limits_and_says_when_there_is_no_pair, is_better_than_the_line,
-          keeps_its_word_when_memory_fails_or_it_is_cancelled)
+          single_large_samples_set_a_budget, linked_samples_are_held_together,
+          packs_hold_no_more_samples_than_asked, keeps_the_limits_and_says_when_there_is_no_pair,
+          is_better_than_the_line, keeps_its_word_when_memory_fails_or_it_is_cancelled)

@@ -1,4 +1,4 @@
-#include "failing.h"
+#include "harm.h"
 
 #include <locale.h>
 #include <math.h>
@@ -42,7 +42,7 @@ static int same_bits(double a, double b)
     return memcmp(&a, &b, sizeof a) == 0;
 }
 
-static void check_same(const hbp_cost *a, const hbp_cost *b)
+static void check_same_terms(const hbp_cost *a, const hbp_cost *b)
 {
     const hbp_cost_terms *x = &a->terms, *y = &b->terms;
 #define SAME(name) ck_assert_msg(x->name == y->name, #name);
@@ -59,6 +59,11 @@ static void check_same(const hbp_cost *a, const hbp_cost *b)
         ck_assert(same_bits(x->sp_latency_ns[i], y->sp_latency_ns[i]));
         ck_assert(same_bits(x->sp_ns_per_token[i], y->sp_ns_per_token[i]));
     }
+}
+
+static void check_same(const hbp_cost *a, const hbp_cost *b)
+{
+    check_same_terms(a, b);
     for (int32_t i = 0; i < HBP__COST_TERM_COUNT; i++)
         ck_assert_str_eq(a->source[i], b->source[i]);
     ck_assert(a->heads == b->heads && a->kv_heads == b->kv_heads && a->zero_stage == b->zero_stage);
@@ -270,37 +275,75 @@ START_TEST(bad_files_are_refused)
 }
 END_TEST
 
-static hbp_status save_and_load(hbp_context *context, void *user)
+static hbp_status load_bytes(hbp_context *context, const void *user, const void *data, size_t bytes,
+                             void **out)
 {
+    hbp_cost *cost = NULL;
     (void)user;
-    hbp_cost *cost = NULL, *read = NULL;
-    hbp_cost_terms terms;
-    static const int32_t degree[] = {1, 2};
-    static const double table[] = {0, 3};
-    hbp_cost_terms_init(&terms, sizeof terms);
-    terms.ranks = terms.layers = terms.degrees = 2;
-    terms.degree = degree;
-    terms.sp_latency_ns = terms.sp_ns_per_token = table;
-    hbp_cost_file_options options;
-    hbp_cost_file_options_init(&options, sizeof options);
-    options.note = "\xff";
-    hbp_status status = hbp_cost_create_terms(context, &terms, &cost);
-    if (status >= 0)
-        status = hbp_cost_save(context, cost, path, &options);
-    if (status >= 0)
-        status = hbp_cost_load(context, path, &read);
-    hbp_cost_free(cost);
-    hbp_cost_free(read);
+    hbp_status status = hbp__cost_read(context, "c.json", data, (int64_t)bytes, &cost);
+    *out = cost;
     return status;
 }
 
-START_TEST(memory_may_run_out)
+static hbp_status open_cost(hbp_context *context, const void *user, const char *from, void **out)
 {
+    hbp_cost *cost = NULL;
+    (void)user;
+    hbp_status status = hbp_cost_load(context, from, &cost);
+    *out = cost;
+    return status;
+}
+
+static hbp_status save_cost(hbp_context *context, const void *user, const char *to)
+{
+    hbp_cost_file_options options;
+    hbp_cost_file_options_init(&options, sizeof options);
+    options.note = "\xff";
+    return hbp_cost_save(context, user, to, &options);
+}
+
+static void free_cost(hbp_context *context, const void *user, void *cost)
+{
+    (void)context, (void)user;
+    hbp_cost_free(cost);
+}
+
+/* One that could have been given by its terms. */
+static void expect_given(hbp_context *context, const void *user, void *object)
+{
+    const hbp_cost *cost = object;
+    hbp_cost *again = NULL;
+    (void)user;
+    OK(context, hbp_cost_create_terms(context, &cost->terms, &again));
+    check_same_terms(cost, again);
+    hbp_cost_free(again);
+    for (int32_t i = 0; i < HBP__COST_TERM_COUNT; i++)
+        ck_assert_uint_lt(strlen(cost->source[i]), sizeof cost->source[i]);
+    ck_assert(cost->heads >= 0 && cost->kv_heads >= 0 && cost->kv_heads <= cost->heads);
+}
+
+START_TEST(harm_is_found_or_makes_another_cost)
+{
+    hbp_context *context = test_context();
+    hbp_cost *cost = test_cost(context);
+    const harm_kind kind = {.load = load_bytes,
+                            .release = free_cost,
+                            .expect = expect_given,
+                            .save = save_cost,
+                            .open = open_cost,
+                            .user = cost};
+    size_t bytes;
     make_path();
-    failing_sweep(save_and_load, NULL);
+    OK(context, save_cost(context, cost, path));
+    uint8_t *data = (uint8_t *)file_read(path, &bytes);
+    harm_done(&kind, data, bytes, bytes - 1); /* the file ends with a line end */
+    harm_survived(&kind, data, bytes);
+    free(data);
     unlink(path);
+    hbp_cost_free(cost);
+    hbp_context_free(context);
 }
 END_TEST
 
 TEST_MAIN("cost_file", a_loaded_cost_plans_as_the_saved_one, every_bit_survives,
-          names_are_the_costs_own_or_given, bad_files_are_refused, memory_may_run_out)
+          names_are_the_costs_own_or_given, bad_files_are_refused, harm_is_found_or_makes_another_cost)

@@ -206,11 +206,17 @@ hbp_status hbp_lengths_create_i32(hbp_context *context, const int32_t *lengths, 
     return create_lengths(context, &(length_array){.i32 = lengths}, count, options, out);
 }
 
+hbp_status hbp__lengths_create_i64(hbp_context *context, const int64_t *lengths, int64_t count,
+                                   const hbp_lengths_options *options, hbp_lengths **out)
+{
+    return create_lengths(context, &(length_array){.i64 = lengths}, count, options, out);
+}
+
 hbp_status hbp_lengths_create_i64(hbp_context *context, const int64_t *lengths, int64_t count,
                                   const hbp_lengths_options *options, hbp_lengths **out)
 {
     HBP__TRY(begin_create(context, lengths, out));
-    return create_lengths(context, &(length_array){.i64 = lengths}, count, options, out);
+    return hbp__lengths_create_i64(context, lengths, count, options, out);
 }
 
 static hbp_status check_bins(hbp_context *context, const int64_t *lengths, const int64_t *counts,

@@ -49,6 +49,8 @@ hbp_status hbp__lengths_builder_append_columns(hbp_context *context, hbp_lengths
                                                const int64_t *lengths, const hbp_lengths_columns *columns,
                                                int64_t count);
 hbp_status hbp__lengths_builder_finish(hbp_context *context, hbp_lengths_builder *builder, hbp_lengths **out);
+hbp_status hbp__lengths_create_i64(hbp_context *context, const int64_t *lengths, int64_t count,
+                                   const hbp_lengths_options *options, hbp_lengths **out);
 hbp_status hbp__lengths_create_histogram(hbp_context *context, const int64_t *lengths, const int64_t *counts,
                                          int64_t bins, hbp_lengths **out);
 hbp_status hbp__lengths_limit(hbp_context *context, const hbp_lengths *lengths, int64_t max_length,

@@ -12,8 +12,7 @@
 
 enum {
     START_TOKENS = 4096,
-    TOKEN_BIN = 256,    /* lengths count as the end of their bin in the mean */
-    UNIT_MULTIPLE = 16, /* of u */
+    TOKEN_BIN = 256, /* lengths count as the end of their bin in the mean */
     FULL_SLACK = 128
 };
 
@@ -32,7 +31,7 @@ static int64_t tokens_per_unit(const hbp_lengths *lengths)
     for (int64_t b = 0; b < lengths->bins; b++)
         tokens += (double)(hbp__round_up(lengths->bin_length[b], TOKEN_BIN) * lengths->bin_count[b]);
     double ratio = floor_divide(tokens / (double)lengths->count, vision > 1 ? vision : 1);
-    return ((int64_t)ratio + 1) / UNIT_MULTIPLE * UNIT_MULTIPLE;
+    return ((int64_t)ratio + 1) / HBP__BUDGETS_UNIT_MULTIPLE * HBP__BUDGETS_UNIT_MULTIPLE;
 }
 
 /* What packs come to under the budgets in *b; *samples is how many they hold. */
@@ -119,25 +118,23 @@ static hbp_status walk_line(hbp_context *context, const hbp_lengths *lengths,
 }
 
 hbp_status hbp__budgets_line(hbp_context *context, const hbp_lengths *lengths,
-                             const hbp_budgets_options *options, hbp_budgets *out)
+                             const hbp_budgets_options *options, hbp_budgets *out, hbp__no_budgets *why)
 {
+    hbp__no_budgets unasked;
     int64_t unit = tokens_per_unit(lengths);
     hbp_budgets best = {.packs = 0};
     HBP__TRY(hbp__reference_check(context, lengths, options->rounds, options->seed, "budgets"));
-    if (!unit)
-        return hbp__fail(
-            context, HBP_E_INFEASIBLE,
-            "budgets: %lld tokens are fewer than %d for each of %lld vision units; the line has no "
-            "direction",
-            (long long)lengths->tokens, UNIT_MULTIPLE - 1, (long long)lengths->vision_sum);
+    why = why ? why : &unasked;
+    if (!unit) {
+        *why = (hbp__no_budgets){HBP__NO_BUDGETS_DIRECTION, .vision = lengths->vision_sum,
+                                 .tokens = lengths->tokens};
+        return HBP_E_INFEASIBLE;
+    }
     HBP__TRY(walk_line(context, lengths, options, unit, &best));
-    if (!best.packs)
-        return hbp__fail(
-            context, HBP_E_INFEASIBLE,
-            "budgets: none of %d pairs along the line, %lld tokens a vision unit, gives packs of %d "
-            "to %d samples within %lld tokens and %lld vision units",
-            (int)best.considered, (long long)unit, (int)options->samples, (int)options->samples + 1,
-            (long long)options->max_tokens, (long long)options->max_vision);
+    if (!best.packs) {
+        *why = (hbp__no_budgets){HBP__NO_BUDGETS_LINE, best.considered, .tokens = unit};
+        return HBP_E_INFEASIBLE;
+    }
     *out = best;
     return HBP_OK;
 }

@@ -74,12 +74,32 @@ static void judge_packs(const plane *p, const int64_t *vision, const int64_t *to
     b->score = b->dist_vision + b->dist_tokens + b->unused_vision + b->unused_tokens;
 }
 
+static int64_t vision_of(const plane *p, const hbp__items *items, int64_t i)
+{
+    int64_t vision = 0;
+    for (uint32_t s = items->sample[i]; s != HBP__NO_SAMPLE;
+         s = items->next ? items->next[s] : HBP__NO_SAMPLE)
+        vision += hbp__lengths_vision(p->lengths, s);
+    return vision;
+}
+
+/* Budgets hold every item: linked samples are as large as all of them together. */
+static hbp_status raise_least(plane *p, const hbp__items *items)
+{
+    for (int64_t i = 0; i < items->count; i++) {
+        HBP__TRY(hbp__tick_row(p->context, "budgets", i, items->count));
+        p->least_vision = hbp__max_i64(p->least_vision, vision_of(p, items, i));
+        p->least_tokens = hbp__max_i64(p->least_tokens, items->size[i]);
+    }
+    return HBP_OK;
+}
+
 /* A sample of the items, every so many of them in the order of tokens. */
 static hbp_status take_items(plane *p, const hbp__items *items)
 {
     p->part = hbp__min_i64(HBP__BUDGETS_PART, items->count);
     uint64_t rows = (uint64_t)p->part;
-    p->vision = hbp__take_zero(p->context, rows, sizeof *p->vision);
+    p->vision = hbp__take(p->context, rows, sizeof *p->vision);
     p->tokens = hbp__take(p->context, rows, sizeof *p->tokens);
     p->pack_of = hbp__take(p->context, rows, sizeof *p->pack_of);
     p->load = hbp__take(p->context, rows, 2 * sizeof *p->load);
@@ -88,9 +108,7 @@ static hbp_status take_items(plane *p, const hbp__items *items)
         int64_t i = (2 * k + 1) * items->count / (2 * p->part);
         p->tokens[k] = items->size[i];
         p->part_samples += hbp__items_members(items, i);
-        for (uint32_t s = items->sample[i]; s != HBP__NO_SAMPLE;
-             s = items->next ? items->next[s] : HBP__NO_SAMPLE)
-            p->vision[k] += (uint32_t)hbp__lengths_vision(p->lengths, s);
+        p->vision[k] = (uint32_t)vision_of(p, items, i);
     }
     return HBP_OK;
 }
@@ -99,6 +117,8 @@ static hbp_status take_part(plane *p)
 {
     hbp__items items;
     hbp_status status = hbp__items_open(p->context, p->lengths, 1, UINT32_MAX, p->options->seed, 0, &items);
+    if (status == HBP_OK && items.next)
+        status = raise_least(p, &items);
     if (status == HBP_OK)
         status = take_items(p, &items);
     hbp__items_close(&items);
@@ -142,7 +162,7 @@ static hbp_status try_pair(plane *p, int64_t vision, int64_t tokens, int64_t *at
 }
 
 /* A vision budget with token budgets above the mean of packs of `held` samples, none below the longest
- * sample. */
+ * item. */
 static hbp_status try_column(plane *p, int64_t vision, double held)
 {
     double mean = (double)p->lengths->tokens / (double)p->lengths->count * held;
@@ -292,41 +312,33 @@ static double miss(const plane *p, const pair *one)
 
 /* Says why there is no pair: the least budgets that hold every sample hold too many others, or there are none
  * in between. */
-static hbp_status fail(plane *p)
+static hbp_status explain(plane *p, hbp__no_budgets *why)
 {
     const hbp_budgets_options *o = p->options;
     int64_t tokens = hbp__round_up(p->least_tokens, o->token_multiple), at;
     int32_t considered = (int32_t)p->pairs;
     HBP__TRY(try_pair(p, p->least_vision, p->least_tokens, &at));
+    *why = (hbp__no_budgets){HBP__NO_BUDGETS_LIMITS, considered, p->least_vision, p->least_tokens, 0};
     if (p->least_vision > p->most_vision || tokens > p->most_tokens || !p->pairs)
-        return hbp__fail(
-            p->context, HBP_E_INFEASIBLE,
-            "budgets: the largest samples have %lld vision units and %lld tokens; budgets may be %lld and "
-            "%lld",
-            (long long)p->least_vision, (long long)p->least_tokens, (long long)p->most_vision,
-            (long long)p->most_tokens);
+        return HBP_OK;
     const pair *nearest = &p->pair[0];
-    for (int64_t i = 0; i < p->pairs; i++) {
+    why->reason = HBP__NO_BUDGETS_PLANE;
+    for (int64_t i = 0; i < p->pairs && why->reason == HBP__NO_BUDGETS_PLANE; i++) {
         const pair *one = &p->pair[i];
-        if (one->vision == p->least_vision && one->tokens == tokens && one->held > o->most_samples)
-            return hbp__fail(
-                p->context, HBP_E_INFEASIBLE,
-                "budgets: packs that hold the largest samples, %lld vision units and %lld tokens, hold "
-                "%.2f samples on average; %d to %g were asked for",
-                (long long)one->vision, (long long)tokens, one->held, (int)o->samples, o->most_samples);
-        if (miss(p, one) < miss(p, nearest))
+        int is_largest = one->vision == p->least_vision && one->tokens == tokens;
+        if (is_largest && one->held > o->most_samples)
+            why->reason = HBP__NO_BUDGETS_LARGEST;
+        if (why->reason == HBP__NO_BUDGETS_LARGEST || miss(p, one) < miss(p, nearest))
             nearest = one;
     }
-    return hbp__fail(
-        p->context, HBP_E_INFEASIBLE,
-        "budgets: none of %d pairs gives packs of %d to %g samples; the nearest, %lld vision units and "
-        "%lld tokens, gives %.2f",
-        (int)considered, (int)o->samples, o->most_samples, (long long)nearest->vision,
-        (long long)nearest->tokens, nearest->held);
+    why->vision = nearest->vision;
+    why->tokens = nearest->tokens;
+    why->held = nearest->held;
+    return HBP_OK;
 }
 
 hbp_status hbp__budgets_plane(hbp_context *context, const hbp_lengths *lengths,
-                              const hbp_budgets_options *options, hbp_budgets *out)
+                              const hbp_budgets_options *options, hbp_budgets *out, hbp__no_budgets *why)
 {
     plane *p = hbp__take_zero(context, 1, sizeof *p);
     HBP__TRY(hbp__scratch_check(context, "budgets"));
@@ -339,8 +351,10 @@ hbp_status hbp__budgets_plane(hbp_context *context, const hbp_lengths *lengths,
     p->most_tokens = options->max_tokens;
     hbp_budgets best = {.packs = 0};
     HBP__TRY(search_plane(p, &best));
+    if (!best.packs && why)
+        HBP__TRY(explain(p, why));
     if (!best.packs)
-        return fail(p);
+        return HBP_E_INFEASIBLE;
     *out = best;
     return HBP_OK;
 }

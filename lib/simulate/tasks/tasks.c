@@ -1,5 +1,5 @@
 /* A schedule of tasks replayed with its transfers and gradients, and a run held against such a replay. */
-#include "hbp/tasks.h"
+#include "simulate/tasks/tasks.h"
 
 #include "base/checked.h"
 #include "base/options.h"
@@ -281,13 +281,20 @@ static hbp_status simulate_tasks(hbp_context *context, const hbp_graph *graph, c
     return status;
 }
 
+hbp_status hbp__simulate_tasks(hbp_context *context, const hbp_graph *graph, const hbp_machine *machine,
+                               const hbp_task_schedule *schedule, const hbp_task_run_options *options,
+                               hbp_task_run **out)
+{
+    int64_t mark = hbp__scratch_mark(context);
+    return hbp__leave(context, mark, simulate_tasks(context, graph, machine, schedule, options, out));
+}
+
 hbp_status hbp_simulate_tasks(hbp_context *context, const hbp_graph *graph, const hbp_machine *machine,
                               const hbp_task_schedule *schedule, const hbp_task_run_options *options,
                               hbp_task_run **out)
 {
     HBP__ENTER_OUT(context, out);
-    int64_t mark = hbp__scratch_mark(context);
-    return hbp__leave(context, mark, simulate_tasks(context, graph, machine, schedule, options, out));
+    return hbp__simulate_tasks(context, graph, machine, schedule, options, out);
 }
 
 static hbp_status compare_run(hbp_context *context, const hbp_task_run *run, const hbp_graph *graph,
