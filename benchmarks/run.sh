@@ -97,6 +97,7 @@ run_all() {
     $programs/bench_flexsp
     $programs/bench_isf
     $programs/bench_alike
+    $programs/bench_vision
     $programs/bench_recompute
     $programs/bench_order
     $programs/bench_stages

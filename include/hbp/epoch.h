@@ -78,10 +78,9 @@ typedef struct hbp_epoch_options {
                                samples alone may keep steps of the hierarchy */
     int32_t modality_order; /* as in hbp_balance_options; packs exchange samples first, so that fewer dummies
                                are needed. Compositions auto and hierarchy, which are one then */
-    int64_t max_vision;     /* the most vision units of a pack; 0: what memory holds. Where vision units count
-                               (the cost charges them, or this is set) steps are planned one by one, or an epoch
-                               with max_vision is of one group, filled by hbp_iterative_fill and balanced in both
-                               sizes (docs: vision) */
+    int64_t max_vision;     /* the most vision units of a pack; 0: what memory holds. Given, micro-batches are
+                               of packs alike in units, too; with over_long drop, samples that have more are
+                               dropped (docs: vision) */
     int32_t composition;    /* HBP_COMPOSITION_* */
     int32_t threads; /* that plan steps side by side; 0: 1. The same plan for any number. With more than one
                         the context's allocator is called from all of them */
@@ -109,7 +108,7 @@ HBP_API void hbp_epoch_options_init(hbp_epoch_options *options, uint32_t struct_
  * slower than the fastest that was found, the hierarchy and mode paper's groups among them, before drop_last
  * drops. No rank is left idle in a step that has samples to spread; in packs of groups none where that takes
  * at most a hundredth longer. Given groups and modality_order keep their places, whose dummies get samples of
- * fuller packs. Mode paper and max_vision leave dummies as they are (docs: contract, where dummies remain).
+ * fuller packs. Mode paper leaves dummies as they are (docs: contract, where dummies remain).
  *
  * A pure function of (lengths, cost, options) for one version of the library. HBP_E_INVALID for two contracts
  * at once, linked samples that no step can hold, a sample that batches name twice or not at all, a sample

@@ -153,7 +153,7 @@ def plan_epoch(
     Further: max_length (longest sample; 0: the longest there is), over_long "error", "drop", "truncate" or
     "split" for what is longer, mode "default" or "paper", groups (hbp.Groups to use), window_samples,
     max_groups, step_slack, effort, curriculum_steps, drop_last, seed, epoch, max_vision (vision units that a
-    pack may hold; packs and micro-batches are then even in both sizes), modality_order (all packs of a
+    pack may hold; micro-batches are then of packs alike in units, too), modality_order (all packs of a
     micro-batch hold the same kinds of samples). The plan is a pure function of all of them, so that every
     rank may plan for itself."""
     (struct, _kept), data = _options(options), Lengths.of(lengths)
