@@ -195,10 +195,11 @@ END_TEST
 /* Linked samples share a pack, so the budgets hold them all together. */
 START_TEST_IN_CONTEXT(linked_samples_are_held_together)
 {
-    for (int count = 2; count <= 32; count *= 2) {
-        uint32_t tokens[3000], vision[3000];
-        int64_t ties[3000], sum_tokens = 0, sum_vision = 0;
-        for (int i = 0; i < 3000; i++) {
+    enum { SAMPLES = 400 };
+    for (int count = 2; count <= 32; count *= 4) {
+        uint32_t tokens[SAMPLES], vision[SAMPLES];
+        int64_t ties[SAMPLES], sum_tokens = 0, sum_vision = 0;
+        for (int i = 0; i < SAMPLES; i++) {
             vision[i] = 1 + (uint32_t)i % 5;
             tokens[i] = 256 * vision[i] + 1 + (uint32_t)i % 197;
             ties[i] = i >= 100 && i < 100 + count ? 7 : -1;
@@ -207,18 +208,22 @@ START_TEST_IN_CONTEXT(linked_samples_are_held_together)
         }
         hbp_lengths_options columns = {.struct_size = sizeof columns, .vision = vision, .ties = ties};
         hbp_lengths *lengths = NULL;
-        OK(context, hbp_lengths_create_u32(context, tokens, 3000, &columns, &lengths));
+        OK(context, hbp_lengths_create_u32(context, tokens, SAMPLES, &columns, &lengths));
         hbp_budgets_options options;
         hbp_budgets_options_init(&options, sizeof options);
         options.samples = 32;
+        options.most_samples = 40;
         hbp_budgets b = choose(context, lengths, &options);
         ck_assert_int_ge(b.max_tokens, sum_tokens);
         ck_assert_int_ge(b.max_vision, sum_vision);
         options.samples = 4;
+        options.most_samples = 0;
         options.max_vision = sum_vision - 1;
-        if (count > 8)
-            FAILS(context, HBP_E_INFEASIBLE, "budgets: the largest samples have",
-                  hbp_choose_budgets(context, lengths, &options, &b));
+        char message[128];
+        snprintf(message, sizeof message, "budgets: the largest samples have %d vision units and",
+                 (int)sum_vision);
+        if (count > 8) /* more than any sample has */
+            FAILS(context, HBP_E_INFEASIBLE, message, hbp_choose_budgets(context, lengths, &options, &b));
         hbp_lengths_free(lengths);
     }
 }
