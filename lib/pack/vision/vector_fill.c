@@ -287,14 +287,13 @@ hbp_status hbp__vector_fill_groups(hbp_context *context, const hbp_lengths *leng
 {
     int64_t mark = hbp__scratch_mark(context);
     hbp__vector_levels levels;
-    hbp_iterative_fill_options own;
-    hbp_iterative_fill_options_init(&own, sizeof own);
-    own.effort = options->effort ? options->effort : 1;
-    own.max_samples = options->max_samples;
-    own.sequence_multiple = hbp__max_i64(1, options->sequence_multiple);
-    own.pack_multiple = hbp__max_i64(1, options->pack_multiple);
-    own.seed = options->seed;
-    own.epoch = options->epoch;
+    hbp_iterative_fill_options own = {.struct_size = sizeof own,
+                                      .effort = options->effort ? options->effort : 1,
+                                      .max_samples = options->max_samples,
+                                      .sequence_multiple = hbp__max_i64(1, options->sequence_multiple),
+                                      .pack_multiple = hbp__max_i64(1, options->pack_multiple),
+                                      .seed = options->seed,
+                                      .epoch = options->epoch};
     hbp_fill_options padded = *options;
     padded.sequence_multiple = own.sequence_multiple;
     padded.pack_multiple = own.pack_multiple;
