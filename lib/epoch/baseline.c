@@ -86,7 +86,7 @@ static hbp_status choose_single_group(const hbp__epoch *epoch, int32_t baseline,
         options.tokens_per_step = 0; /* count_samples heeds it: packs are no longer than their sample */
     options.mode = HBP_GROUPS_PAPER;
     hbp_groups *paper = NULL;
-    HBP__TRY(hbp__plan_groups(epoch->context, epoch->lengths, epoch->cost, &options, &paper));
+    HBP__TRY(hbp__plan_groups(epoch->context, epoch->lengths, epoch->cost, &options, 0, &paper));
     int64_t last = paper->count - 1, length = paper->pack_length[last],
             tokens_per_step = paper->tokens_per_step;
     int32_t sp = paper->sp[last], recompute = paper->recompute[last];

@@ -62,7 +62,8 @@ static hbp_status try_other_groups(const hbp__epoch *epoch, hbp_groups_options *
     }
     options->mode = HBP_GROUPS_PAPER;
     options->tokens_per_step = table->tokens_per_step;
-    hbp_status status = hbp__epoch_plan_groups(epoch, epoch->cost, options, &groups);
+    hbp_status status = hbp__plan_groups(epoch->context, epoch->lengths, epoch->cost, options,
+                                         epoch->options.max_vision, &groups);
     if (status == HBP_E_INFEASIBLE)
         return hbp__forgive(epoch->context);
     HBP__TRY(status);
@@ -79,7 +80,8 @@ hbp_status hbp__epoch_choose(const hbp__epoch *epoch, hbp__trial *best)
     hbp_groups_options options;
     hbp_groups *table = NULL;
     hbp__epoch_groups_options(&epoch->options, &options);
-    HBP__TRY(hbp__epoch_plan_groups(epoch, epoch->cost, &options, &table));
+    HBP__TRY(hbp__plan_groups(epoch->context, epoch->lengths, epoch->cost, &options,
+                              epoch->options.max_vision, &table));
     hbp_status status = hbp__groups_candidate(epoch->context, epoch->cost, table, 0, &best->groups);
     if (status >= 0)
         status = run_trial(epoch, best);
@@ -98,7 +100,8 @@ hbp_status hbp__epoch_choose_groups(hbp__epoch *epoch, hbp_groups **chosen)
     if (epoch->groups)
         return HBP_OK;
     hbp__epoch_groups_options(&epoch->options, &options);
-    HBP__TRY(hbp__epoch_plan_groups(epoch, epoch->cost, &options, chosen));
+    HBP__TRY(hbp__plan_groups(epoch->context, epoch->lengths, epoch->cost, &options,
+                              epoch->options.max_vision, chosen));
     epoch->groups = *chosen;
     return HBP_OK;
 }
@@ -109,7 +112,8 @@ static hbp_status plan_guiding_groups(const hbp__epoch *epoch, hbp_groups **grou
 {
     hbp_groups_options options;
     hbp__epoch_groups_options(&epoch->options, &options);
-    hbp_status status = hbp__epoch_plan_groups(epoch, epoch->cost, &options, groups);
+    hbp_status status = hbp__plan_groups(epoch->context, epoch->lengths, epoch->cost, &options,
+                                         epoch->options.max_vision, groups);
     if (status != HBP_E_INFEASIBLE && status != HBP_E_INVALID)
         return status;
     hbp__forgive(epoch->context);
@@ -118,7 +122,8 @@ static hbp_status plan_guiding_groups(const hbp__epoch *epoch, hbp_groups **grou
     options.tokens_per_step = options.max_pack_length = 0;
     options.sequence_multiple = epoch->options.sequence_multiple;
     options.pack_multiple = epoch->options.pack_multiple;
-    return hbp__epoch_plan_groups(epoch, &cost, &options, groups);
+    return hbp__plan_groups(epoch->context, epoch->lengths, &cost, &options, epoch->options.max_vision,
+                            groups);
 }
 
 hbp_status hbp__epoch_shortest(const hbp__epoch *epoch, int64_t *tokens)

@@ -58,22 +58,52 @@ static hbp_status plan_hierarchy(const hbp__epoch *epoch, hbp_plan **out)
     return status;
 }
 
+/* The batches in packs of groups that are given or chosen. */
+static hbp_status plan_batches_in_groups(const hbp__epoch *epoch, const hbp__batches *batches, hbp_plan **out)
+{
+    hbp__epoch own = *epoch;
+    hbp_groups *chosen = NULL;
+    HBP__TRY(hbp__epoch_choose_groups(&own, &chosen));
+    hbp_status status = hbp__batches_plan_by_groups(&own, batches, 1, out);
+    hbp_groups_free(chosen);
+    return status;
+}
+
+/* The same in packs of one group, if that is faster: each set of kinds has micro-batches of its own in every
+ * group, which a batch may be too small for. */
+static hbp_status try_one_group(const hbp__epoch *epoch, const hbp__batches *batches, hbp_plan **plan)
+{
+    hbp__epoch one = *epoch;
+    hbp_plan *other = NULL;
+    one.options.max_groups = 1;
+    hbp_status status = plan_batches_in_groups(&one, batches, &other);
+    if (status == HBP_E_INFEASIBLE)
+        return hbp__forgive(epoch->context);
+    HBP__TRY(status);
+    if (hbp__plan_ns(other) < hbp__plan_ns(*plan)) {
+        hbp_plan *slower = *plan;
+        *plan = other;
+        other = slower;
+    }
+    hbp_plan_free(other);
+    return HBP_OK;
+}
+
 /* The batches of the contract, each a step with packs of the groups. */
 static hbp_status plan_batches_by_groups(hbp__epoch *epoch, hbp_plan **out)
 {
     int32_t composition;
     hbp__batches batches;
-    hbp_groups *chosen = NULL;
+    const hbp_epoch_options *o = &epoch->options;
     hbp_status status = hbp__batches_of_contract(epoch, &composition, &batches);
     if (status >= 0)
-        status = hbp__epoch_choose_groups(epoch, &chosen);
-    if (status >= 0)
-        status = hbp__batches_plan_by_groups(epoch, &batches, 1, out);
+        status = plan_batches_in_groups(epoch, &batches, out);
+    if (status >= 0 && o->modality_order && o->mode == HBP_EPOCH_DEFAULT && !o->groups && o->max_groups != 1)
+        status = try_one_group(epoch, &batches, out);
     if (status >= 0 && epoch->options.mode != HBP_EPOCH_PAPER)
         status = hbp__epoch_set_bound_of_steps(epoch, *out);
     if (status >= 0)
         hbp__batches_record(epoch, composition, *out);
-    hbp_groups_free(chosen);
     hbp__batches_close(&batches);
     return status;
 }

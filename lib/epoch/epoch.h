@@ -29,9 +29,6 @@ hbp_status hbp__plan_epoch(hbp_context *context, const hbp_lengths *lengths, con
 /* The options of the four moves, and of a step, that follow from the epoch's. */
 void hbp__epoch_groups_options(const hbp_epoch_options *options, hbp_groups_options *groups);
 void hbp__epoch_fill_options(const hbp_epoch_options *options, hbp_fill_options *fill);
-/* hbp__plan_groups of the epoch's lengths, with what vision units cost spread over the tokens. */
-hbp_status hbp__epoch_plan_groups(const hbp__epoch *epoch, const hbp_cost *cost,
-                                  const hbp_groups_options *options, hbp_groups **out);
 /* A fill of `lengths` with these options, under both budgets where vision units count, and the padding of the
  * epoch's, which may depend on the degree of a pack. */
 hbp_status hbp__epoch_fill(const hbp__epoch *epoch, const hbp_lengths *lengths, const hbp_groups *groups,

@@ -17,10 +17,6 @@
 #define HBP__TRY_FILLED      (INT64_C(1) << 20)
 #define HBP__TRY_HIERARCHIES 12
 
-/* Vision units that packs have room for, as times what the data have for so many tokens: more leaves fewer
- * packs that are full of units before tokens, and more to wait for in a micro-batch. */
-#define HBP__VISION_ROOM 1.25
-
 /* The hierarchy against steps that are small copies of the epoch: time for mixture. */
 
 /* Thousandths by which steps that are no hierarchy may take longer, unless the caller says otherwise.

@@ -50,4 +50,8 @@ enum {
     HBP__BUDGETS_COMPARED = 1 << 17, /* samples up to which those all are, else the first that holds enough */
 };
 
+/* Vision units that packs have room for, as times what the data have for so many tokens: more leaves fewer
+ * packs that are full of units before tokens, and more to wait for in a micro-batch. bench_vision. */
+#define HBP__VISION_ROOM 1.25
+
 #endif

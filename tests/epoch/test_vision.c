@@ -1,7 +1,5 @@
 #include "epoch/vision.h"
 
-#include <math.h>
-
 #include "base/checked.h"
 #include "cost/cost.h"
 #include "failing.h"
@@ -293,6 +291,11 @@ START_TEST_IN_CONTEXT(there_is_room_for_vision_units)
                 fewer += plan->pack_vision_capacity[p] < 60;
             }
             hbp_plan_free(plan);
+            hbp_groups *groups = NULL; /* chosen by themselves they leave that room, too */
+            OK(context, hbp_plan_groups(context, lengths, cost, NULL, &groups));
+            options.groups = groups;
+            hbp_plan_free(plan_with(context, lengths, cost, &options));
+            hbp_groups_free(groups);
         }
         hbp_cost_free(cost);
     }
@@ -373,25 +376,6 @@ START_TEST_IN_CONTEXT(the_last_byte_counts)
             hbp_groups_free(one);
             hbp_cost_free(cost);
         }
-}
-END_TEST
-
-/* No packs that would be full of units long before they are full of tokens, where samples leave a choice. */
-START_TEST_IN_CONTEXT(packs_are_no_longer_than_their_units_last)
-{
-    hbp_lengths *lengths = keep(draw_lengths(context, 5, 2000, 1000, 0));
-    hbp_cost *cost = keep(vision_cost(context, 8, 1e6, 1e6));
-    double density = (double)lengths->vision_sum / (double)lengths->tokens;
-    for (int64_t most = 12; most <= 200; most += 47) {
-        hbp__epoch epoch = {
-            .context = context, .lengths = lengths, .cost = cost, .options = {.max_vision = most}};
-        hbp_groups *groups = NULL;
-        hbp_groups_options options = {.struct_size = sizeof options};
-        OK(context, hbp__epoch_plan_groups(&epoch, cost, &options, &groups));
-        for (int64_t g = 0; g < groups->count; g++)
-            ck_assert_double_le((double)groups->pack_length[g], fmax(1000, (double)most / density));
-        hbp_groups_free(groups);
-    }
 }
 END_TEST
 
@@ -593,8 +577,7 @@ END_TEST
 TEST_MAIN("vision", epochs_keep_every_promise, over_long_samples_go_by_the_policy,
           what_does_not_go_together_is_refused, all_that_tokens_have_goes_with_vision_units,
           samples_of_many_units_are_dropped, there_is_room_for_vision_units,
-          units_count_in_the_choice_of_groups, the_last_byte_counts,
-          packs_are_no_longer_than_their_units_last, steps_are_planned_one_by_one,
+          units_count_in_the_choice_of_groups, the_last_byte_counts, steps_are_planned_one_by_one,
           a_shuffled_sampler_draws_the_same_steps, auto_takes_the_faster_of_both,
           an_order_of_modalities_costs_few_dummies, public_data_are_even_in_both_sizes,
           nothing_is_left_behind)

@@ -1,5 +1,5 @@
-/* hbp_plan_groups: checks the options, ranks the published hierarchy, the optimal ones and single levels, and
- * keeps the best with a table of all. hbp_groups_create: groups given by hand. */
+/* Groups chosen by tokens: checks the options, ranks the published hierarchy, the optimal ones and single
+ * levels, and keeps the best with a table of all. hbp_groups_create: groups given by hand. */
 #include "hbp/groups.h"
 
 #include <string.h>
@@ -378,11 +378,9 @@ static hbp_status choose_hierarchy(hbp_context *context, const hbp__estimator *e
     return HBP_OK;
 }
 
-static hbp_status plan_groups(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
-                              const hbp_groups_options *options, hbp_groups **out)
+static hbp_status choose_groups(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
+                                const hbp_groups_options *options, hbp_groups **out)
 {
-    HBP__TRY(hbp__require(context, lengths, "lengths"));
-    HBP__TRY(hbp__require(context, cost, "cost"));
     hbp_groups_options all;
     HBP__TRY(hbp__options_read(context, &all, sizeof all, options, "hbp_groups_options"));
     int64_t longest;
@@ -400,18 +398,11 @@ static hbp_status plan_groups(hbp_context *context, const hbp_lengths *lengths, 
     return choose_hierarchy(context, &estimator, &limits, &all, list, out);
 }
 
-hbp_status hbp__plan_groups(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
-                            const hbp_groups_options *options, hbp_groups **out)
+hbp_status hbp__groups_choose(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
+                              const hbp_groups_options *options, hbp_groups **out)
 {
     int64_t mark = hbp__scratch_mark(context);
-    return hbp__leave(context, mark, plan_groups(context, lengths, cost, options, out));
-}
-
-hbp_status hbp_plan_groups(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
-                           const hbp_groups_options *options, hbp_groups **out)
-{
-    HBP__ENTER_OUT(context, out);
-    return hbp__plan_groups(context, lengths, cost, options, out);
+    return hbp__leave(context, mark, choose_groups(context, lengths, cost, options, out));
 }
 
 hbp_status hbp__groups_candidate(hbp_context *context, const hbp_cost *cost, const hbp_groups *groups,

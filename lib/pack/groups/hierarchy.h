@@ -106,9 +106,17 @@ hbp_status hbp__groups_optimal(hbp_context *context, const hbp__estimator *estim
                                const hbp__level_limits *limits, int32_t max_groups, hbp__hierarchy *out,
                                int64_t *count);
 
-/* hbp_plan_groups and hbp_groups_create, within a call. *out is set on success alone. */
+/* Groups by the cost of tokens alone. *out is set on success alone. */
+hbp_status hbp__groups_choose(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
+                              const hbp_groups_options *options, hbp_groups **out);
+
+/* The most vision units of an item: a sample, or samples that are tied. O(samples) with ties, else O(1). */
+hbp_status hbp__groups_most_units(hbp_context *context, const hbp_lengths *lengths, int64_t *most);
+
+/* hbp_plan_groups and hbp_groups_create, within a call; packs of at most max_vision vision units, 0: what
+ * memory holds. *out is set on success alone. */
 hbp_status hbp__plan_groups(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
-                            const hbp_groups_options *options, hbp_groups **out);
+                            const hbp_groups_options *options, int64_t max_vision, hbp_groups **out);
 hbp_status hbp__groups_create(hbp_context *context, const hbp_cost *cost, int64_t count,
                               const int64_t *pack_length, const int32_t *sp, const int32_t *recompute,
                               int64_t tokens_per_step, hbp_groups **out);

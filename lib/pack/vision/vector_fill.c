@@ -112,6 +112,21 @@ static hbp_status find_over(vector_fill *f)
     return HBP_OK;
 }
 
+/* Says that the longest packs do not hold an item. */
+static hbp_status refuse_size(const vector_fill *f, uint32_t sample, int64_t tokens, int64_t vision)
+{
+    const char *tied =
+        f->items.next && f->items.next[sample] != HBP__NO_SAMPLE ? " with its tied samples" : "";
+    if (tokens > f->max_tokens)
+        return hbp__fail(f->context, HBP_E_INFEASIBLE,
+                         "sample %lld%s has %lld tokens with padding; a pack holds %lld", id_of(f, sample),
+                         tied, (long long)tokens, (long long)f->max_tokens);
+    return hbp__fail(f->context, HBP_E_INFEASIBLE,
+                     "sample %lld%s has %lld vision units; a pack of %lld tokens has room for %lld",
+                     id_of(f, sample), tied, (long long)vision, (long long)f->max_tokens,
+                     (long long)f->max_vision);
+}
+
 /* Removes dropped items; computes the vision units of the others. */
 static hbp_status measure_items(vector_fill *f)
 {
@@ -132,14 +147,8 @@ static hbp_status measure_items(vector_fill *f)
             vision = hbp__lengths_vision(f->lengths, sample);
         for (uint32_t s = sample; items->next && s != HBP__NO_SAMPLE; s = items->next[s])
             vision += hbp__lengths_vision(f->lengths, s);
-        if (items->size[kept] > f->max_tokens || vision > f->max_vision) {
-            int is_long = items->size[kept] > f->max_tokens;
-            return hbp__fail(f->context, HBP_E_INFEASIBLE, "sample %lld%s has %lld %s; a pack holds %lld",
-                             id_of(f, sample), items->next ? " with its tied samples" : "",
-                             (long long)(is_long ? items->size[kept] : vision),
-                             is_long ? "tokens with padding" : "vision units",
-                             (long long)(is_long ? f->max_tokens : f->max_vision));
-        }
+        if (items->size[kept] > f->max_tokens || vision > f->max_vision)
+            return refuse_size(f, sample, items->size[kept], vision);
         f->vision[kept++] = (uint32_t)vision;
     }
     items->count = kept;

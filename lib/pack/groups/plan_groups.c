@@ -1,0 +1,136 @@
+/* hbp_plan_groups: groups chosen by the cost of tokens, with what vision units cost spread over them where
+ * they count (docs: vision, an epoch). */
+#include "base/checked.h"
+#include "base/options.h"
+#include "base/scratch.h"
+#include "pack/groups/hierarchy.h"
+#include "pack/tuning.h"
+
+hbp_status hbp__groups_most_units(hbp_context *context, const hbp_lengths *lengths, int64_t *most)
+{
+    *most = lengths->max_vision;
+    if (!lengths->tie)
+        return HBP_OK;
+    int64_t mark = hbp__scratch_mark(context);
+    int64_t *total = hbp__take_zero(context, (uint64_t)lengths->ties, sizeof *total);
+    HBP__TRY(hbp__scratch_check(context, "the vision units of tied samples"));
+    for (int64_t i = 0; i < lengths->count; i++) {
+        HBP__TRY(hbp__tick_row(context, "groups", i, lengths->count));
+        if (lengths->tie[i] == HBP__FREE)
+            continue;
+        total[lengths->tie[i]] += hbp__lengths_vision(lengths, i);
+        *most = hbp__max_i64(*most, total[lengths->tie[i]]);
+    }
+    hbp__scratch_release(context, mark);
+    return HBP_OK;
+}
+
+/* Vision units a token, of all the data. */
+static double mean_density(const hbp_lengths *lengths)
+{
+    return (double)lengths->vision_sum / (double)lengths->tokens;
+}
+
+/* Units a token that packs are to have room for: so many times the data's, or the item with most of them in
+ * the longest packs. */
+static double full_density(const hbp_lengths *lengths, int64_t most, double room)
+{
+    double longest = (double)lengths->bin_length[lengths->bins - 1];
+    double density = room * mean_density(lengths), one = (double)most / longest;
+    return one > density ? one : density;
+}
+
+/* The cost of tokens alone that is the true one for a pack with as many vision units as the data have for its
+ * tokens in time, and as many as it is to have room for in memory: what units cost is spread over the tokens.
+ * Borrows the tables of `cost`. */
+static hbp_cost full_pack_cost(const hbp_lengths *lengths, const hbp_cost *cost, double density)
+{
+    hbp_cost full = *cost;
+    hbp_cost_terms *t = &full.terms;
+    double mean = mean_density(lengths);
+    double vision_ns = t->ns_per_vision * (mean < density ? mean : density);
+    if (t->vision_bytes > 0) {
+        t->logits_bytes += t->vision_bytes * density;
+        t->limit_bytes--; /* what rounding may add */
+    }
+    if (vision_ns > 0) {
+        double tokens_ns = t->ns_per_token;
+        t->ns_per_token += vision_ns;
+        t->recompute_linear =
+            (tokens_ns * t->recompute_linear + vision_ns * t->recompute_vision) / t->ns_per_token;
+    }
+    return full;
+}
+
+/* Packs with more tokens than max_vision units go with on average would never be full. */
+static void cap_packs(const hbp_lengths *lengths, int64_t max_vision, hbp_groups_options *options)
+{
+    double tokens = max_vision ? (double)max_vision / mean_density(lengths) : (double)HBP_MAX_LENGTH;
+    int64_t longest = lengths->bin_length[lengths->bins - 1];
+    if (options->max_pack_length || lengths->tie || !(tokens < (double)HBP_MAX_LENGTH))
+        return;
+    longest = hbp__round_up(longest, hbp__max_i64(1, options->sequence_multiple));
+    longest = hbp__round_up(longest, hbp__max_i64(1, options->pack_multiple));
+    options->max_pack_length = hbp__max_i64(hbp__max_i64(longest, options->max_length), (int64_t)tokens);
+}
+
+/* Groups whose packs have room for so many units a token. */
+static hbp_status plan_for_density(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
+                                   double density, const hbp_groups_options *options, hbp_groups **out)
+{
+    const hbp_cost full = full_pack_cost(lengths, cost, density);
+    HBP__TRY(hbp__groups_choose(context, lengths, &full, options, out));
+    hbp__groups_price(cost, *out);
+    return HBP_OK;
+}
+
+/* Says that vision units leave no memory for groups that there are without them; without any, why not. */
+static hbp_status refuse_units(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
+                               int64_t most, const hbp_groups_options *options)
+{
+    hbp_groups *groups = NULL;
+    hbp__forgive(context);
+    HBP__TRY(hbp__groups_choose(context, lengths, cost, options, &groups));
+    hbp_groups_free(groups);
+    return hbp__fail(
+        context, HBP_E_INFEASIBLE,
+        "groups: no SP degree holds a pack of %lld tokens and %lld vision units on %d rank(s), even "
+        "with every layer recomputed",
+        (long long)lengths->bin_length[lengths->bins - 1], (long long)most, (int)cost->terms.ranks);
+}
+
+static hbp_status plan_with_units(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
+                                  const hbp_groups_options *options, int64_t max_vision, hbp_groups **out)
+{
+    int64_t most;
+    hbp_groups_options all;
+    HBP__TRY(hbp__options_read(context, &all, sizeof all, options, "hbp_groups_options"));
+    HBP__TRY(hbp__groups_most_units(context, lengths, &most));
+    cap_packs(lengths, max_vision, &all);
+    double density = full_density(lengths, most, HBP__VISION_ROOM), least = full_density(lengths, most, 0);
+    hbp_status status = plan_for_density(context, lengths, cost, density, &all, out);
+    if (status == HBP_E_INFEASIBLE && least < density) {
+        hbp__forgive(context);
+        status = plan_for_density(context, lengths, cost, least, &all, out);
+    }
+    return status == HBP_E_INFEASIBLE ? refuse_units(context, lengths, cost, most, &all) : status;
+}
+
+hbp_status hbp__plan_groups(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
+                            const hbp_groups_options *options, int64_t max_vision, hbp_groups **out)
+{
+    int counts = lengths->vision_sum > 0 && (max_vision || hbp__cost_charges_vision(cost));
+    int64_t mark = hbp__scratch_mark(context);
+    return hbp__leave(context, mark,
+                      counts ? plan_with_units(context, lengths, cost, options, max_vision, out)
+                             : hbp__groups_choose(context, lengths, cost, options, out));
+}
+
+hbp_status hbp_plan_groups(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
+                           const hbp_groups_options *options, hbp_groups **out)
+{
+    HBP__ENTER_OUT(context, out);
+    HBP__TRY(hbp__require(context, lengths, "lengths"));
+    HBP__TRY(hbp__require(context, cost, "cost"));
+    return hbp__plan_groups(context, lengths, cost, options, 0, out);
+}
