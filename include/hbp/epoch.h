@@ -72,7 +72,7 @@ typedef struct hbp_epoch_options {
     int64_t window_samples; /* > 0: a sample moves only inside its window of so many samples in input order */
     uint64_t seed;
     uint64_t epoch;
-    const hbp_groups *groups; /* use these; NULL: choose them */
+    const hbp_groups *groups; /* use these, which must keep to the caps; NULL: choose them */
     int32_t mixture_slack;  /* composition auto: steps that are no hierarchy are taken where they cost at most
                                so many thousandths more; 0: 10; -1: none; at most 1000. Given, the longest
                                samples alone may keep steps of the hierarchy */

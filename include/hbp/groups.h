@@ -43,8 +43,8 @@ HBP_API void hbp_groups_options_init(hbp_groups_options *options, uint32_t struc
  * counts them), HBP_E_INFEASIBLE when no degree can hold the longest sample, or not within max_pack_length,
  * tokens_per_rank or tokens_per_step (the message names what would do), HBP_E_CANCELLED. Works from the
  * histogram alone, of samples or, with ties, of what is tied together; vision units that the cost charges are
- * spread over the tokens, and full packs have room for their share of them (docs: vision). Optimal mode: O(C^3 + bins) for C
- * candidates, with ties O(samples) more. Thread: one per context. */
+ * spread over the tokens, and full packs have room for their share of them (docs: vision). Optimal mode:
+ * O(C^3 + bins) for C candidates, with ties O(samples) more. Thread: one per context. */
 HBP_API hbp_status hbp_plan_groups(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
                                    const hbp_groups_options *options, hbp_groups **out);
 

@@ -106,8 +106,8 @@ hbp_status hbp__epoch_choose_groups(hbp__epoch *epoch, hbp_groups **chosen)
     return HBP_OK;
 }
 
-/* Groups for a threshold or a number of tokens alone. Steps planned one by one may keep to tokens, caps and
- * padding by degree that no groups keep to: those that memory alone allows do then. */
+/* Groups for a threshold or a number of tokens alone. Steps planned one by one may keep to tokens, caps,
+ * vision units and padding by degree that no groups keep to: those that memory alone allows do then. */
 static hbp_status plan_guiding_groups(const hbp__epoch *epoch, hbp_groups **groups)
 {
     hbp_groups_options options;
@@ -122,8 +122,7 @@ static hbp_status plan_guiding_groups(const hbp__epoch *epoch, hbp_groups **grou
     options.tokens_per_step = options.max_pack_length = 0;
     options.sequence_multiple = epoch->options.sequence_multiple;
     options.pack_multiple = epoch->options.pack_multiple;
-    return hbp__plan_groups(epoch->context, epoch->lengths, &cost, &options, epoch->options.max_vision,
-                            groups);
+    return hbp__groups_choose(epoch->context, epoch->lengths, &cost, &options, groups);
 }
 
 hbp_status hbp__epoch_shortest(const hbp__epoch *epoch, int64_t *tokens)

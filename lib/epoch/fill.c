@@ -19,7 +19,8 @@ hbp_status hbp__epoch_fill(const hbp__epoch *epoch, const hbp_lengths *lengths, 
     fill.sequence_multiple =
         hbp__padding_multiple(padding.sequence_multiple, padding.sequence_multiple_per_sp, widest);
     fill.pack_multiple = hbp__padding_multiple(padding.pack_multiple, padding.pack_multiple_per_sp, widest);
-    if (padding.pack_multiple_per_sp && groups->pack_length[0] < fill.pack_multiple)
+    int is_chosen = !epoch->options.groups;
+    if ((padding.pack_multiple_per_sp || is_chosen) && groups->pack_length[0] < fill.pack_multiple)
         return hbp__fail(
             epoch->context, HBP_E_INFEASIBLE,
             "epoch: packs of %lld tokens are shorter than what packs of degree %d are padded to, "

@@ -146,6 +146,24 @@ static hbp_status check_steps(hbp_context *context, const hbp_epoch_options *o)
     return HBP_OK;
 }
 
+/* Given groups say themselves how long packs are; caps that they pass are asked for twice. */
+static hbp_status check_groups(hbp_context *context, const hbp_epoch_options *o)
+{
+    for (int64_t g = 0; o->groups && g < o->groups->count; g++) {
+        int64_t length = o->groups->pack_length[g], sp = o->groups->sp[g];
+        if (o->max_pack_length && length > o->max_pack_length)
+            return hbp__fail(context, HBP_E_INVALID,
+                             "epoch: packs of group %lld have %lld tokens; max_pack_length is %lld",
+                             (long long)g, (long long)length, (long long)o->max_pack_length);
+        if (o->tokens_per_rank && length > o->tokens_per_rank * sp)
+            return hbp__fail(
+                context, HBP_E_INVALID,
+                "epoch: packs of group %lld have %lld tokens on %lld rank(s); tokens_per_rank is %lld",
+                (long long)g, (long long)length, (long long)sp, (long long)o->tokens_per_rank);
+    }
+    return HBP_OK;
+}
+
 hbp_status hbp__epoch_check(hbp_context *context, const hbp_epoch_options *options)
 {
     if (options->mode != HBP_EPOCH_DEFAULT && options->mode != HBP_EPOCH_PAPER)
@@ -179,6 +197,7 @@ hbp_status hbp__epoch_check(hbp_context *context, const hbp_epoch_options *optio
         return hbp__fail(context, HBP_E_INVALID,
                          "epoch: modality_order is for composition hierarchy; others do not keep it");
     HBP__TRY(check_contract(context, options));
+    HBP__TRY(check_groups(context, options));
     return check_steps(context, options);
 }
 

@@ -42,16 +42,37 @@ static int64_t units_held(const hbp__epoch *epoch, const hbp_groups *groups, int
     return low;
 }
 
+/* The most vision units of a sample that is of each group by its length; with linked samples 0. O(samples).
+ */
+static hbp_status most_of_each(const hbp__epoch *epoch, const hbp_groups *groups, int64_t *most)
+{
+    const hbp_lengths *lengths = epoch->lengths;
+    for (int64_t g = 0; g < groups->count; g++)
+        most[g] = 0;
+    for (int64_t i = 0; i < lengths->count && !lengths->tie; i++) {
+        int64_t g = 0, tokens = hbp__lengths_get(lengths, i);
+        HBP__TRY(hbp__tick_row(epoch->context, "groups", i, lengths->count));
+        while (g + 1 < groups->count && tokens > groups->threshold[g])
+            g++;
+        most[g] = hbp__max_i64(most[g], hbp__lengths_vision(lengths, i));
+    }
+    return HBP_OK;
+}
+
 /* Vision units of a pack of each group: in the last as many as are allowed, or as the item with most of them
- * asks for; in the others in proportion to their tokens; in all what memory holds. */
+ * asks for; in the others in proportion to their tokens, but no fewer than any sample has that is of the
+ * group by its length; in all what memory holds. */
 static hbp_status list_budgets(const hbp__epoch *epoch, const hbp_groups *groups, int64_t *budget)
 {
     int64_t most, limit = epoch->options.max_vision ? epoch->options.max_vision : INT32_MAX;
     double density = (double)epoch->lengths->vision_sum / (double)epoch->lengths->tokens;
+    int64_t own[HBP__MAX_GROUPS];
     HBP__TRY(hbp__groups_most_units(epoch->context, epoch->lengths, &most));
+    HBP__TRY(most_of_each(epoch, groups, own));
     for (int64_t g = 0; g < groups->count; g++) {
         double usual = HBP__VISION_ROOM * density * (double)groups->pack_length[g];
         int64_t units = usual < (double)INT32_MAX ? (int64_t)usual + 1 : INT32_MAX;
+        units = hbp__max_i64(units, own[g]);
         if (g == groups->count - 1)
             units = epoch->options.max_vision ? limit : hbp__max_i64(units, most);
         budget[g] = units_held(epoch, groups, g, hbp__min_i64(units, limit));

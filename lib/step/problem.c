@@ -158,10 +158,12 @@ static int32_t list_points(const hbp__step *step, int32_t row, hbp__point *point
     range.stride = (range.last - range.first) / (HBP__STEP_WAYS - 2) + 1;
     if (!counts_vision_bytes(step))
         return hbp__points_list(step->cost, row, &range, points);
-    /* Beside vision units memory may ask for more layers than the caps of tokens do. */
+    /* Beside vision units memory may ask for more layers than the caps of tokens or the padding of packs
+     * do. */
     hbp_cost uncapped = *step->cost;
     uncapped.tokens_per_rank = 0;
     range.most = HBP_MAX_LENGTH;
+    range.multiple = 1;
     return hbp__points_list(&uncapped, row, &range, points);
 }
 
@@ -170,6 +172,7 @@ static void index_ways(const hbp__step *step, hbp__step_degree *degree)
 {
     int32_t way = 0;
     degree->capacity = hbp__min_i64(degree->way[degree->ways - 1].capacity, degree->most);
+    degree->capacity -= degree->capacity % degree->pack_multiple;
     degree->plain = counts_vision(step) ? -1 : degree->way[0].capacity;
     degree->constant = degree->way[0].constant;
     degree->linear = degree->way[0].linear;

@@ -213,6 +213,29 @@ START_TEST_IN_CONTEXT(nothing_is_left_behind)
 }
 END_TEST
 
+/* Groups that are given say how long packs are: caps below that are refused, for plans and baselines. */
+START_TEST_IN_CONTEXT(given_groups_are_held_against_caps)
+{
+    hbp_cost *cost = keep(test_cost_ranks(context, 8));
+    hbp_lengths *lengths = keep(test_long_tail(context, 1, 50, 2000));
+    hbp_groups *groups = NULL;
+    MAKES(context, groups,
+          hbp_groups_create(context, cost, 2, (int64_t[]){1024, 4096}, (int32_t[]){1, 4}, NULL, 0, &groups));
+    hbp_epoch_options o = {.struct_size = sizeof o, .groups = groups, .tokens_per_rank = 1024};
+    hbp_plan *plan = NULL;
+    MAKES(context, plan, hbp_plan_epoch(context, lengths, cost, &o, &plan));
+    o.tokens_per_rank = 1023;
+    FAILS(context, HBP_E_INVALID, "packs of group 0 have 1024 tokens on 1 rank(s); tokens_per_rank is 1023",
+          hbp_plan_epoch(context, lengths, cost, &o, &plan));
+    FAILS(context, HBP_E_INVALID, "tokens_per_rank is 1023",
+          hbp_plan_baseline(context, lengths, cost, HBP_BASELINE_NEXT_FIT, &o, &plan));
+    o.tokens_per_rank = 0;
+    o.max_pack_length = 4095;
+    FAILS(context, HBP_E_INVALID, "packs of group 1 have 4096 tokens; max_pack_length is 4095",
+          hbp_plan_epoch(context, lengths, cost, &o, &plan));
+}
+END_TEST
+
 TEST_MAIN("caps", caps_hold_every_unit_or_say_what_would, every_contract_names_the_longest,
           histograms_are_held_against_caps, many_samples_are_looked_through_with_reports,
-          nothing_is_left_behind)
+          given_groups_are_held_against_caps, nothing_is_left_behind)

@@ -179,7 +179,8 @@ START_TEST_IN_CONTEXT(refuses_ties_that_fit_no_pack)
     FAILS(context, HBP_E_INFEASIBLE, "with its tied samples has 120 tokens with padding; a pack holds 119",
           hbp_iterative_fill(context, lengths, &o, &packs));
     o = options_of(120, 11);
-    FAILS(context, HBP_E_INFEASIBLE, "with its tied samples has 12 vision units; a pack of 120 tokens has room for 11",
+    FAILS(context, HBP_E_INFEASIBLE,
+          "with its tied samples has 12 vision units; a pack of 120 tokens has room for 11",
           hbp_iterative_fill(context, lengths, &o, &packs));
     o = options_of(120, 12);
     o.max_samples = 2;

@@ -284,7 +284,55 @@ START_TEST_IN_CONTEXT(what_holds_no_group_is_refused)
 }
 END_TEST
 
+/* A pack's padding takes memory that units would need, and layers that no token asks for make room: one
+ * sample is planned exactly where its padded pack fits with all layers recomputed. */
+START_TEST_IN_CONTEXT(padding_and_units_share_the_last_bytes)
+{
+    static const int32_t degree[] = {1, 2, 4, 8};
+    static const double none[4] = {0};
+    int64_t planned = 0, refused = 0;
+    for (int64_t multiple = 16; multiple <= 256; multiple += 16)
+        for (uint32_t units = 1; units <= 4; units++) {
+            hbp_cost_terms t = {.struct_size = sizeof t,
+                                .ranks = 8,
+                                .layers = 22,
+                                .ns_per_token = 2,
+                                .pack_ns = 1575,
+                                .static_bytes = 51138300,
+                                .activation_bytes = 1539.18,
+                                .recomputed_bytes = 336.135,
+                                .limit_bytes = 51294011,
+                                .degrees = 4,
+                                .degree = degree,
+                                .sp_latency_ns = none,
+                                .sp_ns_per_token = none,
+                                .vision_bytes = 1.61e5};
+            hbp_cost *cost = NULL;
+            hbp_lengths *lengths = NULL;
+            hbp_plan *plan = NULL;
+            hbp_lengths_options with = {.struct_size = sizeof with, .vision = &units};
+            OK(context, hbp_cost_create_terms(context, &t, &cost));
+            OK(context, hbp_lengths_create_u32(context, (uint32_t[]){19}, 1, &with, &lengths));
+            hbp_step_options o = {.struct_size = sizeof o, .pack_multiple = multiple};
+            int64_t tokens = (19 + multiple - 1) / multiple * multiple;
+            int fits = hbp_cost_predict_vision_pack_bytes(cost, 8, 22, tokens, units) <= t.limit_bytes;
+            hbp_status status = hbp_plan_step(context, lengths, cost, &o, &plan);
+            ck_assert_int_eq(status, fits ? HBP_OK : HBP_E_INFEASIBLE);
+            if (fits)
+                OK(context, hbp_plan_validate(context, plan, lengths, cost));
+            planned += fits;
+            refused += !fits;
+            hbp_plan_free(plan);
+            hbp_lengths_free(lengths);
+            hbp_cost_free(cost);
+        }
+    ck_assert_int_gt(planned, 10);
+    ck_assert_int_gt(refused, 10);
+}
+END_TEST
+
 TEST_MAIN("vision", groups_hold_and_take_what_the_cost_says, sequences_are_ordered_by_what_they_take,
           plans_lie_between_optimum_and_bound, searches_come_near_the_optimum,
           every_way_of_planning_counts_vision_units, options_are_kept_beside_vision_units,
-          units_that_do_not_count_change_nothing, what_holds_no_group_is_refused)
+          units_that_do_not_count_change_nothing, padding_and_units_share_the_last_bytes,
+          what_holds_no_group_is_refused)

@@ -31,12 +31,21 @@ static double mean_density(const hbp_lengths *lengths)
     return (double)lengths->vision_sum / (double)lengths->tokens;
 }
 
+/* The longest sample in a pack of its own. */
+static int64_t longest_pack(const hbp_lengths *lengths, const hbp_groups_options *options)
+{
+    int64_t longest = lengths->bin_length[lengths->bins - 1];
+    longest = hbp__round_up(longest, hbp__max_i64(1, options->sequence_multiple));
+    return hbp__round_up(longest, hbp__max_i64(1, options->pack_multiple));
+}
+
 /* Units a token that packs are to have room for: so many times the data's, or the item with most of them in
  * the longest packs. */
-static double full_density(const hbp_lengths *lengths, int64_t most, double room)
+static double full_density(const hbp_lengths *lengths, const hbp_groups_options *options, int64_t most,
+                           double room)
 {
-    double longest = (double)lengths->bin_length[lengths->bins - 1];
-    double density = room * mean_density(lengths), one = (double)most / longest;
+    double density = room * mean_density(lengths),
+           one = (double)most / (double)longest_pack(lengths, options);
     return one > density ? one : density;
 }
 
@@ -66,12 +75,10 @@ static hbp_cost full_pack_cost(const hbp_lengths *lengths, const hbp_cost *cost,
 static void cap_packs(const hbp_lengths *lengths, int64_t max_vision, hbp_groups_options *options)
 {
     double tokens = max_vision ? (double)max_vision / mean_density(lengths) : (double)HBP_MAX_LENGTH;
-    int64_t longest = lengths->bin_length[lengths->bins - 1];
     if (options->max_pack_length || lengths->tie || !(tokens < (double)HBP_MAX_LENGTH))
         return;
-    longest = hbp__round_up(longest, hbp__max_i64(1, options->sequence_multiple));
-    longest = hbp__round_up(longest, hbp__max_i64(1, options->pack_multiple));
-    options->max_pack_length = hbp__max_i64(hbp__max_i64(longest, options->max_length), (int64_t)tokens);
+    options->max_pack_length =
+        hbp__max_i64(hbp__max_i64(longest_pack(lengths, options), options->max_length), (int64_t)tokens);
 }
 
 /* Groups whose packs have room for so many units a token. */
@@ -96,7 +103,7 @@ static hbp_status refuse_units(hbp_context *context, const hbp_lengths *lengths,
         context, HBP_E_INFEASIBLE,
         "groups: no SP degree holds a pack of %lld tokens and %lld vision units on %d rank(s), even "
         "with every layer recomputed",
-        (long long)lengths->bin_length[lengths->bins - 1], (long long)most, (int)cost->terms.ranks);
+        (long long)longest_pack(lengths, options), (long long)most, (int)cost->terms.ranks);
 }
 
 static hbp_status plan_with_units(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
@@ -107,7 +114,8 @@ static hbp_status plan_with_units(hbp_context *context, const hbp_lengths *lengt
     HBP__TRY(hbp__options_read(context, &all, sizeof all, options, "hbp_groups_options"));
     HBP__TRY(hbp__groups_most_units(context, lengths, &most));
     cap_packs(lengths, max_vision, &all);
-    double density = full_density(lengths, most, HBP__VISION_ROOM), least = full_density(lengths, most, 0);
+    double density = full_density(lengths, &all, most, HBP__VISION_ROOM),
+           least = full_density(lengths, &all, most, 0);
     hbp_status status = plan_for_density(context, lengths, cost, density, &all, out);
     if (status == HBP_E_INFEASIBLE && least < density) {
         hbp__forgive(context);
