@@ -1,4 +1,4 @@
-/* The greedy fill of a hierarchy (HBP, section 3.2) under two budgets (OmniBal, section 3.2): from the
+/* The greedy fill of a hierarchy (HBP, Algorithm 2) under two budgets (OmniBal, section 3.2): from the
  * longest packs down, each level's own items by vector packing, its gaps by what is shorter. */
 #include "pack/vision/level_fill.h"
 
