@@ -213,7 +213,7 @@ hbp_status hbp__epoch_check_vision(const hbp__epoch *epoch, const char *way)
         return HBP_OK;
     return hbp__fail(epoch->context, HBP_E_INVALID,
                      "%s: the cost charges vision units and the lengths have %lld, which this way does not "
-                     "count; hbp_plan_epoch in mode default does",
+                     "count; plans in mode default do",
                      way, (long long)epoch->lengths->vision_sum);
 }
 

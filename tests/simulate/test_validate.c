@@ -54,6 +54,22 @@ START_TEST_IN_CONTEXT(limits_are_found_again)
 }
 END_TEST
 
+/* Lengths read without their second column have another digest: the message says what they lack. */
+START_TEST_IN_CONTEXT(lengths_without_their_units_are_named)
+{
+    for (int32_t kinds = 1; kinds <= 2; kinds++) {
+        plans_shape shape = plans_draw(4);
+        shape.modality_order = kinds == 2;
+        hbp_lengths *lengths = keep(plans_vision_lengths(context, 4, 60, 900, 0, 0, kinds));
+        hbp_lengths *bare = keep(plans_vision_lengths(context, 4, 60, 900, 0, 0, 0));
+        hbp_plan *plan = keep(plans_make(&shape, lengths));
+        ck_assert_uint_ne(lengths->digest, bare->digest);
+        FAILS(context, HBP_E_INVALID, "; the plan has vision units, which these lengths lack",
+              hbp_plan_validate(context, plan, bare, NULL));
+    }
+}
+END_TEST
+
 START_TEST_IN_CONTEXT(a_histogram_is_lengths_too)
 {
     const int64_t length[] = {10, 50, 200}, count[] = {20, 8, 3};
@@ -429,7 +445,8 @@ START_TEST_IN_CONTEXT(memory_may_end_and_the_caller_may_cancel)
 }
 END_TEST
 
-TEST_MAIN("validate", what_was_planned_is_valid, limits_are_found_again, a_histogram_is_lengths_too,
+TEST_MAIN("validate", what_was_planned_is_valid, limits_are_found_again,
+          lengths_without_their_units_are_named, a_histogram_is_lengths_too,
           samples_that_are_not_right_are_named, lengths_that_are_not_right_are_named,
           pieces_that_are_not_right_are_named, pieces_that_were_dropped_are_held_against_the_lengths,
           vision_units_and_kinds_are_held_against_the_lengths, samples_that_a_fill_left_out_are_known,

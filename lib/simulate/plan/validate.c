@@ -255,9 +255,14 @@ static hbp_status check_lengths(hbp_context *context, const hbp_plan *plan, cons
 
 static hbp_status other_lengths(hbp_context *context, const hbp_plan *plan, const hbp_lengths *lengths)
 {
+    const char *lacks = "";
+    if (plan->sample_vision && !lengths->vision)
+        lacks = "; the plan has vision units, which these lengths lack";
+    else if (plan->micro_batch_modalities && !lengths->modality && !lengths->vision)
+        lacks = "; the plan has modalities, which these lengths lack";
     return hbp__fail(context, HBP_E_INVALID,
-                     "the plan was made for lengths with digest %016llx; these have %016llx",
-                     (unsigned long long)plan->lengths_digest, (unsigned long long)lengths->digest);
+                     "the plan was made for lengths with digest %016llx; these have %016llx%s",
+                     (unsigned long long)plan->lengths_digest, (unsigned long long)lengths->digest, lacks);
 }
 
 /* The digest that hbp_lengths_limit gives. */
