@@ -3,6 +3,7 @@
 #include "base/checked.h"
 #include "base/scratch.h"
 #include "cost/cost.h"
+#include "data/packs/padding.h"
 #include "epoch/tuning.h"
 #include "epoch/vision.h"
 #include "pack/fill/score.h"
@@ -70,28 +71,51 @@ static hbp_status try_other_groups(const hbp__epoch *epoch, hbp_groups_options *
     return challenge_trial(epoch, groups, best);
 }
 
-hbp_status hbp__epoch_choose(const hbp__epoch *epoch, hbp__trial *best)
+/* The groups of these options with the least time; *is_planned whether there are groups, filled or not. */
+static hbp_status choose_trial(const hbp__epoch *epoch, hbp_groups_options *options, hbp__trial *best,
+                               int *is_planned)
 {
-    if (epoch->groups) {
-        hbp_fill_options fill;
-        hbp__epoch_fill_options(&epoch->options, &fill);
-        return hbp__epoch_fill(epoch, epoch->lengths, epoch->groups, &fill, &best->packs);
-    }
-    hbp_groups_options options;
     hbp_groups *table = NULL;
-    hbp__epoch_groups_options(&epoch->options, &options);
-    HBP__TRY(hbp__plan_groups(epoch->context, epoch->lengths, epoch->cost, &options,
-                              epoch->options.max_vision, &table));
+    HBP__TRY(hbp__plan_groups(epoch->context, epoch->lengths, epoch->cost, options, epoch->options.max_vision,
+                              &table));
+    *is_planned = 1;
     hbp_status status = hbp__groups_candidate(epoch->context, epoch->cost, table, 0, &best->groups);
     if (status >= 0)
         status = run_trial(epoch, best);
     if (status >= 0 && epoch->options.mode != HBP_EPOCH_PAPER && epoch->lengths->count <= HBP__TRY_SAMPLES) {
-        status = try_other_groups(epoch, &options, table, best);
+        status = try_other_groups(epoch, options, table, best);
         if (status < 0)
             hbp__trial_close(best);
     }
     hbp_groups_free(table);
     return status;
+}
+
+hbp_status hbp__epoch_choose(const hbp__epoch *epoch, hbp__trial *best)
+{
+    const hbp_epoch_options *o = &epoch->options;
+    const hbp_cost_terms *t = &epoch->cost->terms;
+    if (epoch->groups) {
+        hbp_fill_options fill;
+        hbp__epoch_fill_options(o, &fill);
+        return hbp__epoch_fill(epoch, epoch->lengths, epoch->groups, &fill, &best->packs);
+    }
+    hbp_groups_options options;
+    hbp__epoch_groups_options(o, &options);
+    int is_planned = 0;
+    hbp_status status = choose_trial(epoch, &options, best, &is_planned);
+    if (status != HBP_E_INFEASIBLE || !is_planned ||
+        !(o->sequence_multiple_per_sp || o->pack_multiple_per_sp))
+        return status;
+    /* A fill pads by the widest degree, which is not known before: lengths that hold it whichever that is. */
+    int32_t widest = epoch->cost->degree[t->degrees - 1];
+    hbp__forgive(epoch->context);
+    hbp__epoch_groups_options(o, &options);
+    options.sequence_multiple =
+        hbp__padding_multiple(hbp__max_i64(1, o->sequence_multiple), o->sequence_multiple_per_sp, widest);
+    options.pack_multiple =
+        hbp__padding_multiple(hbp__max_i64(1, o->pack_multiple), o->pack_multiple_per_sp, widest);
+    return choose_trial(epoch, &options, best, &is_planned);
 }
 
 hbp_status hbp__epoch_choose_groups(hbp__epoch *epoch, hbp_groups **chosen)

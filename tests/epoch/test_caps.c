@@ -236,6 +236,29 @@ START_TEST_IN_CONTEXT(given_groups_are_held_against_caps)
 }
 END_TEST
 
+/* Padding by degree asks for packs that hold it whatever degree the groups turn out to have: a hierarchy is
+ * found for a single sample of any length, as steps planned one by one are. */
+START_TEST_IN_CONTEXT(a_hierarchy_has_room_for_padding_by_degree)
+{
+    hbp_cost *cost = keep(test_cost_ranks(context, 16));
+    for (uint32_t tokens = 1; tokens < 200; tokens += 7)
+        for (int way = 0; way < 4; way++) {
+            hbp_epoch_options o = {.struct_size = sizeof o,
+                                   .composition = HBP_COMPOSITION_HIERARCHY,
+                                   .pack_multiple_per_sp = way % 2 ? 3 : 0,
+                                   .sequence_multiple_per_sp = way < 2 ? 0 : 2};
+            hbp_lengths *lengths = NULL;
+            hbp_plan *plan = NULL;
+            OK(context, hbp_lengths_create_u32(context, &tokens, 1, NULL, &lengths));
+            OK(context, hbp_plan_epoch(context, lengths, cost, &o, &plan));
+            OK(context, hbp_plan_validate(context, plan, lengths, cost));
+            hbp_plan_free(plan);
+            hbp_lengths_free(lengths);
+        }
+}
+END_TEST
+
 TEST_MAIN("caps", caps_hold_every_unit_or_say_what_would, every_contract_names_the_longest,
           histograms_are_held_against_caps, many_samples_are_looked_through_with_reports,
-          given_groups_are_held_against_caps, nothing_is_left_behind)
+          given_groups_are_held_against_caps, a_hierarchy_has_room_for_padding_by_degree,
+          nothing_is_left_behind)
