@@ -67,7 +67,7 @@ START_TEST_IN_CONTEXT(epochs_keep_every_promise)
     int64_t hierarchies = 0;
     hbp_cost *cost = keep(vision_cost(context, 16, 4e6, 1e7));
     for (uint64_t seed = 0; seed < 16; seed++) {
-        hbp_lengths *lengths = draw_lengths(context, seed, 40 + 150 * (int64_t)seed, 2000, seed % 3 == 1);
+        hbp_lengths *lengths = draw_lengths(context, seed, 40 + 60 * (int64_t)seed, 2000, seed % 3 == 1);
         hbp_epoch_options options = {.struct_size = sizeof options,
                                      .max_length = seed % 2 ? 4096 : 0,
                                      .max_vision = 24 + (int64_t)seed % 5,
@@ -567,8 +567,9 @@ END_TEST
 START_TEST_IN_CONTEXT(nothing_is_left_behind)
 {
     planned_inputs in = {
-        keep(draw_lengths(context, 1, 60, 2000, 0)), keep(vision_cost(context, 16, 4e6, 1e7)), {0}};
-    in.options = (hbp_epoch_options){.struct_size = sizeof in.options, .max_vision = 24, .modality_order = 1};
+        keep(draw_lengths(context, 1, 24, 2000, 0)), keep(vision_cost(context, 16, 4e6, 1e7)), {0}};
+    in.options = (hbp_epoch_options){
+        .struct_size = sizeof in.options, .max_vision = 24, .modality_order = 1, .max_groups = 2};
     failing_sweep(planned_once, &in);
     ck_assert_int_gt(cancel_sweep(planned_once, &in), 3);
 }
