@@ -365,8 +365,8 @@ units="--vision-column images"
     json "all(p['vision'] <= p['vision_capacity'] == 7 for p in r['packs'])" show ordered.msgpack --step 0
     good validate ordered.msgpack --lengths pictures.csv $units --modality-column kind $on
     wrong 1 "max_vision is 7, but the lengths have no vision units" plan tokens.txt $on --max-vision 7
-    wrong 1 "mode paper has a hierarchy of groups" plan pictures.csv $units $on --max-vision 7 --mode paper
-    wrong 1 "has 5 vision units; a pack holds 4" plan pictures.csv $units $on --max-vision 4
+    wrong 1 "mode paper fills by tokens alone" plan pictures.csv $units $on --max-vision 7 --mode paper
+    wrong 1 "has 5 vision units; max_vision is 4 (5 would do)" plan pictures.csv $units $on --max-vision 4
 }
 
 # One step: micro-batches of groups, the bound, the modes side by side.
