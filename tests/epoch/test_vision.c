@@ -230,6 +230,21 @@ START_TEST_IN_CONTEXT(all_that_tokens_have_goes_with_vision_units)
 }
 END_TEST
 
+/* Batches in an order of modalities are never slower than in one group, which is what small ones end in. */
+START_TEST_IN_CONTEXT(small_batches_in_an_order_end_in_one_group)
+{
+    hbp_cost *cost = keep(vision_cost(context, 16, 4e6, 1e7));
+    for (uint64_t seed = 0; seed < 4; seed++) {
+        hbp_lengths *lengths = keep(draw_lengths(context, seed, 240, 6000, 0));
+        hbp_epoch_options o = {.struct_size = sizeof o, .samples_per_step = 40, .modality_order = 1};
+        hbp_plan *any = keep(plan_with(context, lengths, cost, &o));
+        o.max_groups = 1;
+        hbp_plan *one = keep(plan_with(context, lengths, cost, &o));
+        ck_assert_int_le(hbp__plan_ns(any), hbp__plan_ns(one));
+    }
+}
+END_TEST
+
 /* Samples past max_vision are dropped, those tied to one with them, whatever is asked for. */
 START_TEST_IN_CONTEXT(samples_of_many_units_are_dropped)
 {
@@ -577,8 +592,8 @@ END_TEST
 
 TEST_MAIN("vision", epochs_keep_every_promise, over_long_samples_go_by_the_policy,
           what_does_not_go_together_is_refused, all_that_tokens_have_goes_with_vision_units,
-          samples_of_many_units_are_dropped, there_is_room_for_vision_units,
-          units_count_in_the_choice_of_groups, the_last_byte_counts, steps_are_planned_one_by_one,
-          a_shuffled_sampler_draws_the_same_steps, auto_takes_the_faster_of_both,
-          an_order_of_modalities_costs_few_dummies, public_data_are_even_in_both_sizes,
-          nothing_is_left_behind)
+          samples_of_many_units_are_dropped, small_batches_in_an_order_end_in_one_group,
+          there_is_room_for_vision_units, units_count_in_the_choice_of_groups, the_last_byte_counts,
+          steps_are_planned_one_by_one, a_shuffled_sampler_draws_the_same_steps,
+          auto_takes_the_faster_of_both, an_order_of_modalities_costs_few_dummies,
+          public_data_are_even_in_both_sizes, nothing_is_left_behind)
