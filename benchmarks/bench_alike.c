@@ -91,16 +91,7 @@ static hbp_lengths *draw_kinds(hbp_context *context, int64_t count)
         v[i] = kind[i] ? 1 + (uint32_t)(bench_random(&state) % (5 * (uint64_t)kind[i])) : 0;
         t[i] = 100 + (uint32_t)(bench_random(&state) % (kind[i] ? 2400 : 4000)) + 20 * v[i];
     }
-    hbp_lengths_options create;
-    hbp_lengths_options_init(&create, sizeof create);
-    create.vision = v;
-    create.modalities = kind;
-    hbp_lengths *lengths = NULL;
-    bench_need(context, hbp_lengths_create_u32(context, t, count, &create, &lengths), "lengths");
-    free(kind);
-    free(v);
-    free(t);
-    return lengths;
+    return bench_lengths_of(context, t, v, kind, count);
 }
 
 static int64_t count_dummies(hbp_context *context, hbp_plan *plan, int64_t *packs)

@@ -40,16 +40,7 @@ static hbp_lengths *draw(hbp_context *context, int few)
         t[i] = (uint32_t)((few ? 60 : 240) / (1 - 0.9985 * uniform)) + 256 * v[i] + 1;
         kind[i] = v[i] > 0;
     }
-    hbp_lengths_options options;
-    hbp_lengths_options_init(&options, sizeof options);
-    options.vision = v;
-    options.modalities = kind;
-    hbp_lengths *lengths = NULL;
-    bench_need(context, hbp_lengths_create_u32(context, t, SAMPLES, &options, &lengths), "lengths");
-    free(kind);
-    free(v);
-    free(t);
-    return lengths;
+    return bench_lengths_of(context, t, v, kind, SAMPLES);
 }
 
 static double epoch_ns(hbp_context *context, hbp_plan *plan, double *bound_ns)

@@ -72,6 +72,10 @@ hbp_lengths *bench_lengths(hbp_context *context, const bench_data *data, int64_t
 #define BENCH_VISION_SAMPLES INT64_C(70706)
 hbp_lengths *bench_vision_lengths(hbp_context *context, int64_t count);
 
+/* Lengths of these columns [count], which are freed. */
+hbp_lengths *bench_lengths_of(hbp_context *context, uint32_t *tokens, uint32_t *vision, int32_t *modality,
+                              int64_t count);
+
 /* A preset model on `nodes` nodes of 8 H100; NULL, and the reason in `reason`, when the model does not fit.
  */
 hbp_cost *bench_cost(hbp_context *context, const char *model, int32_t nodes, const char **reason);

@@ -177,3 +177,18 @@ hbp_lengths *bench_lengths(hbp_context *context, const bench_data *data, int64_t
     hbp_lengths_free(all);
     return limited;
 }
+
+hbp_lengths *bench_lengths_of(hbp_context *context, uint32_t *tokens, uint32_t *vision, int32_t *modality,
+                              int64_t count)
+{
+    hbp_lengths_options options;
+    hbp_lengths *lengths = NULL;
+    hbp_lengths_options_init(&options, sizeof options);
+    options.vision = vision;
+    options.modalities = modality;
+    bench_need(context, hbp_lengths_create_u32(context, tokens, count, &options, &lengths), "lengths");
+    free(modality);
+    free(vision);
+    free(tokens);
+    return lengths;
+}

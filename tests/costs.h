@@ -43,6 +43,20 @@ static inline hbp_cost *test_cost_ranks(hbp_context *context, int32_t ranks)
     return cost;
 }
 
+/* The same with vision units that take so many ns and bytes. */
+static inline hbp_cost *test_cost_vision(hbp_context *context, int32_t ranks, double ns, double bytes)
+{
+    hbp_cost *plain = test_cost_ranks(context, ranks), *cost = NULL;
+    hbp_cost_terms terms = {.struct_size = sizeof terms};
+    OK(context, hbp_cost_get_terms(context, plain, &terms));
+    terms.ns_per_vision = ns;
+    terms.recompute_vision = 0.25;
+    terms.vision_bytes = bytes;
+    OK(context, hbp_cost_create_terms(context, &terms, &cost));
+    hbp_cost_free(plain);
+    return cost;
+}
+
 static inline hbp_cost *test_cost(hbp_context *context)
 {
     return test_cost_ranks(context, 16);

@@ -23,6 +23,19 @@ int64_t hbp__cost_capacity(const hbp_cost *cost, int32_t row, int32_t recompute,
     return hbp__min_i64(fits, hbp__cost_most_tokens(cost, cost->degree[row]));
 }
 
+int64_t hbp__cost_units(const hbp_cost *cost, int32_t row, int32_t recompute, int64_t tokens, int64_t most)
+{
+    int64_t fits = 0, exceeds = most + 1;
+    while (exceeds - fits > 1) {
+        int64_t middle = fits + (exceeds - fits) / 2;
+        if (fits_memory(cost, row, recompute, tokens, middle))
+            fits = middle;
+        else
+            exceeds = middle;
+    }
+    return fits;
+}
+
 int32_t hbp__cost_fewest_layers(const hbp_cost *cost, int32_t row, int64_t tokens, int64_t vision)
 {
     if (tokens > hbp__cost_most_tokens(cost, cost->degree[row]))

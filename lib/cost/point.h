@@ -40,6 +40,9 @@ int32_t hbp__points_list(const hbp_cost *cost, int32_t row, const hbp__point_ran
  * when not even one. */
 int64_t hbp__cost_capacity(const hbp_cost *cost, int32_t row, int32_t recompute, int64_t vision);
 
+/* The most vision units, up to `most`, that memory holds beside so many padded tokens, which it holds. */
+int64_t hbp__cost_units(const hbp_cost *cost, int32_t row, int32_t recompute, int64_t tokens, int64_t most);
+
 /* The fewest recomputed layers with which a pack holds so many padded tokens and vision units; -1: none do.
  * O(log layers). */
 int32_t hbp__cost_fewest_layers(const hbp_cost *cost, int32_t row, int64_t tokens, int64_t vision);

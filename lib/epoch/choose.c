@@ -16,6 +16,13 @@ void hbp__trial_close(hbp__trial *t)
     *t = (hbp__trial){NULL, NULL, 0};
 }
 
+hbp_status hbp__epoch_plan_groups(const hbp__epoch *epoch, const hbp_groups_options *options,
+                                  hbp_groups **out)
+{
+    return hbp__plan_groups(epoch->context, epoch->lengths, epoch->cost, options, epoch->options.max_vision,
+                            out);
+}
+
 /* Fills the trial's groups. */
 static hbp_status run_trial(const hbp__epoch *epoch, hbp__trial *out)
 {
@@ -63,8 +70,7 @@ static hbp_status try_other_groups(const hbp__epoch *epoch, hbp_groups_options *
     }
     options->mode = HBP_GROUPS_PAPER;
     options->tokens_per_step = table->tokens_per_step;
-    hbp_status status = hbp__plan_groups(epoch->context, epoch->lengths, epoch->cost, options,
-                                         epoch->options.max_vision, &groups);
+    hbp_status status = hbp__epoch_plan_groups(epoch, options, &groups);
     if (status == HBP_E_INFEASIBLE)
         return hbp__forgive(epoch->context);
     HBP__TRY(status);
@@ -76,8 +82,7 @@ static hbp_status choose_trial(const hbp__epoch *epoch, hbp_groups_options *opti
                                int *is_planned)
 {
     hbp_groups *table = NULL;
-    HBP__TRY(hbp__plan_groups(epoch->context, epoch->lengths, epoch->cost, options, epoch->options.max_vision,
-                              &table));
+    HBP__TRY(hbp__epoch_plan_groups(epoch, options, &table));
     *is_planned = 1;
     hbp_status status = hbp__groups_candidate(epoch->context, epoch->cost, table, 0, &best->groups);
     if (status >= 0)
@@ -94,7 +99,6 @@ static hbp_status choose_trial(const hbp__epoch *epoch, hbp_groups_options *opti
 hbp_status hbp__epoch_choose(const hbp__epoch *epoch, hbp__trial *best)
 {
     const hbp_epoch_options *o = &epoch->options;
-    const hbp_cost_terms *t = &epoch->cost->terms;
     if (epoch->groups) {
         hbp_fill_options fill;
         hbp__epoch_fill_options(o, &fill);
@@ -108,7 +112,7 @@ hbp_status hbp__epoch_choose(const hbp__epoch *epoch, hbp__trial *best)
         !(o->sequence_multiple_per_sp || o->pack_multiple_per_sp))
         return status;
     /* A fill pads by the widest degree, which is not known before: lengths that hold it whichever that is. */
-    int32_t widest = epoch->cost->degree[t->degrees - 1];
+    int32_t widest = epoch->cost->degree[epoch->cost->terms.degrees - 1];
     hbp__forgive(epoch->context);
     hbp__epoch_groups_options(o, &options);
     options.sequence_multiple =
@@ -124,8 +128,7 @@ hbp_status hbp__epoch_choose_groups(hbp__epoch *epoch, hbp_groups **chosen)
     if (epoch->groups)
         return HBP_OK;
     hbp__epoch_groups_options(&epoch->options, &options);
-    HBP__TRY(hbp__plan_groups(epoch->context, epoch->lengths, epoch->cost, &options,
-                              epoch->options.max_vision, chosen));
+    HBP__TRY(hbp__epoch_plan_groups(epoch, &options, chosen));
     epoch->groups = *chosen;
     return HBP_OK;
 }
@@ -136,8 +139,7 @@ static hbp_status plan_guiding_groups(const hbp__epoch *epoch, hbp_groups **grou
 {
     hbp_groups_options options;
     hbp__epoch_groups_options(&epoch->options, &options);
-    hbp_status status = hbp__plan_groups(epoch->context, epoch->lengths, epoch->cost, &options,
-                                         epoch->options.max_vision, groups);
+    hbp_status status = hbp__epoch_plan_groups(epoch, &options, groups);
     if (status != HBP_E_INFEASIBLE && status != HBP_E_INVALID)
         return status;
     hbp__forgive(epoch->context);

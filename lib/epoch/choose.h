@@ -18,6 +18,10 @@ void hbp__trial_close(hbp__trial *trial);
  * levels. */
 hbp_status hbp__epoch_choose(const hbp__epoch *epoch, hbp__trial *best);
 
+/* hbp__plan_groups for the epoch's lengths, cost and max_vision. */
+hbp_status hbp__epoch_plan_groups(const hbp__epoch *epoch, const hbp_groups_options *options,
+                                  hbp_groups **out);
+
 /* Groups for an epoch that is planned in parts, unless they are given: epoch->groups and *chosen, which the
  * caller frees. */
 hbp_status hbp__epoch_choose_groups(hbp__epoch *epoch, hbp_groups **chosen);

@@ -19,14 +19,15 @@ hbp_status hbp__epoch_fill(const hbp__epoch *epoch, const hbp_lengths *lengths, 
     fill.sequence_multiple =
         hbp__padding_multiple(padding.sequence_multiple, padding.sequence_multiple_per_sp, widest);
     fill.pack_multiple = hbp__padding_multiple(padding.pack_multiple, padding.pack_multiple_per_sp, widest);
-    int is_chosen = !epoch->options.groups;
-    if ((padding.pack_multiple_per_sp || is_chosen) && groups->pack_length[0] < fill.pack_multiple)
+    /* Given groups that pack_multiple alone is too long for are the caller's mistake, which the fill names.
+     */
+    if ((o->pack_multiple_per_sp || !o->groups) && groups->pack_length[0] < fill.pack_multiple)
         return hbp__fail(
             epoch->context, HBP_E_INFEASIBLE,
             "epoch: packs of %lld tokens are shorter than what packs of degree %d are padded to, "
-            "%lld; pack_multiple_per_sp is %lld",
+            "%lld; pack_multiple is %lld, pack_multiple_per_sp %lld",
             (long long)groups->pack_length[0], (int)widest, (long long)fill.pack_multiple,
-            (long long)padding.pack_multiple_per_sp);
+            (long long)padding.pack_multiple, (long long)padding.pack_multiple_per_sp);
     if (hbp__epoch_counts_vision(epoch))
         HBP__TRY(hbp__epoch_fill_vision(epoch, lengths, groups, &fill, out));
     else

@@ -109,8 +109,7 @@ static hbp_status consider_groups(search *s, int32_t most, int64_t max_pack_leng
     options.max_pack_length = max_pack_length;
     options.tokens_per_step = known->tokens_per_step;
     *levels = 0;
-    hbp_status status = hbp__plan_groups(s->epoch->context, s->epoch->lengths, s->epoch->cost, &options,
-                                         s->epoch->options.max_vision, &groups);
+    hbp_status status = hbp__epoch_plan_groups(s->epoch, &options, &groups);
     if (status == HBP_E_INFEASIBLE)
         return hbp__forgive(s->epoch->context);
     HBP__TRY(status);

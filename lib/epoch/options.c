@@ -146,7 +146,7 @@ static hbp_status check_steps(hbp_context *context, const hbp_epoch_options *o)
     return HBP_OK;
 }
 
-/* Given groups say themselves how long packs are; caps that they pass are asked for twice. */
+/* Given groups say how long packs are; caps below that are refused. */
 static hbp_status check_groups(hbp_context *context, const hbp_epoch_options *o)
 {
     for (int64_t g = 0; o->groups && g < o->groups->count; g++) {

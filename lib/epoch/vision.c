@@ -20,26 +20,9 @@ hbp_status hbp__epoch_check_vision_options(const hbp__epoch *epoch)
         return HBP_OK;
     if (o->max_vision)
         return hbp__fail(context, HBP_E_INVALID,
-                         "epoch: max_vision %lld is for the default mode; mode %s fills by tokens alone",
-                         (long long)o->max_vision, "paper");
+                         "epoch: max_vision %lld is for the default mode; mode paper fills by tokens alone",
+                         (long long)o->max_vision);
     return hbp__epoch_check_vision(epoch, "epoch: mode paper");
-}
-
-/* The most vision units, up to `most`, that a pack of group g has memory for beside its tokens. */
-static int64_t units_held(const hbp__epoch *epoch, const hbp_groups *groups, int64_t g, int64_t most)
-{
-    int64_t low = 0, high = most; /* low is held, more than high is not asked for */
-    int32_t row = hbp__cost_row(epoch->cost, groups->sp[g]);
-    while (low < high) {
-        int64_t middle = high - (high - low) / 2;
-        hbp__load load = {.tokens = groups->pack_length[g], .vision = middle};
-        if (hbp__cost_pack_bytes(epoch->cost, row, groups->recompute[g], load) <=
-            epoch->cost->terms.limit_bytes)
-            low = middle;
-        else
-            high = middle - 1;
-    }
-    return low;
 }
 
 /* The most vision units of a sample that is of each group by its length; with linked samples 0. O(samples).
@@ -64,18 +47,20 @@ static hbp_status most_of_each(const hbp__epoch *epoch, const hbp_groups *groups
  * group by its length; in all what memory holds. */
 static hbp_status list_budgets(const hbp__epoch *epoch, const hbp_groups *groups, int64_t *budget)
 {
-    int64_t most, limit = epoch->options.max_vision ? epoch->options.max_vision : INT32_MAX;
-    double density = (double)epoch->lengths->vision_sum / (double)epoch->lengths->tokens;
-    int64_t own[HBP__MAX_GROUPS];
-    HBP__TRY(hbp__groups_most_units(epoch->context, epoch->lengths, &most));
+    const hbp_cost *cost = epoch->cost;
+    int64_t max_vision = epoch->options.max_vision, limit = max_vision ? max_vision : INT32_MAX;
+    int64_t longest, most, own[HBP__MAX_GROUPS];
+    double density = hbp__lengths_density(epoch->lengths);
+    HBP__TRY(hbp__groups_largest(epoch->context, epoch->lengths, 1, &longest, &most));
     HBP__TRY(most_of_each(epoch, groups, own));
     for (int64_t g = 0; g < groups->count; g++) {
         double usual = HBP__VISION_ROOM * density * (double)groups->pack_length[g];
         int64_t units = usual < (double)INT32_MAX ? (int64_t)usual + 1 : INT32_MAX;
         units = hbp__max_i64(units, own[g]);
         if (g == groups->count - 1)
-            units = epoch->options.max_vision ? limit : hbp__max_i64(units, most);
-        budget[g] = units_held(epoch, groups, g, hbp__min_i64(units, limit));
+            units = max_vision ? limit : hbp__max_i64(units, most);
+        budget[g] = hbp__cost_units(cost, hbp__cost_row(cost, groups->sp[g]), groups->recompute[g],
+                                    groups->pack_length[g], hbp__min_i64(units, limit));
     }
     return HBP_OK;
 }

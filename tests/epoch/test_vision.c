@@ -35,20 +35,6 @@ static hbp_lengths *draw_lengths(hbp_context *context, uint64_t seed, int64_t co
     return lengths;
 }
 
-/* test_cost_ranks with vision units of so many ns and bytes. */
-static hbp_cost *vision_cost(hbp_context *context, int32_t ranks, double ns, double bytes)
-{
-    hbp_cost *plain = test_cost_ranks(context, ranks), *cost = NULL;
-    hbp_cost_terms terms = {.struct_size = sizeof terms};
-    OK(context, hbp_cost_get_terms(context, plain, &terms));
-    terms.ns_per_vision = ns;
-    terms.recompute_vision = 0.25;
-    terms.vision_bytes = bytes;
-    OK(context, hbp_cost_create_terms(context, &terms, &cost));
-    hbp_cost_free(plain);
-    return cost;
-}
-
 /* Packs of distinct capacities. */
 static int64_t count_groups(const hbp_plan *plan)
 {
@@ -65,7 +51,7 @@ static int64_t count_groups(const hbp_plan *plan)
 START_TEST_IN_CONTEXT(epochs_keep_every_promise)
 {
     int64_t hierarchies = 0;
-    hbp_cost *cost = keep(vision_cost(context, 16, 4e6, 1e7));
+    hbp_cost *cost = keep(test_cost_vision(context, 16, 4e6, 1e7));
     for (uint64_t seed = 0; seed < 16; seed++) {
         hbp_lengths *lengths = draw_lengths(context, seed, 40 + 60 * (int64_t)seed, 2000, seed % 3 == 1);
         hbp_epoch_options options = {.struct_size = sizeof options,
@@ -116,7 +102,7 @@ END_TEST
 
 START_TEST_IN_CONTEXT(over_long_samples_go_by_the_policy)
 {
-    hbp_cost *cost = keep(vision_cost(context, 16, 4e6, 1e7));
+    hbp_cost *cost = keep(test_cost_vision(context, 16, 4e6, 1e7));
     hbp_lengths *lengths = keep(draw_lengths(context, 3, 1000, 6000, 0));
     int64_t over[2] = {0, 0};
     for (int64_t i = 0; i < 1000; i++) {
@@ -151,7 +137,7 @@ END_TEST
 
 START_TEST_IN_CONTEXT(what_does_not_go_together_is_refused)
 {
-    hbp_cost *cost = keep(vision_cost(context, 16, 4e6, 1e7));
+    hbp_cost *cost = keep(test_cost_vision(context, 16, 4e6, 1e7));
     hbp_lengths *lengths = keep(draw_lengths(context, 3, 100, 2000, 0));
     hbp_lengths *plain = keep(test_long_tail(context, 1, 100, 2000));
 #define REFUSES(text, ...)                                                                                   \
@@ -189,7 +175,7 @@ static hbp_plan *plan_with(hbp_context *context, const hbp_lengths *lengths, con
  * with vision units as they do without. */
 START_TEST_IN_CONTEXT(all_that_tokens_have_goes_with_vision_units)
 {
-    hbp_cost *cost = keep(vision_cost(context, 16, 4e6, 1e7));
+    hbp_cost *cost = keep(test_cost_vision(context, 16, 4e6, 1e7));
     hbp_groups *two = NULL;
     MAKES(context, two,
           hbp_groups_create(context, cost, 2, (int64_t[]){1024, 4096}, (int32_t[]){1, 2}, NULL, 0, &two));
@@ -233,7 +219,7 @@ END_TEST
 /* Batches in an order of modalities are never slower than in one group, which is what small ones end in. */
 START_TEST_IN_CONTEXT(small_batches_in_an_order_end_in_one_group)
 {
-    hbp_cost *cost = keep(vision_cost(context, 16, 4e6, 1e7));
+    hbp_cost *cost = keep(test_cost_vision(context, 16, 4e6, 1e7));
     for (uint64_t seed = 0; seed < 4; seed++) {
         hbp_lengths *lengths = keep(draw_lengths(context, seed, 240, 6000, 0));
         hbp_epoch_options o = {.struct_size = sizeof o, .samples_per_step = 40, .modality_order = 1};
@@ -248,7 +234,7 @@ END_TEST
 /* Samples past max_vision are dropped, those tied to one with them, whatever is asked for. */
 START_TEST_IN_CONTEXT(samples_of_many_units_are_dropped)
 {
-    hbp_cost *cost = keep(vision_cost(context, 8, 4e6, 4e7));
+    hbp_cost *cost = keep(test_cost_vision(context, 8, 4e6, 4e7));
     const hbp_epoch_options asked[] = {
         {.samples_per_step = 24}, {.tokens_per_step = 60000}, {.composition = HBP_COMPOSITION_HIERARCHY},
         {.window_samples = 40},   {.modality_order = 1},      {.max_length = 1900}};
@@ -287,7 +273,7 @@ START_TEST_IN_CONTEXT(there_is_room_for_vision_units)
     int degrees[9] = {0}, infeasible = 0, recomputed = 0, fewer = 0;
     for (int i = 0; i <= 60; i++) {
         int32_t widest = i % 4 ? 8 : 1;
-        hbp_cost *cost = vision_cost(context, widest == 8 ? 16 : 1, 1e6, 1e8 * widest * i);
+        hbp_cost *cost = test_cost_vision(context, widest == 8 ? 16 : 1, 1e6, 1e8 * widest * i);
         hbp_epoch_options options = {
             .struct_size = sizeof options, .composition = HBP_COMPOSITION_HIERARCHY, .max_vision = 60};
         hbp_plan *plan = NULL;
@@ -331,7 +317,7 @@ START_TEST_IN_CONTEXT(units_count_in_the_choice_of_groups)
     hbp_lengths *lengths = keep(draw_lengths(context, 5, 800, 8000, 0));
     for (int64_t most = 12; most <= 120; most *= 3)
         for (int i = 0; i < 8; i++) {
-            hbp_cost *cost = vision_cost(context, 16, unit_ns[i / 2], (1 + i % 2) * 10e9 / (double)most);
+            hbp_cost *cost = test_cost_vision(context, 16, unit_ns[i / 2], (1 + i % 2) * 10e9 / (double)most);
             hbp_epoch_options options = {.struct_size = sizeof options,
                                          .composition = HBP_COMPOSITION_HIERARCHY,
                                          .max_vision = most,
@@ -375,7 +361,7 @@ START_TEST_IN_CONTEXT(the_last_byte_counts)
     hbp_lengths *lengths = keep(draw_lengths(context, 5, 100, 5000, 0));
     for (int64_t most = 13; most <= 60; most++)
         for (int missing = 0; missing < 2; missing++) {
-            hbp_cost *cost = vision_cost(context, 1, 1e6, 1e8 + .5);
+            hbp_cost *cost = test_cost_vision(context, 1, 1e6, 1e8 + .5);
             int64_t bytes = hbp_cost_predict_vision_pack_bytes(cost, 1, 2, 6000, most);
             hbp_groups *one = NULL;
             cost = limited(context, cost, bytes - missing);
@@ -398,7 +384,7 @@ END_TEST
  * last micro-batches need. */
 START_TEST_IN_CONTEXT(an_order_of_modalities_costs_few_dummies)
 {
-    hbp_cost *cost = keep(vision_cost(context, 16, 0, 0));
+    hbp_cost *cost = keep(test_cost_vision(context, 16, 0, 0));
     hbp_lengths *lengths = keep(draw_lengths(context, 2, 6000, 1500, 0));
     for (int way = 0; way < 4; way++) {
         hbp_epoch_options options = {.struct_size = sizeof options,
@@ -424,7 +410,7 @@ END_TEST
  * step holds is what was asked for, and the bound is below. */
 START_TEST_IN_CONTEXT(steps_are_planned_one_by_one)
 {
-    hbp_cost *cost = keep(vision_cost(context, 8, 4e6, 4e7));
+    hbp_cost *cost = keep(test_cost_vision(context, 8, 4e6, 4e7));
     enum { COUNT = 96 };
     const int64_t count = COUNT;
     int64_t offsets[5], ids[COUNT];
@@ -488,7 +474,8 @@ END_TEST
 /* What a step of drawn samples holds does not depend on their vision units. */
 START_TEST_IN_CONTEXT(a_shuffled_sampler_draws_the_same_steps)
 {
-    hbp_cost *charged = keep(vision_cost(context, 8, 4e6, 4e7)), *plain = keep(vision_cost(context, 8, 0, 0));
+    hbp_cost *charged = keep(test_cost_vision(context, 8, 4e6, 4e7)),
+             *plain = keep(test_cost_vision(context, 8, 0, 0));
     hbp_lengths *lengths = keep(draw_lengths(context, 5, 200, 2500, 1));
     hbp_epoch_options o = {.struct_size = sizeof o, .samples_per_step = 20, .seed = 3};
     hbp_plan *with = keep(plan_with(context, lengths, charged, &o));
@@ -506,7 +493,7 @@ START_TEST_IN_CONTEXT(auto_takes_the_faster_of_both)
 {
     int64_t faster = 0;
     for (uint64_t seed = 0; seed < 8; seed++) {
-        hbp_cost *cost = vision_cost(context, 8, (double)(seed % 3) * 4e6, (double)(seed % 2) * 5e7);
+        hbp_cost *cost = test_cost_vision(context, 8, (double)(seed % 3) * 4e6, (double)(seed % 2) * 5e7);
         hbp_lengths *lengths = draw_lengths(context, seed, 60 + 10 * (int64_t)seed, 3000, seed % 4 == 1);
         hbp_epoch_options o = {.struct_size = sizeof o, .max_vision = 26, .seed = seed};
         o.composition = HBP_COMPOSITION_HIERARCHY;
@@ -539,7 +526,7 @@ START_TEST_IN_CONTEXT(public_data_are_even_in_both_sizes)
         return;
     }
     fclose(file);
-    hbp_cost *cost = keep(vision_cost(context, 8, 3e6, 1e6));
+    hbp_cost *cost = keep(test_cost_vision(context, 8, 3e6, 1e6));
     hbp_lengths_read_options read = {.struct_size = sizeof read,
                                      .vision_path = HBP_DATA_DIR "/vlm_images.npy"};
     hbp_lengths *lengths = NULL;
@@ -582,7 +569,7 @@ END_TEST
 START_TEST_IN_CONTEXT(nothing_is_left_behind)
 {
     planned_inputs in = {
-        keep(draw_lengths(context, 1, 24, 2000, 0)), keep(vision_cost(context, 16, 4e6, 1e7)), {0}};
+        keep(draw_lengths(context, 1, 24, 2000, 0)), keep(test_cost_vision(context, 16, 4e6, 1e7)), {0}};
     in.options = (hbp_epoch_options){
         .struct_size = sizeof in.options, .max_vision = 24, .modality_order = 1, .max_groups = 2};
     failing_sweep(planned_once, &in);

@@ -26,19 +26,6 @@ static void draw(hbp_context *context, drawn *d, uint64_t seed, uint32_t longest
     OK(context, hbp_lengths_create_u32(context, d->tokens, SAMPLES, &options, &d->lengths));
 }
 
-static hbp_cost *unit_cost(hbp_context *context, int32_t ranks, double ns, double bytes)
-{
-    hbp_cost *plain = test_cost_ranks(context, ranks), *cost = NULL;
-    hbp_cost_terms terms = {.struct_size = sizeof terms};
-    OK(context, hbp_cost_get_terms(context, plain, &terms));
-    terms.ns_per_vision = ns;
-    terms.recompute_vision = 0.25;
-    terms.vision_bytes = bytes;
-    OK(context, hbp_cost_create_terms(context, &terms, &cost));
-    hbp_cost_free(plain);
-    return cost;
-}
-
 /* Whatever units weigh, a full pack of the last group holds the sample with most of them, and packs of all
  * groups as many as the data have for their tokens; what tokens take is told without units. */
 START_TEST_IN_CONTEXT(packs_have_room_for_their_units)
@@ -47,11 +34,11 @@ START_TEST_IN_CONTEXT(packs_have_room_for_their_units)
     for (int i = 0; i < 60; i++) {
         drawn d;
         draw(context, &d, (uint64_t)i, 8000, i % 3 == 2);
-        hbp_cost *cost = unit_cost(context, 16, 1e6 * (i % 5), 3e8 * i);
+        hbp_cost *cost = test_cost_vision(context, 16, 1e6 * (i % 5), 3e8 * i);
         hbp_groups *groups = NULL;
-        int64_t most;
+        int64_t most, tokens;
         double density = (double)d.lengths->vision_sum / (double)d.lengths->tokens;
-        OK(context, hbp__groups_most_units(context, d.lengths, &most));
+        OK(context, hbp__groups_largest(context, d.lengths, 1, &tokens, &most));
         hbp_status status = hbp_plan_groups(context, d.lengths, cost, NULL, &groups);
         if (status == HBP_E_INFEASIBLE) {
             ck_assert_ptr_nonnull(strstr(hbp_context_message(context), "vision units on 16 rank(s)"));
@@ -85,7 +72,7 @@ START_TEST_IN_CONTEXT(the_most_units_are_of_what_is_tied)
 {
     for (uint64_t seed = 0; seed < 40; seed++) {
         drawn d;
-        int64_t most, expected = 0, sum[SAMPLES] = {0};
+        int64_t most, tokens, expected = 0, sum[SAMPLES] = {0};
         draw(context, &d, seed, 1000, seed % 2);
         for (int64_t i = 0; i < SAMPLES; i++) {
             int64_t at = seed % 2 && d.ties[i] >= 0 ? d.ties[i] : i;
@@ -94,7 +81,7 @@ START_TEST_IN_CONTEXT(the_most_units_are_of_what_is_tied)
             else
                 expected = hbp__max_i64(expected, sum[at] += d.vision[i]);
         }
-        OK(context, hbp__groups_most_units(context, d.lengths, &most));
+        OK(context, hbp__groups_largest(context, d.lengths, 1, &tokens, &most));
         ck_assert_int_eq(most, expected);
         hbp_lengths_free(d.lengths);
     }
@@ -106,7 +93,7 @@ START_TEST_IN_CONTEXT(packs_are_no_longer_than_their_units_last)
 {
     drawn d;
     draw(context, &d, 5, 1000, 0);
-    hbp_cost *cost = keep(unit_cost(context, 8, 1e6, 1e6));
+    hbp_cost *cost = keep(test_cost_vision(context, 8, 1e6, 1e6));
     double density = (double)d.lengths->vision_sum / (double)d.lengths->tokens;
     for (int64_t most = 12; most <= 200; most += 47) {
         hbp_groups *groups = NULL;
@@ -125,7 +112,7 @@ START_TEST_IN_CONTEXT(units_that_do_not_count_change_nothing)
 {
     drawn d;
     draw(context, &d, 3, 4000, 0);
-    hbp_cost *cost = keep(unit_cost(context, 8, 0, 0));
+    hbp_cost *cost = keep(test_cost_vision(context, 8, 0, 0));
     hbp_groups *with = NULL, *without = NULL;
     hbp_lengths *plain = NULL;
     MAKES(context, plain, hbp_lengths_create_u32(context, d.tokens, SAMPLES, NULL, &plain));
@@ -154,7 +141,7 @@ START_TEST_IN_CONTEXT(nothing_is_left_behind)
 {
     drawn d;
     draw(context, &d, 3, 500, 1);
-    d.cost = keep(unit_cost(context, 4, 1e6, 1e7));
+    d.cost = keep(test_cost_vision(context, 4, 1e6, 1e7));
     failing_sweep(once, &d);
     ck_assert_int_gt(cancel_sweep(once, &d), 1);
     hbp_lengths_free(d.lengths);

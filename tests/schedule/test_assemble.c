@@ -7,20 +7,6 @@
 #include "plans.h"
 #include "schedule/microbatch.h"
 
-/* test_cost on so many ranks, with vision units charged. */
-static hbp_cost *vision_cost(hbp_context *context, int32_t ranks, double vision_bytes)
-{
-    hbp_cost *plain = test_cost_ranks(context, ranks), *cost = NULL;
-    hbp_cost_terms terms = {.struct_size = sizeof terms};
-    OK(context, hbp_cost_get_terms(context, plain, &terms));
-    terms.ns_per_vision = 4e6;
-    terms.recompute_vision = 0.25;
-    terms.vision_bytes = vision_bytes;
-    OK(context, hbp_cost_create_terms(context, &terms, &cost));
-    hbp_cost_free(plain);
-    return cost;
-}
-
 /* Eight samples of three kinds on two ranks: a pack with kinds 1 0 1 0, one with 0 1, one with 2 alone, and
  * sample 7 left out; two micro-batches, and two of dummies. */
 typedef struct by_hand {
@@ -39,7 +25,7 @@ static by_hand by_hand_open(hbp_context *context, double vision_bytes)
     by_hand b = {.context = context};
     b.options = (hbp_balance_options){
         .struct_size = sizeof b.options, .micro_batch_multiple = 4, .modality_order = 1, .seed = 9};
-    b.cost = keep(vision_cost(context, 2, vision_bytes));
+    b.cost = keep(test_cost_vision(context, 2, 4e6, vision_bytes));
     hbp_lengths_options options = {.struct_size = sizeof options, .vision = vision, .modalities = kind};
     MAKES(context, b.lengths,
           hbp_lengths_create_i64(context, (int64_t[]){10, 11, 12, 13, 14, 15, 16, 17}, 8, &options,
@@ -137,7 +123,7 @@ START_TEST(plans_agree_with_lengths_and_cost)
 {
     for (uint64_t seed = 0; seed < 12; seed++) {
         hbp_context *context = test_context();
-        hbp_cost *cost = vision_cost(context, 16, 1e6);
+        hbp_cost *cost = test_cost_vision(context, 16, 4e6, 1e6);
         hbp_lengths *all = plans_vision_lengths(context, seed, 700, 6000, seed % 2, 0, 3), *lengths = NULL;
         hbp_groups *groups = NULL;
         hbp_packs *packs = NULL;

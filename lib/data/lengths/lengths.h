@@ -56,6 +56,12 @@ static inline int64_t hbp__lengths_vision(const hbp_lengths *lengths, int64_t in
     return lengths->vision ? lengths->vision[index] : 0;
 }
 
+/* Vision units a token, of all the data. */
+static inline double hbp__lengths_density(const hbp_lengths *lengths)
+{
+    return (double)lengths->vision_sum / (double)lengths->tokens;
+}
+
 static inline int32_t hbp__lengths_modality(const hbp_lengths *lengths, int64_t index)
 {
     return lengths->modality ? lengths->modality[index] : hbp__lengths_vision(lengths, index) > 0;

@@ -10,24 +10,25 @@
 #include "pack/groups/hierarchy.h"
 #include "pack/tuning.h"
 
-/* Tokens of the longest item: a sample, or tied samples together, each padded. O(samples) with ties, else
- * O(1). */
-static hbp_status longest_item(hbp_context *context, const hbp_lengths *lengths, int64_t multiple,
-                               int64_t *longest)
+hbp_status hbp__groups_largest(hbp_context *context, const hbp_lengths *lengths, int64_t multiple,
+                               int64_t *tokens, int64_t *vision)
 {
-    *longest = hbp__round_up(lengths->bin_length[lengths->bins - 1], multiple);
+    *tokens = hbp__round_up(lengths->bin_length[lengths->bins - 1], multiple);
+    *vision = lengths->max_vision;
     if (!lengths->tie)
         return HBP_OK;
     int64_t mark = hbp__scratch_mark(context);
-    int64_t *total = hbp__take_zero(context, (uint64_t)lengths->ties, sizeof *total);
+    hbp__load *total = hbp__take_zero(context, (uint64_t)lengths->ties, sizeof *total);
     HBP__TRY(hbp__scratch_check(context, "the sums of tied samples"));
     for (int64_t i = 0; i < lengths->count; i++) {
         HBP__TRY(hbp__tick_row(context, "groups", i, lengths->count));
-        uint32_t tie = lengths->tie[i];
-        if (tie == HBP__FREE)
+        if (lengths->tie[i] == HBP__FREE)
             continue;
-        total[tie] += hbp__round_up(hbp__lengths_get(lengths, i), multiple);
-        *longest = hbp__max_i64(*longest, total[tie]);
+        hbp__load *sum = &total[lengths->tie[i]];
+        sum->tokens += hbp__round_up(hbp__lengths_get(lengths, i), multiple);
+        sum->vision += hbp__lengths_vision(lengths, i);
+        *tokens = hbp__max_i64(*tokens, sum->tokens);
+        *vision = hbp__max_i64(*vision, sum->vision);
     }
     hbp__scratch_release(context, mark);
     return HBP_OK;
@@ -139,7 +140,8 @@ hbp_status hbp__groups_lengths(hbp_context *context, const hbp_lengths *lengths,
     if (!options->sequence_multiple)
         options->sequence_multiple = 1;
     HBP__TRY(check_lengths(context, lengths, options));
-    HBP__TRY(longest_item(context, lengths, options->sequence_multiple, longest));
+    int64_t vision;
+    HBP__TRY(hbp__groups_largest(context, lengths, options->sequence_multiple, longest, &vision));
     return resolve_max_length(context, lengths, *longest, options);
 }
 

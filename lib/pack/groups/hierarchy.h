@@ -110,8 +110,10 @@ hbp_status hbp__groups_optimal(hbp_context *context, const hbp__estimator *estim
 hbp_status hbp__groups_choose(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
                               const hbp_groups_options *options, hbp_groups **out);
 
-/* The most vision units of an item: a sample, or samples that are tied. O(samples) with ties, else O(1). */
-hbp_status hbp__groups_most_units(hbp_context *context, const hbp_lengths *lengths, int64_t *most);
+/* The most tokens, each sample padded to `multiple`, and the most vision units of an item: a sample, or
+ * samples that are tied. O(samples) with ties, else O(1). */
+hbp_status hbp__groups_largest(hbp_context *context, const hbp_lengths *lengths, int64_t multiple,
+                               int64_t *tokens, int64_t *vision);
 
 /* hbp_plan_groups and hbp_groups_create, within a call; packs of at most max_vision vision units, 0: what
  * memory holds. *out is set on success alone. */

@@ -6,31 +6,6 @@
 #include "pack/groups/hierarchy.h"
 #include "pack/tuning.h"
 
-hbp_status hbp__groups_most_units(hbp_context *context, const hbp_lengths *lengths, int64_t *most)
-{
-    *most = lengths->max_vision;
-    if (!lengths->tie)
-        return HBP_OK;
-    int64_t mark = hbp__scratch_mark(context);
-    int64_t *total = hbp__take_zero(context, (uint64_t)lengths->ties, sizeof *total);
-    HBP__TRY(hbp__scratch_check(context, "the vision units of tied samples"));
-    for (int64_t i = 0; i < lengths->count; i++) {
-        HBP__TRY(hbp__tick_row(context, "groups", i, lengths->count));
-        if (lengths->tie[i] == HBP__FREE)
-            continue;
-        total[lengths->tie[i]] += hbp__lengths_vision(lengths, i);
-        *most = hbp__max_i64(*most, total[lengths->tie[i]]);
-    }
-    hbp__scratch_release(context, mark);
-    return HBP_OK;
-}
-
-/* Vision units a token, of all the data. */
-static double mean_density(const hbp_lengths *lengths)
-{
-    return (double)lengths->vision_sum / (double)lengths->tokens;
-}
-
 /* The longest sample in a pack of its own. */
 static int64_t longest_pack(const hbp_lengths *lengths, const hbp_groups_options *options)
 {
@@ -44,7 +19,7 @@ static int64_t longest_pack(const hbp_lengths *lengths, const hbp_groups_options
 static double full_density(const hbp_lengths *lengths, const hbp_groups_options *options, int64_t most,
                            double room)
 {
-    double density = room * mean_density(lengths),
+    double density = room * hbp__lengths_density(lengths),
            one = (double)most / (double)longest_pack(lengths, options);
     return one > density ? one : density;
 }
@@ -56,7 +31,7 @@ static hbp_cost full_pack_cost(const hbp_lengths *lengths, const hbp_cost *cost,
 {
     hbp_cost full = *cost;
     hbp_cost_terms *t = &full.terms;
-    double mean = mean_density(lengths);
+    double mean = hbp__lengths_density(lengths);
     double vision_ns = t->ns_per_vision * (mean < density ? mean : density);
     if (t->vision_bytes > 0) {
         t->logits_bytes += t->vision_bytes * density;
@@ -74,7 +49,7 @@ static hbp_cost full_pack_cost(const hbp_lengths *lengths, const hbp_cost *cost,
 /* Packs with more tokens than max_vision units go with on average would never be full. */
 static void cap_packs(const hbp_lengths *lengths, int64_t max_vision, hbp_groups_options *options)
 {
-    double tokens = max_vision ? (double)max_vision / mean_density(lengths) : (double)HBP_MAX_LENGTH;
+    double tokens = max_vision ? (double)max_vision / hbp__lengths_density(lengths) : (double)HBP_MAX_LENGTH;
     if (options->max_pack_length || lengths->tie || !(tokens < (double)HBP_MAX_LENGTH))
         return;
     options->max_pack_length =
@@ -109,10 +84,10 @@ static hbp_status refuse_units(hbp_context *context, const hbp_lengths *lengths,
 static hbp_status plan_with_units(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
                                   const hbp_groups_options *options, int64_t max_vision, hbp_groups **out)
 {
-    int64_t most;
+    int64_t longest, most;
     hbp_groups_options all;
     HBP__TRY(hbp__options_read(context, &all, sizeof all, options, "hbp_groups_options"));
-    HBP__TRY(hbp__groups_most_units(context, lengths, &most));
+    HBP__TRY(hbp__groups_largest(context, lengths, 1, &longest, &most));
     cap_packs(lengths, max_vision, &all);
     double density = full_density(lengths, &all, most, HBP__VISION_ROOM),
            least = full_density(lengths, &all, most, 0);

@@ -2,8 +2,6 @@
  * two sizes, filled by level_fill, and back. */
 #include "pack/vision/vector_fill.h"
 
-#include <string.h>
-
 #include "base/checked.h"
 #include "base/rng.h"
 #include "base/scratch.h"
