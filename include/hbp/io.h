@@ -117,9 +117,9 @@ typedef struct hbp_plan_file hbp_plan_file;
 
 typedef struct hbp_plan_save_options {
     uint32_t struct_size;
-    int32_t level; /* zlib level 1..9; 0: 1; -1: stored */
-    int64_t
-        chunk_steps; /* most steps in a chunk; 0: 256, and fewer where a chunk would pass 64 KiB of columns */
+    int32_t level;        /* [-1..9] zlib level 1..9; 0: 1; -1: stored */
+    int64_t chunk_steps;  /* [0..INT64_MAX] most steps in a chunk; 0: 256, and fewer where a chunk would pass
+                             64 KiB of columns */
     const hbp_cost *cost; /* written into the header when given */
     const char *note;     /* text for the header: command line, data set; NULL: none */
 } hbp_plan_save_options;

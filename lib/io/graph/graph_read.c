@@ -111,7 +111,7 @@ static hbp_status read_whole(hbp_context *context, const char *place, const char
                          describe_value(value));
     int64_t number = json_is_integer(value) ? json_integer_value(value) : (int64_t)real;
     if (number < least || number > most)
-        return hbp__fail(context, HBP_E_FORMAT, "%s: '%s' is %lld; it must lie in %lld..%lld", place, key,
+        return hbp__fail(context, HBP_E_FORMAT, "%s: '%s' is %lld; it must be in %lld..%lld", place, key,
                          (long long)number, (long long)least, (long long)most);
     *out = number;
     return HBP_OK;
