@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """Compares two results of benchmarks: ratios per figure, and those that got worse by more than a threshold.
 
 usage: compare.py OLD.json NEW.json [--threshold PERCENT] [--all]

@@ -25,9 +25,14 @@ static metric *metrics;
 static int64_t count, capacity;
 static char section[TEXT];
 
+/* What stands behind ": " or "; " explains columns. */
 void bench_metrics_section(const char *heading)
 {
     snprintf(section, sizeof section, "%s", heading);
+    char *end = section + strcspn(section, ":;");
+    while (*end && end[1] != ' ')
+        end += 1 + strcspn(end + 1, ":;");
+    *end = '\0';
 }
 
 /* "section: row: name"; one that is there already gets a number behind it. */
