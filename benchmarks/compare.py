@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """Compares two results of benchmarks: ratios per figure, and those that got worse by more than a threshold.
 
-usage: compare.py OLD.json NEW.json [--threshold PERCENT] [--all]
+usage: compare.py OLD.json NEW.json [--threshold PERCENT] [--clock PERCENT] [--all]
 
 A file holds what benchmarks wrote to $BENCH_JSON: one object, or a list of them as benchmarks/run.sh writes. A figure that was
 measured beside a yardstick is compared by its ratio to it. One of the clock without a yardstick is compared only where both
-results are of one CPU and one compiler. Figures that are the same within the threshold are counted, and listed with --all. Standard library alone.
+results are of one CPU and one compiler. What the clock measures is the same within --clock (20 %: the same program twice on a busy
+machine differs by as much), everything else within --threshold (.5 %: plans are deterministic). What is the same is counted, and listed
+with --all. Standard library alone.
 
 Exit status: 0 when nothing is worse, 1 when a figure is worse or missing, 2 when a file cannot be read.
 """
@@ -71,8 +73,8 @@ def change_of(metric: dict[str, Any], old: float, new: float) -> float:
 
 
 class Report:
-    def __init__(self, threshold: float, everything: bool) -> None:
-        self.threshold, self.everything = threshold, everything
+    def __init__(self, threshold: float, clock: float, everything: bool) -> None:
+        self.threshold, self.clock, self.everything = threshold, clock, everything
         self.worse = self.better = self.same = self.left_out = self.missing = 0
 
     def line(self, mark: str, name: str, text: str) -> None:
@@ -96,10 +98,11 @@ class Report:
         change = change_of(new, was, now)
         ratio = f"{now / was:.3f} x" if was else "from 0"
         text = f"{shown(old, was)} -> {shown(new, now)} ({ratio})"
-        if change > 1 + self.threshold:
+        allowed = 1 + (self.clock if new["unit"] in CLOCK else self.threshold)
+        if change > allowed:
             self.worse += 1
             self.line("WORSE", name, text)
-        elif change < 1 / (1 + self.threshold):
+        elif change < 1 / allowed:
             self.better += 1
             self.line("better", name, text)
         else:
@@ -127,22 +130,22 @@ def compare_runs(report: Report, name: str, old: dict[str, Any], new: dict[str, 
 
 
 def main(arguments: list[str]) -> int:
-    threshold, everything, paths = 5.0, False, []
+    allowed, everything, paths = {"--threshold": 0.5, "--clock": 20.0}, False, []
     rest = iter(arguments)
     for argument in rest:
-        if argument == "--threshold":
+        if argument in allowed:
             try:
-                threshold = float(next(rest, ""))
+                allowed[argument] = float(next(rest, ""))
             except ValueError:
-                fail("--threshold takes a number of percent")
+                fail(f"{argument} takes a number of percent")
         elif argument == "--all":
             everything = True
         else:
             paths.append(argument)
-    if len(paths) != 2 or not 0 <= threshold < math.inf or any(p.startswith("--") for p in paths):
-        fail("usage: compare.py OLD.json NEW.json [--threshold PERCENT] [--all]")
+    if len(paths) != 2 or any(p.startswith("--") for p in paths) or not all(0 <= a < math.inf for a in allowed.values()):
+        fail("usage: compare.py OLD.json NEW.json [--threshold PERCENT] [--clock PERCENT] [--all]")
     old, new = load(paths[0]), load(paths[1])
-    report = Report(threshold / 100, everything)
+    report = Report(allowed["--threshold"] / 100, allowed["--clock"] / 100, everything)
     for name in old:
         if name in new:
             compare_runs(report, name, old[name], new[name])
@@ -152,7 +155,8 @@ def main(arguments: list[str]) -> int:
     for name in new:
         if name not in old:
             print(f"{name}: new")
-    print(f"{report.worse} worse and {report.better} better by more than {threshold:g} %, {report.same} the same, "
+    print(f"{report.worse} worse and {report.better} better by more than {allowed['--threshold']:g} % "
+          f"({allowed['--clock']:g} % of the clock's), {report.same} the same, "
           f"{report.missing} missing or changed, {report.left_out} not comparable")
     return 1 if report.worse or report.missing else 0
 

@@ -42,16 +42,18 @@ never() { ! grep -qF -- "$1" out || fail "'$1' in: $(cat out)"; }
 result one "$(figure time 2 s lower)" "$(figure sorts 3 s lower 5)" "$(figure rate 100 MB/s higher)" "$(figure gap 1 % lower)" >old.json
 cp old.json same.json
 run old.json same.json
-said 0 "bench_a: c0ffee of 2026-01-01" "0 worse and 0 better by more than 5 %, 4 the same, 0 missing"
+said 0 "bench_a: c0ffee of 2026-01-01" "0 worse and 0 better by more than 0.5 % (20 % of the clock's), 4 the same, 0 missing"
 never WORSE
 
 result one "$(figure time 2.2 s lower)" "$(figure sorts 3 s lower 5.1)" "$(figure rate 90 MB/s higher)" "$(figure gap 0.5 % lower)" >new.json
-run old.json new.json
+run old.json new.json # the clock is allowed more
+said 0 "better    gap: 1 % -> 0.5 %" "0 worse and 1 better"
+run old.json new.json --clock 5
 said 1 "WORSE     time: 2 s -> 2.2 s (1.100 x)" "WORSE     rate: 100 MB/s -> 90 MB/s (0.900 x)" "better    gap: 1 % -> 0.5 %" "2 worse and 1 better"
 never "WORSE     sorts"
-run old.json new.json --threshold 20
-said 0 "0 worse and 1 better by more than 20 %"
-run new.json old.json # the other way round nothing but the gap is worse
+run old.json new.json --threshold 120
+said 0 "0 worse and 0 better by more than 120 %"
+run new.json old.json --clock 5 # the other way round nothing but the gap is worse
 said 1 "WORSE     gap" "better    time" "better    rate" "1 worse and 2 better"
 
 # A yardstick goes before the figure: 9 s is no more where the yardstick took as much longer.
