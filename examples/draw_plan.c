@@ -6,6 +6,7 @@
  * A block's colour is the SP degree; where a rank waits or runs a dummy has the colour of idle, and what a
  * step takes after its packs is left blank. Hovering over a block says what it is. */
 #include <hbp/hbp.h>
+#include <hbp/io.h>
 #include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>

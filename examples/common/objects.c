@@ -1,4 +1,5 @@
 #include "objects.h"
+#include "hbp/io.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -109,7 +110,7 @@ static hbp_status make_base(hbp_context *context, const char *text, size_t lengt
         return fail(message, "out of memory");
     memcpy(name, text, length);
     name[length] = 0;
-    hbp_status status = ends_in(text, length, ".json") ? hbp_model_load_config(context, name, out)
+    hbp_status status = ends_in(text, length, ".json") ? hbp_model_load(context, name, out)
                                                        : hbp_model_create_preset(context, name, out);
     free(name);
     return pass(context, status, message);
@@ -123,8 +124,7 @@ hbp_status objects_make_model(hbp_context *context, const char *text, hbp_model 
     int based = ends_in(text, length, ".json") || !memchr(text, '=', length);
     if (based && !text[length])
         return make_base(context, text, length, out, message);
-    hbp_model_fields fields;
-    hbp_model_fields_init(&fields, sizeof fields);
+    hbp_model_fields fields = {.struct_size = sizeof fields};
     if (based) {
         hbp_model *base;
         hbp_status status = make_base(context, text, length, &base, message);

@@ -11,8 +11,7 @@ int ex_shape_from_model(const hbp_model *model, ex_shape *shape, ex_fault *fault
     hbp_context *context = NULL;
     if (hbp_context_create(NULL, &context) != HBP_OK)
         return ex_fail(fault, "no memory for a context");
-    hbp_model_fields f;
-    hbp_model_fields_init(&f, sizeof f);
+    hbp_model_fields f = {.struct_size = sizeof f};
     const char *name = hbp_model_get_name(model);
     if (hbp_model_get_fields(context, model, &f) != HBP_OK) {
         ex_fail(fault, "%s: %s", name, hbp_context_message(context));

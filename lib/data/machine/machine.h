@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #include "base/context.h"
-#include "hbp/machine.h"
+#include "hbp/cost.h"
 
 #define HBP__SOURCE_BYTES 64
 
