@@ -154,13 +154,14 @@ static void run_micro_batch(FILE *file, panel *p, int64_t step, int64_t m, int w
         for (int64_t rank = first; rank < end; rank++)
             free_ns[rank] = start + v->pack_ns[pack];
     }
-    for (int64_t first = 0; set > 1 && first < p->about.ranks; first += set) {
+    for (int64_t first = 0, end; set > 1 && first < p->about.ranks; first = end) {
         int64_t last = 0;
-        for (int64_t rank = first; rank < first + set; rank++)
+        end = first + set < p->about.ranks ? first + set : p->about.ranks;
+        for (int64_t rank = first; rank < end; rank++)
             last = max_i64(last, free_ns[rank]);
         if (waiting)
-            put_wait(file, p, first, first + set, last);
-        for (int64_t rank = first; rank < first + set; rank++)
+            put_wait(file, p, first, end, last);
+        for (int64_t rank = first; rank < end; rank++)
             free_ns[rank] = last;
     }
 }
@@ -319,9 +320,8 @@ static hbp_status load(hbp_context *context, const char *path, panel *p)
     if (status < 0)
         fprintf(stderr, "draw_plan: %s\n", hbp_context_message(context));
     else if (p->view.packs > MOST_PACKS || p->about.ranks > MOST_RANKS)
-        fprintf(stderr,
-                "draw_plan: %s has %" PRId64 " packs on %d ranks; at most %d on %d can be told apart\n", path,
-                p->view.packs, (int)p->about.ranks, MOST_PACKS, MOST_RANKS);
+        fprintf(stderr, "draw_plan: %s has %" PRId64 " packs on %d ranks; at most %d on %d can be seen\n",
+                path, p->view.packs, (int)p->about.ranks, MOST_PACKS, MOST_RANKS);
     else
         return HBP_OK;
     return status < 0 ? status : HBP_E_INVALID;
