@@ -124,16 +124,16 @@ START_TEST_IN_CONTEXT(options_without_sense_are_refused)
          "`max_micro_batches` is -1; it must be in 0..65536"},
         {offsetof(hbp_step_options, micro_batch_multiple), -1,
          "`micro_batch_multiple` is -1; it must be in 0..65536"},
-        {offsetof(hbp_step_options, buckets), -2, "buckets is -2"},
+        {offsetof(hbp_step_options, buckets), -2, "`buckets` is -2"},
     };
     static const struct {
         size_t field;
         const char *text;
-    } wide[] = {{offsetof(hbp_step_options, sequence_multiple), "sequence_multiple is -1"},
-                {offsetof(hbp_step_options, pack_multiple), "pack_multiple is -1"},
-                {offsetof(hbp_step_options, longest_tokens), "longest_tokens is -1"},
-                {offsetof(hbp_step_options, tokens_per_rank), "tokens_per_rank is -1"},
-                {offsetof(hbp_step_options, time_limit_ms), "time_limit_ms is -1"}};
+    } wide[] = {{offsetof(hbp_step_options, sequence_multiple), "`sequence_multiple` is -1"},
+                {offsetof(hbp_step_options, pack_multiple), "`pack_multiple` is -1"},
+                {offsetof(hbp_step_options, longest_tokens), "`longest_tokens` is -1"},
+                {offsetof(hbp_step_options, tokens_per_rank), "`tokens_per_rank` is -1"},
+                {offsetof(hbp_step_options, time_limit_ms), "`time_limit_ms` is -1"}};
     batch b = open_batch(context, 2, 30);
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         int32_t value = (int32_t)row[i].value;
