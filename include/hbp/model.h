@@ -47,9 +47,15 @@ HBP_API void hbp_model_fields_init(hbp_model_fields *fields, uint32_t struct_siz
  * Thread: one per context. */
 HBP_API hbp_status hbp_model_create(hbp_context *context, const hbp_model_fields *fields, hbp_model **out);
 
-/* Makes a preset by name, "llama-3.1-8b"; an unknown name is HBP_E_INVALID and the message offers the
- * nearest. */
-HBP_API hbp_status hbp_model_create_preset(hbp_context *context, const char *name, hbp_model **out);
+/* Makes what a text describes: a preset, "llama-3.1-8b"; one with fields replaced,
+ * "llama-3.1-8b,layers=4,vocab=1024"; or fields alone, "layers=4,hidden=512,...". A model with fields is
+ * named "custom"; a preset's head_dim and kv_heads stay where hidden or heads are replaced. HBP_E_INVALID
+ * names the text and what is wrong with it, and offers the nearest name of a preset or field. */
+HBP_API hbp_status hbp_model_create_preset(hbp_context *context, const char *text, hbp_model **out);
+
+/* Makes a model with the fields of `base` but for those that a text replaces, "layers=4,vocab=1024". */
+HBP_API hbp_status hbp_model_create_variant(hbp_context *context, const hbp_model *base, const char *text,
+                                            hbp_model **out);
 
 /* The presets' names, 0 <= index < count; NULL past the end. Static text. Thread: any. */
 HBP_API int64_t hbp_model_count_presets(void);
