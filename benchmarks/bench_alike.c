@@ -13,8 +13,7 @@ static hbp_cost *plain_cost(hbp_context *context, int32_t ranks)
 {
     const int32_t degree = 1;
     const double none = 0;
-    hbp_cost_terms terms;
-    hbp_cost_terms_init(&terms, sizeof terms);
+    hbp_cost_terms terms = {.struct_size = sizeof terms};
     terms.ranks = ranks;
     terms.layers = 1;
     terms.ns_per_token = 25000;
@@ -31,8 +30,7 @@ static hbp_cost *plain_cost(hbp_context *context, int32_t ranks)
 
 static hbp_packs *fill(hbp_context *context, const hbp_lengths *lengths, int64_t vision, int64_t tokens)
 {
-    hbp_iterative_fill_options options;
-    hbp_iterative_fill_options_init(&options, sizeof options);
+    hbp_iterative_fill_options options = {.struct_size = sizeof options};
     options.max_vision = vision;
     options.max_tokens = tokens;
     hbp_packs *packs = NULL;
@@ -43,18 +41,15 @@ static hbp_packs *fill(hbp_context *context, const hbp_lengths *lengths, int64_t
 static void balance(hbp_context *context, const hbp_packs *packs, const hbp_groups *groups,
                     const hbp_cost *cost, int32_t mode, const char *name)
 {
-    hbp_balance_options options;
-    hbp_balance_options_init(&options, sizeof options);
+    hbp_balance_options options = {.struct_size = sizeof options};
     options.mode = mode;
     hbp_plan *plan = NULL;
     double start = bench_cpu();
     bench_need(context, hbp_balance_attention(context, packs, groups, cost, &options, &plan), "balance");
     double seconds = bench_cpu() - start;
-    hbp_simulate_options simulate;
-    hbp_simulate_options_init(&simulate, sizeof simulate);
-    simulate.bound = 1;
-    hbp_report report;
-    hbp_report_init(&report, sizeof report);
+    hbp_simulate_options simulate = {.struct_size = sizeof simulate};
+    simulate.no_bound = 1;
+    hbp_report report = {.struct_size = sizeof report};
     bench_need(context, hbp_simulate(context, plan, cost, &simulate, &report), "simulate");
     bench_line(name, "DistRatio of vision %.6f, of tokens %.6f; idle %.3f %%; %.3f s", report.dist_vision,
                report.dist_tokens, 100 * report.idle, seconds);
@@ -112,15 +107,13 @@ static void order(hbp_context *context, int64_t count, int32_t ranks)
     hbp_packs *packs = fill(context, lengths, vision, tokens);
     hbp_groups *groups = NULL;
     bench_need(context, hbp_groups_create(context, cost, 1, &tokens, &sp, NULL, 0, &groups), "groups");
-    hbp_balance_options balance;
-    hbp_balance_options_init(&balance, sizeof balance);
+    hbp_balance_options balance = {.struct_size = sizeof balance};
     balance.mode = HBP_BALANCE_VISION;
     balance.modality_order = 1;
     hbp_plan *plan = NULL;
     bench_need(context, hbp_balance_attention(context, packs, groups, cost, &balance, &plan), "balance");
     int64_t rows, before = count_dummies(context, plan, &rows);
-    hbp_epoch_options epoch;
-    hbp_epoch_options_init(&epoch, sizeof epoch);
+    hbp_epoch_options epoch = {.struct_size = sizeof epoch};
     epoch.max_vision = vision;
     epoch.max_length = tokens;
     epoch.modality_order = 1;

@@ -51,8 +51,7 @@ static void plan_one(hbp_context *context, const hbp_cost *cost, const chosen *c
 {
     hbp_lengths *lengths = NULL;
     hbp_plan *plan = NULL;
-    hbp_step_options options;
-    hbp_step_options_init(&options, sizeof options);
+    hbp_step_options options = {.struct_size = sizeof options};
     options.effort = c->effort;
     bench_need(context, hbp_lengths_create_u32(context, length, count, NULL, &lengths), "lengths");
     double start = bench_cpu();

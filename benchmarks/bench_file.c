@@ -6,6 +6,7 @@
 #include <zlib.h>
 
 #include "common.h"
+#include "hbp/io.h"
 
 enum { PAIRS = 5, READS = 1000, COLUMNS = 18 };
 

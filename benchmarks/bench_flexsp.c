@@ -73,8 +73,7 @@ static double plan(hbp_context *context, const hbp_lengths *lengths, const hbp_c
                    int64_t longest, int64_t *micro_batches, int32_t *sp)
 {
     hbp_plan *made = NULL;
-    hbp_step_options options;
-    hbp_step_options_init(&options, sizeof options);
+    hbp_step_options options = {.struct_size = sizeof options};
     options.mode = mode;
     options.sequence_multiple = 2 * RANKS;
     options.longest_tokens = longest;
@@ -98,8 +97,7 @@ static void plan_tuned(hbp_context *context, const int64_t *length, int64_t batc
     int64_t count = batches * BATCH, *index = bench_allocate(count, sizeof *index),
             *offsets = bench_allocate(batches + 1, sizeof *offsets);
     hbp_lengths *lengths = NULL;
-    hbp_epoch_options options;
-    hbp_epoch_options_init(&options, sizeof options);
+    hbp_epoch_options options = {.struct_size = sizeof options};
     for (int64_t i = 0; i < count; i++)
         index[i] = i;
     for (int64_t b = 0; b <= batches; b++)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common.h"
+#include "hbp/io.h"
 
 enum { PAIRS = 5, SAMPLES = 70706, WORDS = 624, SEED = 1024 };
 
@@ -195,8 +196,7 @@ static hbp_packs *fill(hbp_context *context, const hbp_lengths *lengths, const b
                        double *seconds)
 {
     hbp_packs *packs = NULL;
-    hbp_iterative_fill_options options;
-    hbp_iterative_fill_options_init(&options, sizeof options);
+    hbp_iterative_fill_options options = {.struct_size = sizeof options};
     options.mode = mode;
     options.rounds = b->rounds;
     options.max_tokens = b->tokens;
@@ -252,7 +252,7 @@ static hbp_lengths *read(hbp_context *context, const char *name)
         return NULL;
     }
     fclose(file);
-    bench_need(context, hbp_lengths_read(context, path, NULL, &lengths), path);
+    bench_need(context, hbp_lengths_load(context, path, NULL, &lengths), path);
     return lengths;
 }
 
@@ -277,8 +277,7 @@ static void run(hbp_context *context, const hbp_lengths *tokens, const hbp_lengt
         all.held[i] = (sample){i, v[i], t[i]};
     }
     hbp_lengths *lengths = NULL;
-    hbp_lengths_options options;
-    hbp_lengths_options_init(&options, sizeof options);
+    hbp_lengths_options options = {.struct_size = sizeof options};
     options.vision = v;
     bench_need(context, hbp_lengths_create_u32(context, t, count, &options, &lengths), "lengths");
     for (size_t b = 0; b < sizeof tried / sizeof *tried; b++)
@@ -299,15 +298,13 @@ static void search(hbp_context *context, const hbp_lengths *tokens, const hbp_le
         v[i] = (uint32_t)hbp_lengths_get_length(images, published_order(i));
     }
     hbp_lengths *lengths = NULL;
-    hbp_lengths_options create;
-    hbp_lengths_options_init(&create, sizeof create);
+    hbp_lengths_options create = {.struct_size = sizeof create};
     create.vision = v;
     bench_need(context, hbp_lengths_create_u32(context, t, SAMPLES, &create, &lengths), "lengths");
     bench_section("Budgets for %d samples, 4 a pack, 8 ranks", (int)SAMPLES);
     for (int32_t mode = 0; mode < 2; mode++) {
         hbp_budgets found = {.struct_size = sizeof found};
-        hbp_budgets_options options;
-        hbp_budgets_options_init(&options, sizeof options);
+        hbp_budgets_options options = {.struct_size = sizeof options};
         options.mode = mode;
         options.seed = SEED;
         double start = bench_cpu();

@@ -31,8 +31,7 @@ static hbp_cost *make_cost(hbp_context *context, int32_t nodes, const way *w)
     hbp_model *model = NULL;
     hbp_machine *machine = bench_nodes(context, "h100", nodes);
     hbp_cost *cost = NULL;
-    hbp_cost_options options;
-    hbp_cost_options_init(&options, sizeof options);
+    hbp_cost_options options = {.struct_size = sizeof options};
     options.zero_stage = HBP_ZERO_1;
     options.lockstep_ranks = w->set;
     options.uneven_micro_batches = w->uneven;

@@ -124,8 +124,7 @@ static void write_plan(const hbp_plan *plan, char text[64])
 static hbp_status plan(hbp_context *context, const settings *options, const instance *i, int32_t solver,
                        hbp_plan **out, hbp_plan_summary *summary)
 {
-    hbp_step_options step;
-    hbp_step_options_init(&step, sizeof step);
+    hbp_step_options step = {.struct_size = sizeof step};
     step.effort = options->effort;
     step.solver = solver;
     step.buckets = options->buckets;

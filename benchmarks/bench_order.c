@@ -26,8 +26,7 @@ static hbp_layers *make_layers(hbp_context *context, int32_t stages)
         forward[i] = 4000000;
         kind[i] = i < stages / 2 ? HBP_LAYER_VISION : HBP_LAYER_LANGUAGE;
     }
-    hbp_layer_columns columns;
-    hbp_layer_columns_init(&columns, sizeof columns);
+    hbp_layer_columns columns = {.struct_size = sizeof columns};
     columns.count = stages;
     columns.forward_ns = forward;
     columns.kind = kind;
@@ -69,8 +68,7 @@ static void compare(hbp_context *context, double sigma, int32_t stages, int32_t 
     double vision[MOST], token[MOST], over[WAYS] = {0}, faster = 0, seconds[STEPS];
     for (int32_t s = 0; s <= stages; s++)
         cuts[s] = s;
-    hbp_pipeline_options pipeline;
-    hbp_pipeline_options_init(&pipeline, sizeof pipeline);
+    hbp_pipeline_options pipeline = {.struct_size = sizeof pipeline};
     pipeline.stages = stages;
     pipeline.micro_batches = micro_batches;
     pipeline.vision_scale = vision;

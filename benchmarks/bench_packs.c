@@ -13,8 +13,7 @@ static hbp_cost *one_rank(hbp_context *context)
 {
     static const int32_t degree[] = {1};
     static const double zero[] = {0};
-    hbp_cost_terms terms;
-    hbp_cost_terms_init(&terms, sizeof terms);
+    hbp_cost_terms terms = {.struct_size = sizeof terms};
     terms.ranks = 1;
     terms.domain_ranks = 1;
     terms.layers = 1;
@@ -33,8 +32,7 @@ static hbp_cost *one_rank(hbp_context *context)
 static int64_t count_best_fit(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
                               int64_t capacity, double *seconds)
 {
-    hbp_epoch_options options;
-    hbp_epoch_options_init(&options, sizeof options);
+    hbp_epoch_options options = {.struct_size = sizeof options};
     options.max_length = capacity;
     options.tokens_per_step = capacity;
     hbp_plan *plan = NULL;
@@ -58,8 +56,7 @@ static int64_t count_fill(hbp_context *context, const hbp_lengths *lengths, cons
     hbp_packs *packs = NULL;
     bench_need(context, hbp_groups_create(context, cost, 1, &capacity, &sp, &recompute, 0, &groups),
                "groups");
-    hbp_fill_options options;
-    hbp_fill_options_init(&options, sizeof options);
+    hbp_fill_options options = {.struct_size = sizeof options};
     options.mode = mode;
     options.effort = 1;
     options.max_samples = max_samples;

@@ -22,8 +22,7 @@ typedef struct outcome {
 static hbp_status describe_groups(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
                                   int32_t mode, char text[256], int64_t *tokens_per_step)
 {
-    hbp_groups_options options;
-    hbp_groups_options_init(&options, sizeof options);
+    hbp_groups_options options = {.struct_size = sizeof options};
     options.mode = mode;
     hbp_groups *groups = NULL;
     hbp_status status = hbp_plan_groups(context, lengths, cost, &options, &groups);
@@ -53,8 +52,7 @@ static double unused_capacity(const hbp_plan *plan)
 static void measure(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost, int32_t way,
                     int64_t tokens_per_step, outcome *o)
 {
-    hbp_epoch_options options;
-    hbp_epoch_options_init(&options, sizeof options);
+    hbp_epoch_options options = {.struct_size = sizeof options};
     options.tokens_per_step = tokens_per_step;
     hbp_plan *plan = NULL;
     memset(o, 0, sizeof *o);
@@ -67,10 +65,9 @@ static void measure(hbp_context *context, const hbp_lengths *lengths, const hbp_
         return;
     }
     bench_need(context, hbp_plan_validate(context, plan, lengths, cost), "the plan");
-    hbp_simulate_options simulate;
-    hbp_simulate_options_init(&simulate, sizeof simulate);
+    hbp_simulate_options simulate = {.struct_size = sizeof simulate};
     simulate.tokens_per_step = tokens_per_step;
-    hbp_report_init(&o->report, sizeof o->report);
+    o->report = (hbp_report){.struct_size = sizeof o->report};
     bench_need(context, hbp_simulate(context, plan, cost, &simulate, &o->report), "the replay");
     o->unused = unused_capacity(plan);
     hbp_plan_free(plan);

@@ -67,12 +67,11 @@ static outcome choose(hbp_context *context, const hbp_layers *layers, const int3
                       const hbp_pipeline_options *pipeline, int32_t mode, int32_t selective, int32_t repeats)
 {
     static int32_t choices[MOST_LAYERS];
-    hbp_recompute_options options;
-    hbp_recompute_options_init(&options, sizeof options);
+    hbp_recompute_options options = {.struct_size = sizeof options};
     options.mode = mode;
     options.selective = selective;
     outcome o = {0};
-    hbp_recompute_report_init(&o.report, sizeof o.report);
+    o.report = (hbp_recompute_report){.struct_size = sizeof o.report};
     clock_t begin = clock();
     for (int32_t i = 0; i < repeats; i++)
         o.status = hbp_choose_recompute(context, layers, cuts, pipeline, &options, choices, &o.report);
@@ -104,8 +103,7 @@ static void model(hbp_context *context, const char *name, const char *gpu, doubl
     hbp_layers *layers = NULL;
     check(context, hbp_vlm_create_preset(context, name, &vlm));
     check(context, hbp_machine_create_preset(context, gpu, &machine));
-    hbp_vlm_layers_options o;
-    hbp_vlm_layers_options_init(&o, sizeof o);
+    hbp_vlm_layers_options o = {.struct_size = sizeof o};
     o.tensor_parallel = 4;
     o.data_parallel = data_parallel;
     o.vision = vision;
@@ -115,8 +113,7 @@ static void model(hbp_context *context, const char *name, const char *gpu, doubl
     int32_t cuts[STAGES + 1];
     int64_t limit[STAGES], ns = 0;
     balance(layers, cuts);
-    hbp_pipeline_options pipeline;
-    hbp_pipeline_options_init(&pipeline, sizeof pipeline);
+    hbp_pipeline_options pipeline = {.struct_size = sizeof pipeline};
     pipeline.stages = STAGES;
     pipeline.micro_batches = MICRO_BATCHES;
     pipeline.limit_bytes = limit;
@@ -172,8 +169,7 @@ static void random_layers(hbp_context *context, int32_t count, int32_t percent)
         column[5][i] = bytes / 2;
         column[6][i] = draw(&state, MOST / 2);
     }
-    hbp_layer_columns c;
-    hbp_layer_columns_init(&c, sizeof c);
+    hbp_layer_columns c = {.struct_size = sizeof c};
     c.count = count;
     c.forward_ns = column[0];
     c.activation_bytes = column[1];
@@ -186,8 +182,7 @@ static void random_layers(hbp_context *context, int32_t count, int32_t percent)
     check(context, hbp_layers_create(context, &c, &layers));
     int32_t cuts[2] = {0, count};
     int64_t limit = all / 100 * percent;
-    hbp_pipeline_options pipeline;
-    hbp_pipeline_options_init(&pipeline, sizeof pipeline);
+    hbp_pipeline_options pipeline = {.struct_size = sizeof pipeline};
     pipeline.stages = 1;
     pipeline.micro_batches = 1;
     pipeline.limit_bytes = &limit;

@@ -137,7 +137,7 @@ static const char *const setting_names[SETTINGS] = {"packs as long as the longes
 
 static void set(int setting, const base *b, hbp_epoch_options *o)
 {
-    hbp_epoch_options_init(o, sizeof *o);
+    *o = (hbp_epoch_options){.struct_size = sizeof *o};
     if (setting == 0 || setting == 17 || setting == 18)
         o->max_pack_length = b->longest;
     if (setting == 1)
@@ -183,7 +183,7 @@ static const outcome *default_under(hbp_context *context, const hbp_lengths *len
             d->options[i].samples_per_step == samples_per_step)
             return &d->plan[i];
     hbp_epoch_options *o = &d->options[d->count];
-    hbp_epoch_options_init(o, sizeof *o);
+    *o = (hbp_epoch_options){.struct_size = sizeof *o};
     o->tokens_per_step = tokens_per_step;
     o->samples_per_step = samples_per_step;
     d->plan[d->count] = plan(context, lengths, cost, o);
@@ -338,8 +338,7 @@ static void run_shapes(hbp_context *context, const chosen *c)
                 hbp_lengths *lengths = NULL;
                 bench_need(context, hbp_lengths_create_u32(context, length, sizes[size], NULL, &lengths),
                            "lengths");
-                hbp_epoch_options options;
-                hbp_epoch_options_init(&options, sizeof options);
+                hbp_epoch_options options = {.struct_size = sizeof options};
                 outcome o = plan(context, lengths, cost, &options);
                 bench_need(context, o.status, shape_names[shape]);
                 seconds += o.seconds;
@@ -403,8 +402,7 @@ static void run_changes(hbp_context *context, const chosen *c)
                     continue;
                 hbp_cost *cost = make_cost(context, fittings[f].model, &fittings[f].machine,
                                            change ? change->field : NULL, change ? change->factor : 1);
-                hbp_epoch_options options;
-                hbp_epoch_options_init(&options, sizeof options);
+                hbp_epoch_options options = {.struct_size = sizeof options};
                 outcome o = plan(context, lengths, cost, &options);
                 bench_need(context, o.status, text);
                 seconds += o.seconds;

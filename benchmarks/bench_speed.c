@@ -40,8 +40,7 @@ static stages time_plan(hbp_context *context, const uint32_t *length, int64_t co
     hbp_groups *groups = NULL;
     hbp_packs *packs = NULL;
     hbp_plan *plan = NULL;
-    hbp_lengths_options borrow;
-    hbp_lengths_options_init(&borrow, sizeof borrow);
+    hbp_lengths_options borrow = {.struct_size = sizeof borrow};
     borrow.borrow = 1;
     double start = bench_cpu();
     bench_need(context, hbp_lengths_create_u32(context, length, count, &borrow, &lengths), "lengths");
@@ -73,8 +72,7 @@ static double time_epoch(hbp_context *context, const uint32_t *length, int64_t c
 {
     hbp_lengths *lengths = NULL;
     hbp_plan *plan = NULL;
-    hbp_lengths_options borrow;
-    hbp_lengths_options_init(&borrow, sizeof borrow);
+    hbp_lengths_options borrow = {.struct_size = sizeof borrow};
     borrow.borrow = 1;
     double start = bench_cpu();
     bench_need(context, hbp_lengths_create_u32(context, length, count, &borrow, &lengths), "lengths");
@@ -164,8 +162,7 @@ static void time_fill(hbp_context *context, const uint32_t *length, int64_t coun
     int32_t sp = 8, recompute = -1;
     hbp_lengths *lengths = NULL;
     hbp_groups *groups = NULL;
-    hbp_lengths_options borrow;
-    hbp_lengths_options_init(&borrow, sizeof borrow);
+    hbp_lengths_options borrow = {.struct_size = sizeof borrow};
     borrow.borrow = 1;
     bench_need(context, hbp_lengths_create_u32(context, length, count, &borrow, &lengths), "lengths");
     bench_need(context,
@@ -177,8 +174,7 @@ static void time_fill(hbp_context *context, const uint32_t *length, int64_t coun
         double seconds[PAIRS], ratio[PAIRS];
         int64_t packs_made = 0, bound = 0;
         for (int k = 0; k < PAIRS; k++) {
-            hbp_fill_options options;
-            hbp_fill_options_init(&options, sizeof options);
+            hbp_fill_options options = {.struct_size = sizeof options};
             options.mode = fills[f].mode;
             options.effort = fills[f].effort;
             hbp_packs *packs = NULL;

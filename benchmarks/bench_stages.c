@@ -63,8 +63,7 @@ static void make(hbp_context *context, int what, int32_t micro_batches, instance
             d->cut[i] = 28311552;
         bytes += d->state[i] + d->activation[i] * STAGES / 2;
     }
-    hbp_layer_columns columns;
-    hbp_layer_columns_init(&columns, sizeof columns);
+    hbp_layer_columns columns = {.struct_size = sizeof columns};
     columns.count = LAYERS;
     columns.forward_ns = d->forward;
     columns.kind = d->kind;
@@ -81,7 +80,7 @@ static void make(hbp_context *context, int what, int32_t micro_batches, instance
         d->limit[s] = bytes / STAGES + bytes / STAGES / 5;
     }
     hbp_pipeline_options *p = &d->pipeline;
-    hbp_pipeline_options_init(p, sizeof *p);
+    *p = (hbp_pipeline_options){.struct_size = sizeof *p};
     p->stages = STAGES;
     p->micro_batches = micro_batches;
     if (what & LINKS) {
@@ -99,8 +98,7 @@ static hbp_partition_summary partition(hbp_context *context, const hbp_layers *l
                                        const hbp_pipeline_options *pipeline, int32_t mode, int32_t candidates,
                                        int32_t order, double *seconds, hbp_status *status)
 {
-    hbp_partition_options options;
-    hbp_partition_options_init(&options, sizeof options);
+    hbp_partition_options options = {.struct_size = sizeof options};
     options.mode = mode;
     options.candidates = candidates;
     options.order = order;
@@ -128,8 +126,7 @@ static void large(hbp_context *context, const char *name, int what, int32_t micr
     partition(context, d.layers, &d.pipeline, 0, 8, 0, &eight, &ignored);
     char against[48] = "does not fit";
     hbp_partition *balanced = NULL;
-    hbp_partition_options options;
-    hbp_partition_options_init(&options, sizeof options);
+    hbp_partition_options options = {.struct_size = sizeof options};
     options.mode = HBP_PARTITION_BALANCED;
     if (hbp_partition_layers(context, d.layers, &d.pipeline, &options, &balanced) >= 0) {
         hbp_partition_summary summary = {.struct_size = sizeof summary};
@@ -163,16 +160,14 @@ static void formula_and_run(hbp_context *context, const char *name, int what)
             d.forward[l] = draw(&state, 500000, 1500000);
         for (int s = 0; s < STAGES; s++)
             d.speed[s] = 0.75 + 0.05 * (double)draw(&state, 0, 10);
-        hbp_layer_columns columns;
-        hbp_layer_columns_init(&columns, sizeof columns);
+        hbp_layer_columns columns = {.struct_size = sizeof columns};
         columns.count = COUNT;
         columns.forward_ns = d.forward;
         columns.cut_bytes = d.cut;
         bench_need(context, hbp_layers_create(context, &columns, &d.layers), "layers");
         p->stages = (int32_t)draw(&state, 2, 8);
         p->micro_batches = p->stages * (int32_t)draw(&state, 1, 4);
-        hbp_partition_options options;
-        hbp_partition_options_init(&options, sizeof options);
+        hbp_partition_options options = {.struct_size = sizeof options};
         hbp_partition *made = NULL;
         bench_need(context, hbp_partition_layers(context, d.layers, p, &options, &made), "a partition");
         int64_t chosen = 0, least = INT64_MAX;
@@ -206,8 +201,7 @@ static void model(hbp_context *context, const char *name, double vision, double 
     hbp_layers *layers = NULL;
     bench_need(context, hbp_vlm_create_preset(context, name, &vlm), name);
     bench_need(context, hbp_machine_create_preset(context, "a100-80:16", &machine), "a100-80");
-    hbp_vlm_layers_options options;
-    hbp_vlm_layers_options_init(&options, sizeof options);
+    hbp_vlm_layers_options options = {.struct_size = sizeof options};
     options.tensor_parallel = 4;
     options.data_parallel = 8;
     options.vision = vision;
@@ -219,8 +213,7 @@ static void model(hbp_context *context, const char *name, double vision, double 
         scale[0][m] = 0.5 + (double)draw(&state, 0, 1000) / 1000;
         scale[1][m] = 0.5 + (double)draw(&state, 0, 1000) / 1000;
     }
-    hbp_pipeline_options pipeline;
-    hbp_pipeline_options_init(&pipeline, sizeof pipeline);
+    hbp_pipeline_options pipeline = {.struct_size = sizeof pipeline};
     pipeline.stages = 4;
     pipeline.virtual_stages = turns;
     pipeline.micro_batches = micro_batches;

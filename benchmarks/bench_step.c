@@ -77,8 +77,7 @@ static void plan_batch(hbp_context *context, const setting *s, const hbp_cost *c
     hbp_lengths *lengths = NULL;
     hbp_plan *plan = NULL;
     bench_batches batches = batches_of(s);
-    hbp_step_options options;
-    hbp_step_options_init(&options, sizeof options);
+    hbp_step_options options = {.struct_size = sizeof options};
     options.mode = s->mode;
     options.effort = s->effort;
     options.max_micro_batches = s->is_single;

@@ -33,8 +33,7 @@ static planned plan(hbp_context *context, const hbp_graph *graph, const hbp_mach
                     int32_t placement, int64_t limit_bytes)
 {
     planned p = {.summary = {.struct_size = sizeof p.summary}, .run = {.struct_size = sizeof p.run}};
-    hbp_tasks_options options;
-    hbp_tasks_options_init(&options, sizeof options);
+    hbp_tasks_options options = {.struct_size = sizeof options};
     options.mode = mode;
     options.placement = placement;
     options.limit_bytes = limit_bytes;
@@ -276,8 +275,7 @@ static hbp_graph *many_tasks(hbp_context *context, int32_t tasks, int32_t gpus)
                 at[points] = n;
                 ns[points] = work / n + fixed;
             }
-            hbp_operator o;
-            hbp_operator_init(&o, sizeof o);
+            hbp_operator o = {.struct_size = sizeof o};
             char name[32];
             snprintf(name, sizeof name, "%s %s", task, types[c]);
             bench_need(context, hbp_graph_add_profile(context, graph, at, ns, points, &o.profile),

@@ -13,8 +13,7 @@ static hbp_cost *unit_cost(hbp_context *context)
 {
     const char *reason = NULL;
     hbp_cost *plain = bench_cost(context, "llama-3.1-8b", 2, &reason), *cost = NULL;
-    hbp_cost_terms terms;
-    hbp_cost_terms_init(&terms, sizeof terms);
+    hbp_cost_terms terms = {.struct_size = sizeof terms};
     bench_need(context, hbp_cost_get_terms(context, plain, &terms), "terms");
     terms.ns_per_vision = 5e6;
     terms.recompute_vision = 0.3;

@@ -12,8 +12,7 @@ static hbp_cost *make_cost(hbp_context *context, int32_t ranks)
 {
     const int32_t degree = 1;
     const double none = 0;
-    hbp_cost_terms terms;
-    hbp_cost_terms_init(&terms, sizeof terms);
+    hbp_cost_terms terms = {.struct_size = sizeof terms};
     terms.ranks = ranks;
     terms.layers = 1;
     terms.ns_per_token = 1000;
@@ -40,17 +39,14 @@ static dealt deal(hbp_context *context, const hbp_lengths *lengths, int32_t mode
 {
     const int32_t one = 1, none = 0;
     dealt d = {.report = {.struct_size = sizeof d.report}, .summary = {.struct_size = sizeof d.summary}};
-    hbp_iterative_fill_options fill;
-    hbp_balance_options balance;
-    hbp_simulate_options simulate;
-    hbp_iterative_fill_options_init(&fill, sizeof fill);
-    hbp_balance_options_init(&balance, sizeof balance);
-    hbp_simulate_options_init(&simulate, sizeof simulate);
+    hbp_iterative_fill_options fill = {.struct_size = sizeof fill};
+    hbp_balance_options balance = {.struct_size = sizeof balance};
+    hbp_simulate_options simulate = {.struct_size = sizeof simulate};
     fill.mode = mode;
     fill.max_vision = max_vision;
     fill.max_tokens = max_tokens;
     balance.mode = mode == HBP_ISF_DEFAULT ? HBP_BALANCE_VISION : HBP_BALANCE_GIVEN;
-    simulate.bound = 1;
+    simulate.no_bound = 1;
     hbp_cost *cost = make_cost(context, 8);
     hbp_groups *groups = NULL;
     hbp_packs *packs = NULL;
@@ -117,17 +113,16 @@ static hbp_vlm_plan_summary plan_run(hbp_context *context, const hbp_lengths *le
     hbp_vlm *vlm = NULL;
     hbp_machine *machine = NULL;
     hbp_vlm_plan *plan = NULL;
-    hbp_vlm_options options;
+    hbp_vlm_options options = {.struct_size = sizeof options};
     hbp_vlm_plan_summary summary = {.struct_size = sizeof summary};
     bench_need(context, hbp_vlm_create_preset(context, model, &vlm), model);
     bench_need(context, hbp_machine_create_preset(context, "a100-80:8", &machine), "a100-80");
-    hbp_vlm_options_init(&options, sizeof options);
     options.tensor_parallel = tensor_parallel;
     options.pipeline_stages = stages;
     options.data = w->data;
     options.model = w->model;
     options.memory = w->memory;
-    options.order = w->order;
+    options.keep_order = w->order < 0;
     double start = bench_cpu();
     bench_need(context, hbp_plan_vlm(context, lengths, vlm, machine, &options, &plan), w->name);
     *seconds = bench_cpu() - start;

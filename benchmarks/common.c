@@ -42,8 +42,7 @@ static void count_release(void *user, void *block, uint64_t bytes)
 hbp_context *bench_context(bench_memory *memory)
 {
     hbp_allocator allocator = {sizeof allocator, count_alloc, count_resize, count_release, memory};
-    hbp_context_options options;
-    hbp_context_options_init(&options, sizeof options);
+    hbp_context_options options = {.struct_size = sizeof options};
     if (memory)
         options.allocator = &allocator;
     hbp_context *context = NULL;

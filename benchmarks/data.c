@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common.h"
+#include "hbp/io.h"
 
 enum { MAX_POINTS = 4096 };
 
@@ -58,7 +59,7 @@ static int read_file(hbp_context *context, const char *path, bench_data *data)
         return 0;
     fclose(file);
     hbp_lengths *lengths = NULL;
-    bench_need(context, hbp_lengths_read(context, path, NULL, &lengths), path);
+    bench_need(context, hbp_lengths_load(context, path, NULL, &lengths), path);
     hbp_lengths_summary summary = {.struct_size = sizeof summary};
     bench_need(context, hbp_lengths_get_summary(context, lengths, &summary), path);
     data->count = summary.samples;
@@ -136,11 +137,11 @@ hbp_lengths *bench_vision_lengths(hbp_context *context, int64_t count)
     char tokens[4096], vision[4096];
     snprintf(tokens, sizeof tokens, "%s/vlm_tokens.npy", folder);
     snprintf(vision, sizeof vision, "%s/vlm_images.npy", folder);
-    hbp_lengths_read_options options;
-    hbp_lengths_read_options_init(&options, sizeof options);
+    hbp_lengths_load_options options;
+    options = (hbp_lengths_load_options){.struct_size = sizeof options};
     options.vision_path = vision;
     hbp_lengths *once = NULL, *many = NULL;
-    if (hbp_lengths_read(context, tokens, &options, &once) < 0) {
+    if (hbp_lengths_load(context, tokens, &options, &once) < 0) {
         bench_line("vlm_tokens, vlm_images", "skipped: %s", hbp_context_message(context));
         return NULL;
     }
@@ -149,8 +150,7 @@ hbp_lengths *bench_vision_lengths(hbp_context *context, int64_t count)
         length[i] = (uint32_t)hbp_lengths_get_length(once, i % BENCH_VISION_SAMPLES);
         units[i] = (uint32_t)hbp_lengths_get_vision(once, i % BENCH_VISION_SAMPLES);
     }
-    hbp_lengths_options columns;
-    hbp_lengths_options_init(&columns, sizeof columns);
+    hbp_lengths_options columns = {.struct_size = sizeof columns};
     columns.vision = units;
     bench_need(context, hbp_lengths_create_u32(context, length, count, &columns, &many), "lengths");
     hbp_lengths_free(once);
@@ -167,8 +167,7 @@ void bench_data_close(bench_data *data)
 
 hbp_lengths *bench_lengths(hbp_context *context, const bench_data *data, int64_t longest)
 {
-    hbp_lengths_options options;
-    hbp_lengths_options_init(&options, sizeof options);
+    hbp_lengths_options options = {.struct_size = sizeof options};
     options.borrow = 1;
     hbp_lengths *all = NULL, *limited = NULL;
     bench_need(context, hbp_lengths_create_u32(context, data->length, data->count, &options, &all),
@@ -181,9 +180,8 @@ hbp_lengths *bench_lengths(hbp_context *context, const bench_data *data, int64_t
 hbp_lengths *bench_lengths_of(hbp_context *context, uint32_t *tokens, uint32_t *vision, int32_t *modality,
                               int64_t count)
 {
-    hbp_lengths_options options;
+    hbp_lengths_options options = {.struct_size = sizeof options};
     hbp_lengths *lengths = NULL;
-    hbp_lengths_options_init(&options, sizeof options);
     options.vision = vision;
     options.modalities = modality;
     bench_need(context, hbp_lengths_create_u32(context, tokens, count, &options, &lengths), "lengths");

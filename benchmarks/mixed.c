@@ -19,8 +19,7 @@ typedef struct outcome {
 static void plan(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost, int32_t mode,
                  int32_t slack, int64_t tokens_per_step, outcome *o)
 {
-    hbp_epoch_options options;
-    hbp_epoch_options_init(&options, sizeof options);
+    hbp_epoch_options options = {.struct_size = sizeof options};
     options.mode = mode;
     options.mixture_slack = slack;
     options.tokens_per_step = tokens_per_step;
@@ -30,10 +29,9 @@ static void plan(hbp_context *context, const hbp_lengths *lengths, const hbp_cos
     bench_need(context, hbp_plan_epoch(context, lengths, cost, &options, &made), "the epoch");
     o->seconds = bench_cpu() - start;
     bench_need(context, hbp_plan_validate(context, made, lengths, cost), "the plan");
-    hbp_simulate_options simulate;
-    hbp_simulate_options_init(&simulate, sizeof simulate);
+    hbp_simulate_options simulate = {.struct_size = sizeof simulate};
     simulate.tokens_per_step = tokens_per_step;
-    hbp_report_init(&o->report, sizeof o->report);
+    o->report = (hbp_report){.struct_size = sizeof o->report};
     bench_need(context, hbp_simulate(context, made, cost, &simulate, &o->report), "the replay");
     hbp_plan_free(made);
 }

@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "common.h"
+#include "hbp/io.h"
 #include "objects.h"
 
 static hbp_cost *make_cost(hbp_context *context, const char *model_text, const char *machine_text)
@@ -17,8 +18,7 @@ static hbp_cost *make_cost(hbp_context *context, const char *model_text, const c
     hbp_cost *cost = NULL;
     bench_need(context, objects_make_model(context, model_text, &model), model_text);
     bench_need(context, objects_make_machine(context, machine_text, &machine), machine_text);
-    hbp_cost_options options;
-    hbp_cost_options_init(&options, sizeof options);
+    hbp_cost_options options = {.struct_size = sizeof options};
     options.zero_stage = HBP_ZERO_NONE;
     options.fused_cross_entropy = 1;
     bench_need(context, hbp_cost_create(context, model, machine, &options, &cost), "the cost");
@@ -41,8 +41,7 @@ int main(int argc, char **argv)
         bench_need(context, hbp_cost_load(context, argv[2], &cost), argv[2]);
     else
         cost = make_cost(context, argv[2], argv[3]);
-    hbp_timeline_report r;
-    hbp_timeline_report_init(&r, sizeof r);
+    hbp_timeline_report r = {.struct_size = sizeof r};
     bench_need(context, hbp_timeline_compare(context, timeline, cost, &r), argv[1]);
     printf("%lld %.6f %.6f %.6f %.6f %lld %lld\n", (long long)r.packs, r.median_pack_error, r.p95_pack_error,
            r.median_step_error, r.p95_step_error, (long long)r.measured_ns, (long long)r.predicted_ns);

@@ -15,8 +15,7 @@ int main(void)
     hbp_machine *machine = NULL;
     hbp_cost *cost = NULL;
     hbp_plan *plan = NULL;
-    hbp_epoch_options options;
-    hbp_epoch_options_init(&options, sizeof options);
+    hbp_epoch_options options = {.struct_size = sizeof options};
     options.max_length = 131072;
 
     int failed = hbp_context_create(NULL, &ctx) < 0 ||

@@ -45,8 +45,7 @@ int main(void)
     int32_t first[6];
     for (int i = 0; i < 6; i++) {
         const chain *c = &chains[i];
-        hbp_operator layer;
-        hbp_operator_init(&layer, sizeof layer);
+        hbp_operator layer = {.struct_size = sizeof layer};
         TRY(hbp_graph_add_profile(ctx, graph, gpus, c->ns, 6, &layer.profile));
         int64_t parameters = 12 * c->width * c->width, batch = 64;
         char name[64];
@@ -68,8 +67,7 @@ int main(void)
     TRY(hbp_graph_add_edge(ctx, graph, first[4] + 23, first[5], -1)); /* the picture goes to the decoder */
     TRY(hbp_plan_tasks(ctx, graph, machine, NULL, &schedule));
 
-    hbp_task_summary summary;
-    hbp_task_summary_init(&summary, sizeof summary);
+    hbp_task_summary summary = {.struct_size = sizeof summary};
     TRY(hbp_task_schedule_get_summary(ctx, schedule, &summary));
     printf("%.2f ms a step on %d GPUs, at most %.2f %% above the best there can be\n",
            1e-6 * (double)summary.makespan_ns, (int)summary.gpus, 100 * summary.gap);

@@ -13,8 +13,7 @@ static inline hbp_cost *test_cost_ranks(hbp_context *context, int32_t ranks)
     static const int32_t degree[TEST_DEGREES] = {1, 2, 4, 8};
     static const double latency[TEST_DEGREES] = {0, 2e6, 2e6, 2e6};
     static const double per_token[TEST_DEGREES] = {0, 900, 700, 400};
-    hbp_cost_terms terms;
-    hbp_cost_terms_init(&terms, sizeof terms);
+    hbp_cost_terms terms = {.struct_size = sizeof terms};
     terms.ranks = ranks;
     terms.domain_ranks = ranks < 8 ? ranks : 8;
     terms.layers = 8;

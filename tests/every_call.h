@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "costs.h"
+#include "hbp/io.h"
 #include "test.h"
 
 #define EVERY_SAMPLES 160
@@ -151,8 +152,7 @@ static inline hbp_status every_use(hbp_context *context, const every *e, const h
 {
     char path[96];
     every_path(e, path);
-    hbp_report report;
-    hbp_report_init(&report, sizeof report);
+    hbp_report report = {.struct_size = sizeof report};
     EVERY_TRY(hbp_simulate(context, plan, e->cost, NULL, &report));
     if (lengths)
         EVERY_TRY(hbp_plan_validate(context, plan, lengths, e->cost));
@@ -163,7 +163,7 @@ static inline hbp_status every_use(hbp_context *context, const every *e, const h
     if (status >= 0)
         status = hbp_plan_write_json(context, plan, path);
     if (status >= 0)
-        status = hbp_plan_write_trace(context, plan, 0, 0, path);
+        status = hbp_plan_trace(context, plan, 0, 0, path);
     unlink(path);
     return status;
 }
@@ -326,7 +326,7 @@ static inline hbp_status every_pipeline(hbp_context *context, const every *e)
         if (status >= 0)
             status = hbp_pipeline_run_validate(context, back, e->layers, cuts, &pipeline);
         if (status >= 0)
-            status = hbp_pipeline_run_write_trace(context, run, path);
+            status = hbp_pipeline_run_trace(context, run, path);
         if (status >= 0)
             status = hbp_pipeline_run_write_json(context, run, path);
         unlink(path);
@@ -358,7 +358,7 @@ static inline hbp_status every_vlm(hbp_context *context, const every *e)
         if (status >= 0)
             status = hbp_vlm_plan_validate(context, back, e->sized);
         if (status >= 0)
-            status = hbp_vlm_plan_write_trace(context, plan, 0, 1, path);
+            status = hbp_vlm_plan_trace(context, plan, 0, 1, path);
         if (status >= 0)
             status = hbp_vlm_plan_write_json(context, plan, path);
         unlink(path);
@@ -388,7 +388,7 @@ static inline hbp_status every_machine(hbp_context *context, const every *e)
     if (status >= 0)
         status = hbp_graph_save(context, e->graph, path, 0);
     if (status >= 0)
-        status = hbp_graph_read(context, path, &graph);
+        status = hbp_graph_load(context, path, &graph);
     unlink(path);
     hbp_graph_free(graph);
     hbp_machine_free(machine);

@@ -65,8 +65,7 @@ static inline hbp_cost *flexsp_cost(hbp_context *context, const char *model, int
         latency[degrees] = 0;
         slope[degrees] = d == 1 ? 0 : mib / flexsp_bandwidth(d, four_k) * 1e6;
     }
-    hbp_cost_terms t;
-    hbp_cost_terms_init(&t, sizeof t);
+    hbp_cost_terms t = {.struct_size = sizeof t};
     t.ranks = ranks;
     t.domain_ranks = ranks < 8 ? ranks : 8;
     t.layers = flexsp_model[m].layers;

@@ -16,8 +16,7 @@ static inline hbp_graph *new_graph(hbp_context *context)
 static inline int32_t add_chain(hbp_context *context, hbp_graph *graph, const hbp_operator *fields,
                                 const char *name, const char *type, const char *task, int64_t count)
 {
-    hbp_operator o;
-    hbp_operator_init(&o, sizeof o);
+    hbp_operator o = {.struct_size = sizeof o};
     if (fields)
         o = *fields;
     o.name = name;
@@ -61,8 +60,7 @@ static inline hbp_graph *page_graph(hbp_context *context)
     hbp_graph *graph = new_graph(context);
     int32_t first[7], last[7];
     for (int c = 0; c < 7; c++) {
-        hbp_operator o;
-        hbp_operator_init(&o, sizeof o);
+        hbp_operator o = {.struct_size = sizeof o};
         o.profile = add_falling_profile(context, graph, chains[c].work_us * 1000, 50000, 8);
         o.batch = chains[c].batch;
         o.sequence = chains[c].sequence;
@@ -103,8 +101,7 @@ static inline hbp_graph *figure_graph(hbp_context *context)
     static const int32_t gpus[] = {1, 2};
     hbp_graph *graph = new_graph(context);
     for (int c = 0; c < 3; c++) {
-        hbp_operator o;
-        hbp_operator_init(&o, sizeof o);
+        hbp_operator o = {.struct_size = sizeof o};
         OK(context, hbp_graph_add_profile(context, graph, gpus, chains[c].ns, chains[c].points, &o.profile));
         o.degrees = HBP_DEGREES_PROFILED;
         o.state_bytes = 1000000;
@@ -156,7 +153,7 @@ static inline void random_operator(hbp_context *context, hbp_graph *graph, hbp__
                                    hbp_operator *o)
 {
     static const int32_t least[] = {1, 1, 1, 1, 2, 4};
-    hbp_operator_init(o, sizeof *o);
+    *o = (hbp_operator){.struct_size = sizeof *o};
     o->least_gpus = least[hbp__rng_below(rng, 6)];
     while (o->least_gpus > most_gpus)
         o->least_gpus /= 2;
@@ -194,7 +191,7 @@ static inline int32_t add_random_chain(hbp_context *context, hbp_graph *graph, h
 
 /* One to `tasks` tasks, each a few encoders, often what joins them, and heads; now and then an encoder that
  * also feeds a head, a head that waits for the one before, or an encoder that waits for the one before. Every
- * graph passes hbp_graph_check, and every operator may run on least_gpus (1, 2 or 4) GPUs. */
+ * graph passes hbp_graph_validate, and every operator may run on least_gpus (1, 2 or 4) GPUs. */
 static inline hbp_graph *random_graph(hbp_context *context, hbp__rng *rng, const graph_sizes *given)
 {
     graph_sizes sizes = given ? *given : (graph_sizes){0};
@@ -230,7 +227,7 @@ static inline hbp_graph *random_graph(hbp_context *context, hbp__rng *rng, const
                 OK(context, hbp_graph_add_edge(context, graph, last[encoders - 1], first, -1));
         }
     }
-    OK(context, hbp_graph_check(context, graph));
+    OK(context, hbp_graph_validate(context, graph));
     return graph;
 }
 

@@ -4,6 +4,7 @@
 #ifndef HBP_TESTS_KEEP_H
 #define HBP_TESTS_KEEP_H
 
+#include "hbp/io.h"
 #include "test.h"
 
 typedef struct keep_entry {

@@ -49,8 +49,7 @@ static inline hbp_cost *make_with(hbp_context *context, double scale, const seco
     double latency[4];
     for (int i = 0; i < 4; i++)
         latency[i] = second->latency * latencies[i];
-    hbp_cost_terms t;
-    hbp_cost_terms_init(&t, sizeof t);
+    hbp_cost_terms t = {.struct_size = sizeof t};
     t.ranks = 8;
     t.layers = 16;
     t.ns_per_token = 110000 * scale;
@@ -76,7 +75,7 @@ static inline hbp_cost *make_with(hbp_context *context, double scale, const seco
     t.vision_bytes = 5e7;
     hbp_cost *cost = NULL;
     OK(context, hbp_cost_create_terms(context, &t, &cost));
-    hbp_cost_terms_init(read, sizeof *read);
+    *read = (hbp_cost_terms){.struct_size = sizeof *read};
     OK(context, hbp_cost_get_terms(context, cost, read));
     return cost;
 }

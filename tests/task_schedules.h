@@ -25,8 +25,7 @@ typedef struct drawn {
 static inline hbp_machine *drawn_machine(hbp_context *context, int32_t nodes, int32_t gpus_per_node,
                                          int32_t domain_gpus)
 {
-    hbp_machine_fields fields;
-    hbp_machine_fields_init(&fields, sizeof fields);
+    hbp_machine_fields fields = {.struct_size = sizeof fields};
     fields.nodes = nodes;
     fields.gpus_per_node = gpus_per_node;
     fields.domain_gpus = domain_gpus;
@@ -46,7 +45,7 @@ static inline void drawn_open(drawn *d, hbp_context *context, hbp_graph *graph, 
 {
     *d = (drawn){.context = context, .graph = graph};
     d->machine = drawn_machine(context, nodes, gpus_per_node, domain_gpus);
-    hbp_task_summary_init(&d->summary, sizeof d->summary);
+    d->summary = (hbp_task_summary){.struct_size = sizeof d->summary};
     OK(context, hbp__task_machine(context, d->machine, &d->summary.gpus, &d->summary.domain_gpus));
     OK(context, hbp__meta_graph_open(context, graph, &d->meta));
     OK(context, hbp__scaling_open(context, graph, &d->meta, d->summary.gpus, &d->scaling));

@@ -203,9 +203,8 @@ static hbp_status sweep_degrees(trial *trials, int count)
 static hbp_status sweep_per_rank(trial *t)
 {
     const search *s = t->search;
-    hbp_step_options o;
+    hbp_step_options o = {.struct_size = sizeof o};
     int64_t least, most;
-    hbp_step_options_init(&o, sizeof o);
     o.degrees = HBP_STEP_ANY_DEGREE;
     o.tokens_per_rank = s->options.tokens_per_rank;
     o.min_sp = t->min_sp;

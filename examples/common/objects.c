@@ -1,5 +1,6 @@
 #include "objects.h"
 
+#include <hbp/io.h>
 #include <string.h>
 
 #define PATH_BYTES 4096
@@ -17,11 +18,11 @@ hbp_status objects_make_model(hbp_context *context, const char *text, hbp_model 
         return hbp_model_create_preset(context, text, out);
     char path[PATH_BYTES];
     if (!text[length] || length >= sizeof path)
-        return hbp_model_load_config(context, text, out);
+        return hbp_model_load(context, text, out);
     memcpy(path, text, length);
     path[length] = 0;
     hbp_model *base = NULL;
-    hbp_status status = hbp_model_load_config(context, path, &base);
+    hbp_status status = hbp_model_load(context, path, &base);
     if (status >= 0)
         status = hbp_model_create_variant(context, base, text + length + 1, out);
     hbp_model_free(base);

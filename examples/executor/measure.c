@@ -1,6 +1,7 @@
 /* hbp_executor measure: packs of many kinds on the ranks it was started with, written as a timeline for hbp
  * fit. */
 #include <hbp/hbp.h>
+#include <hbp/io.h>
 #include <stdio.h>
 
 #include "commands.h"

@@ -2,6 +2,7 @@
 #include "probe/probe.h"
 
 #include <hbp/hbp.h>
+#include <hbp/io.h>
 #include <stdio.h>
 
 #include "commands.h"
@@ -12,8 +13,7 @@ static int write_profile(const ex_options *o, hbp_context *context, const ex_ran
 {
     if (hbp_machine_save(context, machine, o->output) < 0)
         return ex_fail(fault, "%s", hbp_context_message(context));
-    hbp_machine_fields f;
-    hbp_machine_fields_init(&f, sizeof f);
+    hbp_machine_fields f = {.struct_size = sizeof f};
     if (hbp_machine_get_fields(context, machine, &f) < 0)
         return ex_fail(fault, "%s", hbp_context_message(context));
     printf("wrote %s: %s, %d rank%s (%s), %.3g TFLOP/s in products, %lld rates\n", o->output,

@@ -1,6 +1,7 @@
 /* hbp_executor run: the plan, the model and the walk brought together, and what came of it printed by rank 0.
  */
 #include <hbp/hbp.h>
+#include <hbp/io.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,8 +65,7 @@ static void free_inputs(inputs *in)
 /* The machine and the model that the plan's cost was made for, as far as the files given tell. */
 static void warn_of_others(const inputs *in, const ex_device *device)
 {
-    hbp_cost_terms terms;
-    hbp_cost_terms_init(&terms, sizeof terms);
+    hbp_cost_terms terms = {.struct_size = sizeof terms};
     if (in->cost && hbp_cost_get_terms(in->context, in->cost, &terms) >= 0 &&
         terms.layers != in->shape.layers)
         fprintf(stderr,
@@ -121,8 +121,7 @@ static int finish_record(const inputs *in, hbp_context *context, const ex_rank *
     int failed = ex_record_finish(record, context, rank->comm->ranks, rank->device->name, &timeline, fault);
     if (!failed && o->timeline && hbp_timeline_save(context, timeline, o->timeline) < 0)
         failed = ex_fail(fault, "%s", hbp_context_message(context));
-    hbp_timeline_report r;
-    hbp_timeline_report_init(&r, sizeof r);
+    hbp_timeline_report r = {.struct_size = sizeof r};
     if (!failed && in->cost && hbp_timeline_compare(context, timeline, in->cost, &r) < 0)
         failed = ex_fail(fault, "%s", hbp_context_message(context));
     hbp_timeline_free(timeline);

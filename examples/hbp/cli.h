@@ -3,6 +3,7 @@
 #define HBP_EXAMPLES_CLI_H
 
 #include <hbp/hbp.h>
+#include <hbp/io.h>
 #include <jansson.h>
 #include <stdint.h>
 

@@ -27,14 +27,13 @@ static hbp_status measure(cli *c, int32_t baseline, const hbp_epoch_options *opt
                                      : epoch_settings_plan(c->context, c->lengths, c->cost, baseline, options,
                                                            &w->setting, &c->plan);
     w->seconds = cli_now() - start;
-    hbp_report_init(&w->report, sizeof w->report);
+    w->report = (hbp_report){.struct_size = sizeof w->report};
     w->summary.struct_size = sizeof w->summary;
     if (status >= 0)
         status = hbp_plan_get_summary(c->context, c->plan, &w->summary);
     if (status >= 0) {
-        hbp_simulate_options simulate;
-        hbp_simulate_options_init(&simulate, sizeof simulate);
-        simulate.bound = 1;
+        hbp_simulate_options simulate = {.struct_size = sizeof simulate};
+        simulate.no_bound = 1;
         status = hbp_simulate(c->context, c->plan, c->cost, &simulate, &w->report);
     }
     hbp_plan_free(c->plan);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "hbp/io.h"
 
 static hbp_status write_json(const cli *c, const cli_object *object, const char *path)
 {

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "hbp/io.h"
 
 extern char **environ;
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli.h"
+#include "hbp/io.h"
 
 /* A run's times against a prior and what was fitted to them. */
 typedef struct fitting {
@@ -78,14 +79,13 @@ static const char *other_device(const cli *c, const fitting *f)
 
 static hbp_status compare(cli *c, const hbp_cost *cost, hbp_timeline_report *report)
 {
-    hbp_timeline_report_init(report, sizeof *report);
+    *report = (hbp_timeline_report){.struct_size = sizeof *report};
     return hbp_timeline_compare(c->context, c->timeline, cost, report);
 }
 
 static hbp_status save(cli *c, const fitting *f)
 {
-    hbp_cost_file_options options;
-    hbp_cost_file_options_init(&options, sizeof options);
+    hbp_cost_file_options options = {.struct_size = sizeof options};
     /* The text says more than the name of a model with fields replaced. */
     if (c->model && strcmp(hbp_model_get_name(c->model), "custom") == 0)
         options.model = c->model_text;
@@ -201,7 +201,7 @@ int cli_fit(cli *c)
     fitting f = {.terms_fitted = 0};
     CLI_TRY(c, hbp_timeline_load(c->context, c->file, &c->timeline));
     CLI_TRY(c, cli_make_cost(c));
-    hbp_timeline_columns_init(&f.columns, sizeof f.columns);
+    f.columns = (hbp_timeline_columns){.struct_size = sizeof f.columns};
     CLI_TRY(c, hbp_timeline_get_columns(c->context, c->timeline, &f.columns));
     hbp_measurements measurements = {.struct_size = sizeof measurements};
     CLI_TRY(c, hbp_timeline_get_measurements(c->context, c->timeline, &measurements));
@@ -210,8 +210,8 @@ int cli_fit(cli *c)
     f.terms_fitted = report.terms_fitted;
     CLI_TRY(c, compare(c, c->cost, &f.before));
     CLI_TRY(c, compare(c, c->fitted, &f.after));
-    hbp_cost_terms_init(&f.prior, sizeof f.prior);
-    hbp_cost_terms_init(&f.fitted, sizeof f.fitted);
+    f.prior = (hbp_cost_terms){.struct_size = sizeof f.prior};
+    f.fitted = (hbp_cost_terms){.struct_size = sizeof f.fitted};
     CLI_TRY(c, hbp_cost_get_terms(c->context, c->cost, &f.prior));
     CLI_TRY(c, hbp_cost_get_terms(c->context, c->fitted, &f.fitted));
     if (c->output)

@@ -23,8 +23,7 @@ static const char *reason_name(int32_t reason)
 static hbp_status list_choices(cli *c, int64_t length, hbp_sp_choice **choices, int64_t *count)
 {
     *choices = NULL;
-    hbp_sp_options options;
-    hbp_sp_options_init(&options, sizeof options);
+    hbp_sp_options options = {.struct_size = sizeof options};
     options.tokens_per_step = cli_tokens_of_groups(c);
     hbp_status status =
         hbp_list_sp_choices(c->context, c->cost, length, &options, NULL, sizeof **choices, 0, count);
@@ -154,13 +153,12 @@ static void print_choices(int64_t length, const hbp_sp_choice *choices, int64_t 
 static hbp_status plan_groups(cli *c, hbp_report *report)
 {
     hbp_epoch_options options;
-    hbp_simulate_options simulate;
+    hbp_simulate_options simulate = {.struct_size = sizeof simulate};
     cli_epoch_options(c, &options);
     options.groups = c->groups;
     options.composition = HBP_COMPOSITION_HIERARCHY;
-    hbp_report_init(report, sizeof *report);
-    hbp_simulate_options_init(&simulate, sizeof simulate);
-    simulate.bound = 1;
+    *report = (hbp_report){.struct_size = sizeof *report};
+    simulate.no_bound = 1;
     hbp_status status = hbp_plan_epoch(c->context, c->lengths, c->cost, &options, &c->plan);
     return status < 0 ? status : hbp_simulate(c->context, c->plan, c->cost, &simulate, report);
 }

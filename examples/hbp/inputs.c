@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli.h"
+#include "hbp/io.h"
 #include "objects.h"
 
 /* Failures of the command's own get status -100, so that CLI_TRY prints the message kept here, not the
@@ -110,8 +111,8 @@ static hbp_status in_options(const cli *c)
 
 hbp_status cli_read_lengths(cli *c, const char *path)
 {
-    hbp_lengths_read_options options;
-    hbp_lengths_read_options_init(&options, sizeof options);
+    hbp_lengths_load_options options;
+    options = (hbp_lengths_load_options){.struct_size = sizeof options};
     options.format = c->format;
     options.column = c->column;
     options.count_column = c->count_column;
@@ -121,7 +122,7 @@ hbp_status cli_read_lengths(cli *c, const char *path)
     options.vision_column = c->vision_column;
     options.modality_column = c->modality_column;
     hbp_lengths *all = NULL;
-    hbp_status status = hbp_lengths_read(c->context, path, &options, &all);
+    hbp_status status = hbp_lengths_load(c->context, path, &options, &all);
     if (status < 0)
         return status;
     if (c->max_length == 0) {
@@ -193,8 +194,7 @@ hbp_status cli_make_cost(cli *c)
         status = cli_make_machine(c);
     if (status < 0)
         return status;
-    hbp_cost_options options;
-    hbp_cost_options_init(&options, sizeof options);
+    hbp_cost_options options = {.struct_size = sizeof options};
     options.zero_stage = (int32_t)c->zero;
     options.fused_cross_entropy = (int32_t)c->fused_cross_entropy;
     options.max_sp = (int32_t)c->max_sp;
@@ -210,8 +210,7 @@ hbp_status cli_make_cost(cli *c)
 
 hbp_status cli_make_groups(cli *c, int32_t mode)
 {
-    hbp_groups_options options;
-    hbp_groups_options_init(&options, sizeof options);
+    hbp_groups_options options = {.struct_size = sizeof options};
     options.mode = mode;
     options.max_groups = (int32_t)c->max_groups;
     options.tokens_per_step = c->tokens_per_step;
@@ -243,7 +242,7 @@ hbp_status cli_load_plan(cli *c)
 
 void cli_epoch_options(const cli *c, hbp_epoch_options *options)
 {
-    hbp_epoch_options_init(options, sizeof *options);
+    *options = (hbp_epoch_options){.struct_size = sizeof *options};
     options->mode = (int32_t)c->mode;
     options->over_long = (int32_t)c->over_long;
     options->max_groups = (int32_t)c->max_groups;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "hbp/io.h"
 
 static const cli_command commands[] = {
     {"lengths", CLI_LENGTHS, 1, "FILE",
@@ -145,8 +146,7 @@ static int check_outputs(const cli *c)
 
 static int run(cli *c, const cli_command *command)
 {
-    hbp_context_options options;
-    hbp_context_options_init(&options, sizeof options);
+    hbp_context_options options = {.struct_size = sizeof options};
     if (isatty(STDERR_FILENO))
         options.progress = cli_draw_progress;
     hbp_status status = hbp_context_create(&options, &c->context);

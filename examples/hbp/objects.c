@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli.h"
+#include "hbp/io.h"
 
 static int show_pipeline(cli *c)
 {
@@ -48,7 +49,7 @@ static int validate_pipeline(cli *c)
 
 static int trace_pipeline(cli *c)
 {
-    CLI_TRY(c, hbp_pipeline_run_write_trace(c->context, c->pipeline_run, c->output));
+    CLI_TRY(c, hbp_pipeline_run_trace(c->context, c->pipeline_run, c->output));
     return cli_print_written(c);
 }
 

@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "cli.h"
+#include "hbp/io.h"
 
 static int print_json(cli *c, const hbp_plan_summary *s, const hbp_report *r, double seconds)
 {
@@ -106,11 +107,9 @@ int cli_plan(cli *c)
     CLI_TRY(c, c->way ? plan_classic(c, &options)
                       : hbp_plan_epoch(c->context, c->lengths, c->cost, &options, &c->plan));
     double seconds = cli_now() - start;
-    hbp_report report;
-    hbp_report_init(&report, sizeof report);
-    hbp_simulate_options simulate;
-    hbp_simulate_options_init(&simulate, sizeof simulate);
-    simulate.bound = 1;
+    hbp_report report = {.struct_size = sizeof report};
+    hbp_simulate_options simulate = {.struct_size = sizeof simulate};
+    simulate.no_bound = 1;
     hbp_plan_summary summary;
     summary.struct_size = sizeof summary;
     CLI_TRY(c, hbp_plan_get_summary(c->context, c->plan, &summary));
@@ -118,8 +117,7 @@ int cli_plan(cli *c)
     CLI_TRY(c, find_bound(c, &summary, &report.bound_ns));
     report.gap = report.bound_ns > 0 ? (double)report.epoch_ns / (double)report.bound_ns - 1 : (double)NAN;
     if (c->output) {
-        hbp_plan_save_options save;
-        hbp_plan_save_options_init(&save, sizeof save);
+        hbp_plan_save_options save = {.struct_size = sizeof save};
         save.cost = c->cost;
         save.note = c->note;
         CLI_TRY(c, hbp_plan_save(c->context, c->plan, c->output, &save));

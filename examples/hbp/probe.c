@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli.h"
+#include "hbp/io.h"
 
 enum { AS_COUNT, AS_BYTES, AS_RATE, AS_FLOPS, AS_SHARE, AS_NS };
 
@@ -170,8 +171,7 @@ int cli_probe(cli *c)
         status = apply(c, c->nccl_tests, 0);
     if (status)
         return status;
-    hbp_machine_fields all;
-    hbp_machine_fields_init(&all, sizeof all);
+    hbp_machine_fields all = {.struct_size = sizeof all};
     CLI_TRY(c, hbp_machine_get_fields(c->context, c->machine, &all));
     if (c->output)
         CLI_TRY(c, hbp_machine_save(c->context, c->machine, c->output));

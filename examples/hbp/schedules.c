@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "hbp/io.h"
 
 const char *const cli_placements[] = {"flows", "paper", "sequential"};
 const char *const cli_task_modes[] = {"overlap", "paper", "sequential", "uniform", "optimus", "distmm"};
@@ -22,7 +23,7 @@ hbp_status cli_read_graph(cli *c, const char *text)
         return status;
     if (access(text, R_OK) != 0 && (named || !strpbrk(text, "./"))) /* the library names the nearest */
         return hbp_graph_create_workload(c->context, text, c->machine, &c->graph);
-    return hbp_graph_read(c->context, text, &c->graph);
+    return hbp_graph_load(c->context, text, &c->graph);
 }
 
 static json_t *ranks_json(const hbp_task_schedule *schedule, int32_t group)

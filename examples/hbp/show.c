@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli.h"
+#include "hbp/io.h"
 
 /* Packs of one kind, over the whole plan. */
 typedef struct kind {

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "cli.h"
+#include "hbp/io.h"
 
 static const char *const modes[] = {"optimal", "balanced", "parameters", "uniform", "paper"};
 
@@ -132,18 +133,16 @@ int cli_stages(cli *c)
     if (!c->stages)
         return cli_usage("hbp stages needs --stages N");
     int64_t *limit = NULL;
-    hbp_pipeline_options pipeline;
-    hbp_partition_options options;
+    hbp_pipeline_options pipeline = {.struct_size = sizeof pipeline};
+    hbp_partition_options options = {.struct_size = sizeof options};
     hbp_partition_summary s = {.struct_size = sizeof s};
-    hbp_pipeline_options_init(&pipeline, sizeof pipeline);
-    hbp_partition_options_init(&options, sizeof options);
     pipeline.stages = (int32_t)c->stages;
     pipeline.virtual_stages = (int32_t)c->virtual_stages;
     pipeline.micro_batches = (int32_t)(c->step_micro_batches ? c->step_micro_batches : 4 * c->stages);
     pipeline.link_bytes_per_s = c->link_gb_per_s * 1e9;
     pipeline.link_overlap = c->link_overlap;
     options.mode = (int32_t)c->partition;
-    CLI_TRY(c, hbp_layers_read(c->context, c->file, &c->layers));
+    CLI_TRY(c, hbp_layers_load(c->context, c->file, &c->layers));
     if (c->memory_mib) {
         limit = malloc((size_t)c->stages * sizeof *limit);
         if (!limit)

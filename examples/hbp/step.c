@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli.h"
+#include "hbp/io.h"
 #include "step_settings.h"
 
 #ifdef HBP_COMMAND_GLPK
@@ -99,8 +100,7 @@ static hbp_status make_batch(cli *c, int64_t *length, uint32_t *vision, int32_t 
     }
     hbp_lengths_free(c->lengths);
     c->lengths = NULL;
-    hbp_lengths_options options;
-    hbp_lengths_options_init(&options, sizeof options);
+    hbp_lengths_options options = {.struct_size = sizeof options};
     options.vision = has_vision ? vision : NULL;
     options.modalities = modality;
     return hbp_lengths_create_i64(c->context, length, count, &options, &c->lengths);
@@ -155,7 +155,7 @@ static int parse_range(const char *text, hbp_step_options *options)
 
 static int read_options(cli *c, hbp_step_options *options)
 {
-    hbp_step_options_init(options, sizeof *options);
+    *options = (hbp_step_options){.struct_size = sizeof *options};
     options->mode = (int32_t)c->mode;
     options->solver = c->exact ? HBP_STEP_EXACT : HBP_STEP_SEARCH;
     options->effort = (int32_t)c->effort;
@@ -208,8 +208,7 @@ static hbp_status measure(cli *c, const hbp_step_options *given, int swept, way 
                                      (long long)c->skip, c->file);
         return status;
     }
-    hbp_cost_terms terms;
-    hbp_cost_terms_init(&terms, sizeof terms);
+    hbp_cost_terms terms = {.struct_size = sizeof terms};
     status = hbp_cost_get_terms(c->context, c->cost, &terms);
     double ns = (double)w->summary.ranks * ((double)w->summary.predicted_ns - round(terms.step_ns)), busy = 0;
     for (int64_t m = 0; m < w->summary.micro_batches; m++)
@@ -220,8 +219,7 @@ static hbp_status measure(cli *c, const hbp_step_options *given, int swept, way 
 
 static hbp_status save(cli *c)
 {
-    hbp_plan_save_options options;
-    hbp_plan_save_options_init(&options, sizeof options);
+    hbp_plan_save_options options = {.struct_size = sizeof options};
     options.cost = c->cost;
     options.note = c->note;
     return hbp_plan_save(c->context, c->plan, c->output, &options);

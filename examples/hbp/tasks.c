@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "cli.h"
+#include "hbp/io.h"
 
 /* One way of running the tasks, and what it came to; `failed` keeps the library's message. */
 typedef struct way {
@@ -16,7 +17,7 @@ typedef struct way {
 
 static void read_options(const cli *c, hbp_tasks_options *options)
 {
-    hbp_tasks_options_init(options, sizeof *options);
+    *options = (hbp_tasks_options){.struct_size = sizeof *options};
     options->mode = (int32_t)c->mode;
     options->placement = (int32_t)c->placement;
     options->effort = (int32_t)c->effort;
@@ -28,8 +29,7 @@ static void read_options(const cli *c, hbp_tasks_options *options)
 
 static hbp_status run_schedule(cli *c, way *w)
 {
-    hbp_task_run_options options;
-    hbp_task_run_options_init(&options, sizeof options);
+    hbp_task_run_options options = {.struct_size = sizeof options};
     options.barriers = (int32_t)c->barriers;
     w->summary.struct_size = sizeof w->summary;
     w->run.struct_size = sizeof w->run;
@@ -192,8 +192,7 @@ static hbp_status write_files(cli *c)
 /* A schedule may be from a machine with more memory. */
 static hbp_status check_memory(cli *c, const hbp_task_summary *s)
 {
-    hbp_machine_fields fields;
-    hbp_machine_fields_init(&fields, sizeof fields);
+    hbp_machine_fields fields = {.struct_size = sizeof fields};
     hbp_status status = hbp_machine_get_fields(c->context, c->machine, &fields);
     int64_t limit = c->memory_mib ? c->memory_mib << 20 : fields.hbm_bytes;
     if (status >= 0 && limit > 0 && s->peak_bytes > limit)

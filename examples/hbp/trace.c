@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "cli.h"
+#include "hbp/io.h"
 
 /* How far the plan's predictions are from what was measured of the steps shown, dummies left out. */
 typedef struct measured {
@@ -85,8 +86,7 @@ static void compare_rows(const cli *c, const hbp_timeline_columns *t, int64_t fi
 
 static int compare_measured(const cli *c, int64_t first, int64_t steps, measured *m)
 {
-    hbp_timeline_columns t;
-    hbp_timeline_columns_init(&t, sizeof t);
+    hbp_timeline_columns t = {.struct_size = sizeof t};
     if (hbp_timeline_get_columns(c->context, c->timeline, &t) < 0)
         return cli_error("%s", hbp_context_message(c->context));
     hbp_plan_view view = {.struct_size = sizeof view};
@@ -149,12 +149,12 @@ int cli_trace(cli *c)
     int64_t steps = c->steps == 0 || c->steps > count - first ? count - first : c->steps;
     if (c->measured_file) {
         CLI_TRY(c, hbp_timeline_load(c->context, c->measured_file, &c->timeline));
-        CLI_TRY(c, hbp_plan_write_measured_trace(c->context, c->plan, c->timeline, first, steps, c->output));
+        CLI_TRY(c, hbp_plan_trace_measured(c->context, c->plan, c->timeline, first, steps, c->output));
         cli_clear_progress();
         return tell_measured(c, first, steps);
     }
-    CLI_TRY(c, c->vlm_plan ? hbp_vlm_plan_write_trace(c->context, c->vlm_plan, first, steps, c->output)
-                           : hbp_plan_write_trace(c->context, c->plan, first, steps, c->output));
+    CLI_TRY(c, c->vlm_plan ? hbp_vlm_plan_trace(c->context, c->vlm_plan, first, steps, c->output)
+                           : hbp_plan_trace(c->context, c->plan, first, steps, c->output));
     cli_clear_progress();
     if (c->json) {
         c->result = json_pack("{s:s,s:I,s:I}", "path", c->output, "first_step", (json_int_t)first, "steps",

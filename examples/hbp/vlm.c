@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "cli.h"
+#include "hbp/io.h"
 
 /* One way of planning a run, and what it came to; `failed` keeps the library's message. */
 typedef struct way {
@@ -36,13 +37,13 @@ static hbp_status make_inputs(cli *c)
     if (status >= 0)
         status = cli_make_machine(c);
     if (status >= 0 && c->layers_file)
-        status = hbp_layers_read(c->context, c->layers_file, &c->layers);
+        status = hbp_layers_load(c->context, c->layers_file, &c->layers);
     return status;
 }
 
 static void read_options(const cli *c, hbp_vlm_options *options)
 {
-    hbp_vlm_options_init(options, sizeof *options);
+    *options = (hbp_vlm_options){.struct_size = sizeof *options};
     options->data = (int32_t)c->data;
     options->model = (int32_t)c->partition;
     options->memory = (int32_t)c->memory;
@@ -75,7 +76,7 @@ static hbp_status measure(cli *c, hbp_vlm_options *options, way *w)
     options->data = w->data;
     options->model = w->model;
     options->memory = w->memory;
-    options->order = w->order;
+    options->keep_order = w->order < 0;
     hbp_status status = hbp_plan_vlm(c->context, c->lengths, c->vlm, c->machine, options, &c->vlm_plan);
     w->seconds = cli_now() - start;
     w->summary.struct_size = sizeof w->summary;
@@ -357,8 +358,7 @@ static int compare(cli *c, hbp_vlm_options *options)
 
 static hbp_status save(cli *c)
 {
-    hbp_plan_save_options options;
-    hbp_plan_save_options_init(&options, sizeof options);
+    hbp_plan_save_options options = {.struct_size = sizeof options};
     options.note = c->note;
     return hbp_vlm_plan_save(c->context, c->vlm_plan, c->output, &options);
 }

@@ -1,3 +1,228 @@
+/* The transformer, the machine, and the cost model that both make: (model, machine, measurements) ->
+ * nanoseconds and bytes; what a run measured, to fit it to.
+ *
+ * Stability: stable; terms are added at the ends of structs. */
+#ifndef HBP_COST_H
+#define HBP_COST_H
+
+#include <stdint.h>
+
+#include "hbp/base.h"
+
+HBP_BEGIN_DECLS
+
+/* ---- Model ---- */
+
+/* The transformer: a preset, a set of fields, or a Hugging Face config.json. Immutable once made; shareable.
+ */
+
+/* Kinds of feed-forward network. */
+enum { HBP_MLP_GATED = 0, HBP_MLP_PLAIN = 1 };
+
+typedef struct hbp_model hbp_model;
+
+/* A decoder-only transformer. Counts are plain counts, sizes are elements (not bytes). Zero means absent or,
+ * where named, the default. */
+typedef struct hbp_model_fields {
+    uint32_t struct_size;
+    int32_t mlp;               /* HBP_MLP_* */
+    int32_t tied_embeddings;   /* nonzero: the output projection shares the embedding's parameters */
+    int32_t learned_positions; /* positions with a learned embedding; 0: rotary */
+    int32_t layers;
+    int32_t dense_layers; /* with experts: leading layers whose MLP is dense */
+    int32_t hidden;
+    int32_t ffn; /* width of a dense MLP */
+    int32_t heads;
+    int32_t kv_heads; /* 0: = heads */
+    int32_t head_dim; /* 0: = hidden / heads */
+    int32_t vocab;
+    int32_t experts;        /* routed experts a layer; 0: a dense model */
+    int32_t experts_active; /* routed experts a token takes (top-k) */
+    int32_t experts_shared; /* experts every token takes */
+    int32_t moe_ffn;        /* width of one expert */
+    int32_t mla_q_lora;     /* multi-head latent attention (DeepSeek-V2); mla_kv_lora > 0 switches it on */
+    int32_t mla_kv_lora;
+    int32_t mla_nope_dim;
+    int32_t mla_rope_dim;
+    int32_t mla_v_dim;
+    int32_t qkv_bias; /* nonzero: q, k and v projections have a bias (Qwen2.5) */
+} hbp_model_fields;
+
+/* Makes a model from fields. Returns HBP_E_INVALID naming the field and its value, HBP_E_NO_MEMORY.
+ * Thread: one per context. */
+HBP_API hbp_status hbp_model_create(hbp_context *context, const hbp_model_fields *fields, hbp_model **out);
+
+/* Makes what a text describes: a preset, "llama-3.1-8b"; one with fields replaced,
+ * "llama-3.1-8b,layers=4,vocab=1024"; or fields alone, "layers=4,hidden=512,...". A model with fields is
+ * named "custom"; a preset's head_dim and kv_heads stay where hidden or heads are replaced. HBP_E_INVALID
+ * names the text and what is wrong with it, and offers the nearest name of a preset or field. */
+HBP_API hbp_status hbp_model_create_preset(hbp_context *context, const char *text, hbp_model **out);
+
+/* Makes a model with the fields of `base` but for those that a text replaces, "layers=4,vocab=1024". */
+HBP_API hbp_status hbp_model_create_variant(hbp_context *context, const hbp_model *base, const char *text,
+                                            hbp_model **out);
+
+/* The presets' names, 0 <= index < count; NULL past the end. Static text. Thread: any. */
+HBP_API int64_t hbp_model_count_presets(void);
+HBP_API const char *hbp_model_get_preset_name(int64_t index);
+
+HBP_API void hbp_model_free(hbp_model *model);
+
+/* What follows from the fields. */
+typedef struct hbp_model_summary {
+    uint32_t struct_size;
+    int32_t max_sp;                         /* the largest legal Ulysses degree */
+    int64_t parameters;                     /* all of them, embeddings included */
+    int64_t active_parameters;              /* that one token meets */
+    int64_t matmul_parameters;              /* active, without embeddings, with the output projection: N_mm */
+    int64_t activation_bytes;               /* per layer and token, nothing recomputed (mean over layers) */
+    int64_t recomputed_bytes;               /* per layer and token, layer recomputed */
+    int64_t logits_bytes;                   /* per token, cross-entropy not fused */
+    double forward_flops_per_token;         /* 2 N_mm */
+    double forward_flops_per_token_squared; /* causal attention, per document: 2 L a d_h */
+} hbp_model_summary;
+
+/* The model's name: the preset's, config.json's model_type, or "custom". Owned by the model. Thread:
+ * shareable. */
+HBP_API const char *hbp_model_get_name(const hbp_model *model);
+
+/* Copies the fields, defaults filled in; then what follows from them. Thread: shareable. */
+HBP_API hbp_status hbp_model_get_fields(hbp_context *context, const hbp_model *model,
+                                        hbp_model_fields *fields);
+HBP_API hbp_status hbp_model_get_summary(hbp_context *context, const hbp_model *model,
+                                         hbp_model_summary *summary);
+
+/* 1 when Ulysses sequence parallelism of degree `sp` is legal: heads % sp == 0 and (kv % sp == 0 or sp % kv
+ * == 0), else 0 (DeepSpeed-Ulysses; MLA counts as kv = heads). Thread: shareable. */
+HBP_API int32_t hbp_model_is_sp_legal(const hbp_model *model, int32_t sp);
+
+/* ---- Machine ---- */
+
+/* The machine: nodes, GPUs, links. A preset, a probe, measurements, or a profile file; every field remembers
+ * where it came from. Mutable through apply and set; a cost takes a copy. */
+
+/* Collectives whose speed can be measured. Bandwidth is NCCL's bus bandwidth in bytes/s. */
+enum {
+    HBP_COLLECTIVE_ALL_TO_ALL = 0,
+    HBP_COLLECTIVE_ALL_GATHER = 1,
+    HBP_COLLECTIVE_REDUCE_SCATTER = 2,
+    HBP_COLLECTIVE_ALL_REDUCE = 3,
+    HBP_COLLECTIVE_COUNT = 4
+};
+
+/* Rates of one device that were measured at a size. */
+enum {
+    HBP_RATE_GEMM = 0,      /* flop/s of a bf16 (CPU: fp32) product of size x size matrices */
+    HBP_RATE_ATTENTION = 1, /* flop/s of causal attention over one document of `size` tokens, forward and
+                               backward, 7 s^2 a d_h flops */
+    HBP_RATE_COPY = 2,      /* bytes/s read and written by a copy of `size` bytes */
+    HBP_RATE_COUNT = 3
+};
+
+typedef struct hbp_machine hbp_machine;
+
+/* Zero means unknown; hbp_cost_create refuses a machine whose needed fields are unknown. */
+typedef struct hbp_machine_fields {
+    uint32_t struct_size;
+    int32_t nodes;
+    int32_t gpus_per_node;
+    int32_t domain_gpus;  /* GPUs that reach one another over NVLink; 1: none */
+    int32_t cpu_packages; /* topology of one node, as probed */
+    int32_t numa_nodes;
+    int32_t cores;
+    int32_t processing_units;
+    int64_t cpu_memory_bytes;
+    int64_t hbm_bytes; /* of one GPU */
+    double hbm_bytes_per_s;
+    double flops_per_s;          /* dense bf16 peak of one GPU */
+    double gemm_efficiency;      /* fraction of the peak that matrix products reach */
+    double attention_efficiency; /* and that attention reaches */
+    double nvlink_bytes_per_s;   /* one way, per GPU, as NCCL reaches it */
+    double network_bytes_per_s;  /* one way, per GPU */
+    double nvlink_latency_ns;    /* of one collective call inside the NVLink domain */
+    double network_latency_ns;   /* and across it */
+} hbp_machine_fields;
+
+/* Makes a machine from fields; their source is "given". HBP_E_INVALID names a negative, NaN or infinite
+ * field. Thread: one per context, as for every function here that takes one. */
+HBP_API hbp_status hbp_machine_create(hbp_context *context, const hbp_machine_fields *fields,
+                                      hbp_machine **out);
+
+/* Makes what a text describes: one node of a preset, "h100"; four of them, "h100:4"; with fields replaced,
+ * "h100:4,nvlink_bytes_per_s=4e11". Presets: a100-40, a100-80, a800-80, h100, h200, b200, gb200-nvl72.
+ * HBP_E_INVALID names the text and what is wrong with it, and offers the nearest name of a preset or field.
+ */
+HBP_API hbp_status hbp_machine_create_preset(hbp_context *context, const char *text, hbp_machine **out);
+HBP_API int64_t hbp_machine_count_presets(void);
+HBP_API const char *hbp_machine_get_preset_name(int64_t index);
+
+/* Sets one collective over `ranks` GPUs: latency in ns, bus bandwidth in bytes/s, and a source of at most 63
+ * characters. */
+HBP_API hbp_status hbp_machine_set_collective(hbp_context *context, hbp_machine *machine, int32_t collective,
+                                              int32_t ranks, double latency_ns, double bytes_per_s,
+                                              const char *source);
+
+/* Sets one collective over `ranks` GPUs from own timings [count]: the same fit. `bytes` are sizes as
+ * nccl-tests counts them: a rank's send buffer, or of an all-gather what it receives. HBP_E_INVALID for fewer
+ * than two sizes, and where time does not grow with the size. */
+HBP_API hbp_status hbp_machine_fit_collective(hbp_context *context, hbp_machine *machine, int32_t collective,
+                                              int32_t ranks, const double *bytes, const double *ns,
+                                              int64_t count, const char *source);
+
+/* Sets one field of hbp_machine_fields by its name. */
+HBP_API hbp_status hbp_machine_set_field(hbp_context *context, hbp_machine *machine, const char *field,
+                                         double value, const char *source);
+
+/* Sets the fields that a text gives, "network_bytes_per_s=25e9,gemm_efficiency=0.52"; all of them, or after a
+ * failure none. Their source is "given". */
+HBP_API hbp_status hbp_machine_set_fields(hbp_context *context, hbp_machine *machine, const char *text);
+
+/* A measured rate: `per_s` is the median of repeats and `spread` (their interquartile range) / median. */
+typedef struct hbp_machine_rate {
+    uint32_t struct_size;
+    int32_t rate; /* HBP_RATE_* */
+    int64_t size;
+    double per_s;
+    double spread;
+    const char *source; /* device and date, at most 63 characters; owned by the machine when read back */
+} hbp_machine_rate;
+
+/* Adds a rate or replaces the one of the same kind and size. Rates are kept in profiles for whoever reads
+ * them; costs are made from the fields alone. */
+HBP_API hbp_status hbp_machine_set_rate(hbp_context *context, hbp_machine *machine,
+                                        const hbp_machine_rate *rate);
+
+/* The rates, ascending in kind, then size: 0 <= index < count. Thread: shareable. */
+HBP_API int64_t hbp_machine_count_rates(const hbp_machine *machine);
+HBP_API hbp_status hbp_machine_get_rate(hbp_context *context, const hbp_machine *machine, int64_t index,
+                                        hbp_machine_rate *rate);
+
+/* How many repeats of one measured collective differed: the spread that goes with hbp_machine_set_collective;
+ * -1 when it was not measured or its spread is not known. */
+HBP_API hbp_status hbp_machine_set_collective_spread(hbp_context *context, hbp_machine *machine,
+                                                     int32_t collective, int32_t ranks, double spread);
+HBP_API double hbp_machine_get_collective_spread(const hbp_machine *machine, int32_t collective,
+                                                 int32_t ranks);
+
+/* Names the machine, at most 63 characters: what a profile's reader is told. */
+HBP_API hbp_status hbp_machine_set_name(hbp_context *context, hbp_machine *machine, const char *name);
+
+HBP_API void hbp_machine_free(hbp_machine *machine);
+
+HBP_API const char *hbp_machine_get_name(const hbp_machine *machine);
+HBP_API hbp_status hbp_machine_get_fields(hbp_context *context, const hbp_machine *machine,
+                                          hbp_machine_fields *fields);
+
+/* Where a field came from: "preset h100", "hwloc", "nccl-tests 2.19", "given", "unknown"; NULL for no such
+ * field. Owned by the machine. */
+HBP_API const char *hbp_machine_get_source(const hbp_machine *machine, const char *field);
+
+/* A measured collective: sets the three and returns 1, or returns 0 when `ranks` was not measured. */
+HBP_API int32_t hbp_machine_get_collective(const hbp_machine *machine, int32_t collective, int32_t ranks,
+                                           double *latency_ns, double *bytes_per_s, const char **source);
+
+/* ---- Cost ---- */
+
 /* The cost model: (model, machine, measurements) -> nanoseconds and bytes. Immutable once made; shareable.
  *
  * For a pack of S tokens and Q = sum of squared document lengths on an SP group of d ranks that recomputes c
@@ -8,22 +233,12 @@
  *
  * A cost may charge a pack's vision units, too: av V (1 + rv c/L) / d more time, V/d vision_bytes more
  * memory. Results are rounded to integers, so that plans compare integers. */
-#ifndef HBP_COST_H
-#define HBP_COST_H
-
-#include <stdint.h>
-
-#include "hbp/context.h"
-#include "hbp/machine.h"
-#include "hbp/model.h"
 
 /* How weights, gradients and optimiser states are sharded (ZeRO). 0 is the default, stage 3. */
 enum { HBP_ZERO_DEFAULT = 0, HBP_ZERO_1 = 1, HBP_ZERO_2 = 2, HBP_ZERO_3 = 3, HBP_ZERO_NONE = 4 };
 
 /* The most GPUs of a cost. */
 #define HBP_MAX_RANKS 262144
-
-HBP_BEGIN_DECLS
 
 typedef struct hbp_cost hbp_cost;
 
@@ -40,10 +255,7 @@ typedef struct hbp_cost_options {
     int32_t lockstep_ranks;   /* as in hbp_cost_terms; 0: shard_ranks under ZeRO-3, else all. With fewer than
                                  all, ZeRO-2 accumulates gradients and reduces them once a step, as ZeRO-1 */
     int32_t uneven_micro_batches; /* as in hbp_cost_terms */
-    int32_t reserved;
 } hbp_cost_options;
-
-HBP_API void hbp_cost_options_init(hbp_cost_options *options, uint32_t struct_size);
 
 /* Derives every term from the shape of the model and the fields of the machine (docs: cost model). Returns
  * HBP_E_INVALID naming an unknown or senseless field (0 GPUs, lockstep sets that ZeRO-3's shards cross),
@@ -84,8 +296,6 @@ typedef struct hbp_cost_terms {
     int32_t uneven_micro_batches;   /* nonzero: ranks skip a micro-batch in which their lockstep set has no
                                        samples, at no cost; 0: they run a dummy */
 } hbp_cost_terms;
-
-HBP_API void hbp_cost_terms_init(hbp_cost_terms *terms, uint32_t struct_size);
 
 /* Makes a cost from given terms; tables are copied. HBP_E_INVALID names a negative or non-finite term, a
  * degree out of order or one that does not divide the ranks. */
@@ -156,6 +366,78 @@ HBP_API int64_t hbp_cost_predict_capacity(const hbp_cost *cost, int32_t sp, int3
 /* The fewest layers to recompute so that a pack of `tokens` fits on `sp` ranks (HBP, Algorithm 4), -1 when
  * even all layers do not suffice or the degree is not allowed. Thread: shareable. */
 HBP_API int32_t hbp_cost_predict_recompute(const hbp_cost *cost, int32_t sp, int64_t tokens);
+
+/* ---- Timelines ---- */
+
+/* What a run measured: a row for each pack that it ran, beside what the plan predicted. A trainer or the
+ * executor writes it; hbp_cost_fit learns from it. Immutable once made; shareable. */
+
+typedef struct hbp_timeline hbp_timeline;
+
+/* Columns [count], a row a pack: the time is that of the SP group's slowest rank, from when all its ranks
+ * could begin to its end. The columns that say so may be NULL: not known. Rows come in any order. */
+typedef struct hbp_timeline_columns {
+    uint32_t struct_size;
+    int32_t ranks; /* of the run */
+    int64_t count;
+    const int64_t *step;        /* of the epoch */
+    const int32_t *micro_batch; /* of the step, from 0 */
+    const int32_t *first_rank;
+    const int32_t *sp;
+    const int32_t *recompute;
+    const int64_t *samples; /* 0: a dummy; NULL: what has no tokens is one */
+    const int64_t *tokens;  /* padding included: what was computed */
+    const int64_t *sum_squares;
+    const int64_t *start_ns;         /* since the run began; may be NULL */
+    const int64_t *time_ns;          /* at least 1, a dummy's at least 0 */
+    const int64_t *communication_ns; /* of it in all-to-alls, at most all of it; may be NULL */
+    const int64_t *peak_bytes;       /* of the fullest rank; may be NULL */
+    const char *device;              /* what it ran on, "NVIDIA H100 80GB HBM3"; NULL: not known */
+    const char *date;                /* "2026-11-22"; NULL: not known */
+} hbp_timeline_columns;
+
+/* Copies the columns. HBP_E_INVALID names a row and a value that make no sense. Thread: one per context, as
+ * for every function here that takes one. */
+HBP_API hbp_status hbp_timeline_create(hbp_context *context, const hbp_timeline_columns *columns,
+                                       hbp_timeline **out);
+
+/* The columns, owned by the timeline. Thread: shareable. */
+HBP_API hbp_status hbp_timeline_get_columns(hbp_context *context, const hbp_timeline *timeline,
+                                            hbp_timeline_columns *columns);
+
+/* The same rows for hbp_cost_fit, dummies left out; owned by the timeline. Thread: shareable. */
+HBP_API hbp_status hbp_timeline_get_measurements(hbp_context *context, const hbp_timeline *timeline,
+                                                 hbp_measurements *measurements);
+
+HBP_API void hbp_timeline_free(hbp_timeline *timeline);
+
+/* How far a cost's predictions are from what was measured: |predicted - measured| / measured. */
+typedef struct hbp_timeline_report {
+    uint32_t struct_size;
+    int32_t ranks;
+    int64_t packs; /* dummies left out */
+    int64_t steps;
+    double median_pack_error;
+    double p95_pack_error;
+    double max_pack_error;
+    double
+        median_step_error; /* of steps by their packs' times and the cost's lockstep sets, without step_ns */
+    double p95_step_error;
+    double max_step_error;
+    double median_bytes_error; /* of peak bytes; 0 without that column */
+    double max_bytes_error;
+    int64_t measured_ns; /* sum over steps */
+    int64_t predicted_ns;
+    double measured_idle;  /* share of rank-time in steps without a pack: packs of the measured times, run
+                              as the cost's lockstep sets let them (docs: lockstep) */
+    double predicted_idle; /* the same of the predicted times */
+} hbp_timeline_report;
+
+/* Compares each pack and step of a timeline with what `cost` predicts; of a step measured in part, the same
+ * part. HBP_E_INVALID for an SP degree that the cost does not allow or more recomputed layers than it has.
+ * O(count). */
+HBP_API hbp_status hbp_timeline_compare(hbp_context *context, const hbp_timeline *timeline,
+                                        const hbp_cost *cost, hbp_timeline_report *report);
 
 HBP_END_DECLS
 

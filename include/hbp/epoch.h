@@ -1,56 +1,19 @@
-/* From packs to a plan (HBP, Algorithm 7 and section 4.3), and the four moves in one call. */
+/* An epoch in one call: packs, steps, ranks, SP degrees and recomputation (HBP, sections 4 and 5).
+ *
+ * Stability: stable. */
 #ifndef HBP_EPOCH_H
 #define HBP_EPOCH_H
 
 #include <stdint.h>
 
-#include "hbp/context.h"
-#include "hbp/cost.h"
-#include "hbp/groups.h"
-#include "hbp/packs.h"
-#include "hbp/plan.h"
+#include "hbp/pack.h"
 
-enum {
-    HBP_BALANCE_TIME =
-        0, /* packs of a micro-batch agree in predicted time; like packs change places at random */
-    HBP_BALANCE_SORTED = 1, /* sort a group's packs by sum of squares and cut (Algorithm 7) */
-    HBP_BALANCE_GIVEN = 2,  /* packs in the order given */
-    HBP_BALANCE_RANDOM = 3, /* packs of a group in random order */
-    HBP_BALANCE_VISION = 4  /* packs of a micro-batch agree in vision units, tokens and time, all at once;
-                               steps are small copies of the epoch (docs: vision) */
-};
+HBP_BEGIN_DECLS
 
 enum {
     HBP_EPOCH_DEFAULT = 0, /* the fastest plan found under the contract (docs: contract) */
     HBP_EPOCH_PAPER = 1    /* HBP as published: paper groups, paper fill, sorted balance */
 };
-
-HBP_BEGIN_DECLS
-
-typedef struct hbp_balance_options {
-    uint32_t struct_size;
-    int32_t mode;                 /* HBP_BALANCE_* */
-    int32_t micro_batch_multiple; /* micro-batches of a step are a multiple of it (virtual pipeline); 0: 1 */
-    int32_t drop_last;            /* nonzero: a group's last, incomplete step is dropped and listed */
-    int64_t curriculum_steps;     /* the first so many steps come from the shortest group */
-    int64_t tokens_per_step;      /* 0: the groups' */
-    uint64_t seed;
-    uint64_t epoch;
-    int32_t modality_order; /* nonzero: all packs of a micro-batch hold the same kinds of samples, in
-                               ascending order of kind; where the packs of one set of kinds do not fill their
-                               last micro-batch, dummies complete it */
-} hbp_balance_options;
-
-HBP_API void hbp_balance_options_init(hbp_balance_options *options, uint32_t struct_size);
-
-/* Puts packs of like cost into the same micro-batch, micro-batches into steps of one group each, and steps
- * into an order in which, after the curriculum, every prefix stays close to the epoch's mixture of groups.
- * Incomplete micro-batches are completed with dummy packs. `groups` must be the ones the packs were filled
- * for. HBP_E_INFEASIBLE names a pack whose vision units pass the memory that its group has for them. O(p log
- * p) for p packs, plus the copy of samples. Thread: one per context. */
-HBP_API hbp_status hbp_balance_attention(hbp_context *context, const hbp_packs *packs,
-                                         const hbp_groups *groups, const hbp_cost *cost,
-                                         const hbp_balance_options *options, hbp_plan **out);
 
 typedef struct hbp_epoch_options {
     uint32_t struct_size;
@@ -98,8 +61,6 @@ typedef struct hbp_epoch_options {
     const int64_t *batch_samples;     /* [batch_offsets[batches]] indices of samples: each of them once */
     int64_t sequence_tokens_per_rank; /* as in hbp_step_options: for baseline hybrid-cp */
 } hbp_epoch_options;
-
-HBP_API void hbp_epoch_options_init(hbp_epoch_options *options, uint32_t struct_size);
 
 /* Plans an epoch. What a step holds is a contract, asked for in one way (docs: contract): samples_per_step,
  * tokens_per_step, batches, or nothing, when tokens_per_step is chosen. `composition` says how the samples of

@@ -7,7 +7,7 @@
 #ifndef HBP_GLPK_H
 #define HBP_GLPK_H
 
-#include "hbp/solver.h"
+#include "hbp/base.h"
 
 HBP_BEGIN_DECLS
 

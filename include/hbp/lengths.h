@@ -1,10 +1,14 @@
-/* The data set: a length in tokens per sample, or a histogram of lengths. Immutable once made; shareable. */
+/* The data set: a length in tokens per sample, or a histogram of lengths. Immutable once made; shareable.
+ *
+ * Stability: stable. */
 #ifndef HBP_LENGTHS_H
 #define HBP_LENGTHS_H
 
 #include <stdint.h>
 
-#include "hbp/context.h"
+#include "hbp/base.h"
+
+HBP_BEGIN_DECLS
 
 /* The longest sample the library plans for, in tokens: cu_seqlens are int32 (FlashAttention). */
 #define HBP_MAX_LENGTH INT32_MAX
@@ -32,8 +36,6 @@ enum {
 /* Kinds of sample (modalities) are numbered 0..HBP_MAX_MODALITIES - 1. */
 #define HBP_MAX_MODALITIES 62
 
-HBP_BEGIN_DECLS
-
 typedef struct hbp_lengths hbp_lengths;
 typedef struct hbp_lengths_builder hbp_lengths_builder;
 
@@ -50,8 +52,6 @@ typedef struct hbp_lengths_options {
     const int32_t *modalities; /* [count] kind of sample, 0..HBP_MAX_MODALITIES - 1; NULL: 1 with vision
                                   units, 0 without */
 } hbp_lengths_options;
-
-HBP_API void hbp_lengths_options_init(hbp_lengths_options *options, uint32_t struct_size);
 
 /* Makes a data set from an array [count] of tokens per sample; sample i is lengths[i]. Copies, but for
  * u32 lengths with `borrow`. Returns HBP_E_INVALID for count <= 0, a length <= 0, a loss count over the
@@ -81,48 +81,18 @@ HBP_API hbp_status hbp_lengths_builder_append(hbp_context *context, hbp_lengths_
 /* Optional columns of a piece, each [count] or NULL; once given they must be given with every piece. */
 typedef struct hbp_lengths_columns {
     uint32_t struct_size;
-    int32_t reserved;
     const int64_t *loss_tokens;
     const int64_t *ties;
     const int64_t *vision;
     const int32_t *modalities;
 } hbp_lengths_columns;
 
-HBP_API void hbp_lengths_columns_init(hbp_lengths_columns *columns, uint32_t struct_size);
 HBP_API hbp_status hbp_lengths_builder_append_columns(hbp_context *context, hbp_lengths_builder *builder,
                                                       const int64_t *lengths,
                                                       const hbp_lengths_columns *columns, int64_t count);
 HBP_API hbp_status hbp_lengths_builder_finish(hbp_context *context, hbp_lengths_builder *builder,
                                               hbp_lengths **out);
 HBP_API void hbp_lengths_builder_free(hbp_lengths_builder *builder);
-
-/* How to read a file of lengths. Columns are those of CSV, or fields of JSON. */
-typedef struct hbp_lengths_read_options {
-    uint32_t struct_size;
-    const char *format;        /* "npy", "text", "csv", "jsonl", "idx"; NULL: from the content and the name */
-    const char *column;        /* of the length; NULL: "length", then "len", "tokens", "num_tokens" */
-    const char *count_column;  /* CSV: of a histogram's counts; NULL: "count" where present; "": none */
-    const char *loss_column;   /* of loss tokens; NULL: none */
-    const char *tie_column;    /* of ties; NULL: none */
-    const char *vision_column; /* of vision units, in `vision_path` where one is given; NULL: none, or there
-                                  "vision", then "images", "num_images", "tiles" */
-    const char *modality_column; /* of kinds of sample; NULL: none */
-    const char *vision_path; /* a second file with a number of vision units per sample, in any of the formats,
-                                as many as there are lengths; 0 is allowed. NULL: none */
-} hbp_lengths_read_options;
-
-HBP_API void hbp_lengths_read_options_init(hbp_lengths_read_options *options, uint32_t struct_size);
-
-/* Reads .npy (1-D integers), text (one length a line, # comments), CSV (comma, tab or semicolon; with a
- * header, or bare lengths, or bare "length,count"), JSON lines, Megatron or DeepSpeed .idx (a sample is a
- * sequence); each plain or gzipped; "-" is standard input. A JSON field that is an array counts its elements,
- * so "input_ids" gives the length and "images" the vision units; an empty tie, null or none, is -1, and empty
- * vision units are 0. Memory is bounded by the lengths held, not by the file. Returns HBP_E_FORMAT with line
- * or byte offset, HBP_E_VERSION for a version of .npy or .idx it does not know, HBP_E_SYSTEM when a file
- * cannot be read, HBP_E_INVALID when `vision_path` holds more or fewer numbers than there are lengths, and
- * the errors of hbp_lengths_create_*, with the line. Thread: one per context. */
-HBP_API hbp_status hbp_lengths_read(hbp_context *context, const char *path,
-                                    const hbp_lengths_read_options *options, hbp_lengths **out);
 
 /* The data set under a limit of `max_length` tokens per sample: over-long samples are refused, dropped,
  * truncated or split (HBP_OVERLONG_*). Splitting cuts pieces of `max_length` tokens and a rest; a sample's

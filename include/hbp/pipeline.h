@@ -1,11 +1,98 @@
-/* Which layers share a pipeline stage (OmniBal, section 3.3), and what a pipeline takes. */
+/* The layers of a model in pipeline stages, and which of them recompute (OmniBal, arXiv 2407.20761,
+ * sections 3.3 and 3.4).
+ *
+ * Stability: advanced; it may change until 1.0. */
 #ifndef HBP_PIPELINE_H
 #define HBP_PIPELINE_H
 
 #include <stdint.h>
 
-#include "hbp/context.h"
-#include "hbp/layers.h"
+#include "hbp/base.h"
+
+HBP_BEGIN_DECLS
+
+/* ---- Layers ---- */
+
+/* The layers of a model in the order in which a micro-batch meets them, with what each costs: the input of
+ * the planners of pipeline stages and of recomputation. Immutable once made; shareable. */
+
+/* What a layer's time, activations and output grow with, from micro-batch to micro-batch. */
+enum {
+    HBP_LAYER_LANGUAGE = 0, /* tokens */
+    HBP_LAYER_VISION = 1,   /* vision units */
+    HBP_LAYER_FIXED = 2,    /* nothing: the same for every micro-batch */
+    HBP_LAYER_KINDS = 3
+};
+
+/* What of a layer is computed again in the backward pass instead of kept. */
+enum {
+    HBP_RECOMPUTE_NONE = 0,
+    HBP_RECOMPUTE_ATTENTION = 1, /* the attention part alone */
+    HBP_RECOMPUTE_MLP = 2,       /* the feed-forward part alone */
+    HBP_RECOMPUTE_LAYER = 3,     /* all of it; its input is kept */
+    HBP_RECOMPUTE_CHOICES = 4
+};
+
+typedef struct hbp_layers hbp_layers;
+
+/* Columns [count] of one GPU's share (tensor parallelism divides before), for the reference micro-batch,
+ * whose scale is 1. NULL columns are zeros but where said. All values >= 0, times in ns, sizes in bytes. */
+typedef struct hbp_layer_columns {
+    uint32_t struct_size;
+    int32_t count;
+    const int64_t *forward_ns;       /* needed */
+    const int64_t *backward_ns;      /* without recomputation; NULL: twice forward_ns */
+    const int32_t *kind;             /* HBP_LAYER_*; NULL: all HBP_LAYER_LANGUAGE */
+    const int64_t *parameters;       /* a plain count */
+    const int64_t *state_bytes;      /* weights, gradients, optimiser states */
+    const int64_t *activation_bytes; /* kept from forward to backward with nothing recomputed */
+    const int64_t *recomputed_bytes; /* kept with the whole layer recomputed */
+    const int64_t
+        *working_bytes; /* more while the layer is recomputed; NULL: activation - recomputed bytes */
+    const int64_t *attention_bytes; /* freed by recomputing attention alone; 0: that cannot be chosen */
+    const int64_t *attention_ns;    /* what that costs in time */
+    const int64_t *mlp_bytes;       /* the same for the feed-forward part */
+    const int64_t *mlp_ns;
+    const int64_t *recompute_ns; /* time of recomputing the whole layer; NULL: forward_ns */
+    const int64_t *cut_bytes;    /* sent on when a stage ends behind this layer; the last is not used */
+    const int32_t *cut_kind;     /* HBP_LAYER_*: what cut_bytes grows with; NULL: `kind` */
+    const char *const *names;    /* NULL: "layer 0", ... Copied */
+} hbp_layer_columns;
+
+/* Makes layers from measured (or made up) columns; copies. HBP_E_INVALID names the column, the layer and the
+ * value: count < 1, a negative number, an unknown kind, recomputed above activation bytes, parts that free
+ * more than the layer keeps; HBP_E_OVERFLOW when a column's sum passes 2^62. Thread: one per context. */
+HBP_API hbp_status hbp_layers_create(hbp_context *context, const hbp_layer_columns *columns,
+                                     hbp_layers **out);
+
+HBP_API void hbp_layers_free(hbp_layers *layers);
+
+/* The columns of layers (docs: views), each [layers] and as hbp_layer_columns has it; never NULL: defaults
+ * are filled in. */
+typedef struct hbp_layers_view {
+    uint32_t struct_size;
+    int64_t layers;
+    const int32_t *kind;     /* HBP_LAYER_* */
+    const int32_t *cut_kind; /* HBP_LAYER_* */
+    const char *const *names;
+    const int64_t *forward_ns;
+    const int64_t *backward_ns;
+    const int64_t *parameters;
+    const int64_t *state_bytes;
+    const int64_t *activation_bytes;
+    const int64_t *recomputed_bytes;
+    const int64_t *working_bytes;
+    const int64_t *attention_bytes;
+    const int64_t *attention_ns;
+    const int64_t *mlp_bytes;
+    const int64_t *mlp_ns;
+    const int64_t *recompute_ns;
+    const int64_t *cut_bytes;
+} hbp_layers_view;
+
+HBP_API hbp_status hbp_layers_get_view(const hbp_layers *layers, hbp_layers_view *view);
+
+/* ---- Pipeline stages ---- */
 
 enum {
     HBP_PARTITION_OPTIMAL = 0,    /* least pipeline time (docs: pipeline) */
@@ -21,8 +108,6 @@ enum { HBP_RANKED_TIME = 1, HBP_RANKED_VARIANCE = 2, HBP_RANKED_COMMUNICATION = 
 
 /* Operations of a pipeline. */
 enum { HBP_FORWARD = 0, HBP_BACKWARD = 1 };
-
-HBP_BEGIN_DECLS
 
 /* Scales lie in 0..1e30, speeds and a link's bytes a second in 1e-30..1e30. */
 typedef struct hbp_pipeline_options {
@@ -47,8 +132,6 @@ typedef struct hbp_pipeline_options {
     const double *vision_time_scale; /* [M] vision layers' times; NULL: vision_scale */
 } hbp_pipeline_options;
 
-HBP_API void hbp_pipeline_options_init(hbp_pipeline_options *options, uint32_t struct_size);
-
 typedef struct hbp_partition_options {
     uint32_t struct_size;
     int32_t mode;       /* HBP_PARTITION_* */
@@ -58,8 +141,6 @@ typedef struct hbp_partition_options {
     int32_t order;      /* nonzero: order each candidate's micro-batches before it is run */
     int32_t run; /* nonzero: the run decides where micro-batches are equal and V = 1, too, as it does else */
 } hbp_partition_options;
-
-HBP_API void hbp_partition_options_init(hbp_partition_options *options, uint32_t struct_size);
 
 typedef struct hbp_partition hbp_partition;
 
@@ -179,12 +260,6 @@ typedef struct hbp_pipeline_run_view {
 
 HBP_API hbp_status hbp_pipeline_run_get_view(const hbp_pipeline_run *run, hbp_pipeline_run_view *view);
 
-/* Writes the run to a file, whole or not at all; reads one (docs: files of one object), of which nothing
- * is believed: HBP_E_FORMAT names the byte and what is wrong there, HBP_E_VERSION a newer format. A loaded
- * run is like any other. O(operations). Thread: one per context. */
-HBP_API hbp_status hbp_pipeline_run_save(hbp_context *context, const hbp_pipeline_run *run, const char *path);
-HBP_API hbp_status hbp_pipeline_run_load(hbp_context *context, const char *path, hbp_pipeline_run **out);
-
 /* Whether every chunk's forward and backward runs once for each micro-batch, on the chunk's stage, one at a
  * time and not before what it needs, and whether the numbers are those of the columns. With `layers`: whether
  * these, cut and run with these options in the order in which stage 0 begins micro-batches, make the same
@@ -194,21 +269,70 @@ HBP_API hbp_status hbp_pipeline_run_validate(hbp_context *context, const hbp_pip
                                              const hbp_layers *layers, const int32_t *cuts,
                                              const hbp_pipeline_options *pipeline);
 
-/* Writes the run as a Chrome trace (chrome://tracing, Perfetto): a row for each stage, an event for each
- * operation. Whole or not at all. O(operations). Thread: one per context. */
-HBP_API hbp_status hbp_pipeline_run_write_trace(hbp_context *context, const hbp_pipeline_run *run,
-                                                const char *path);
-
-/* Writes all of it as JSON, under the keys of its file. Whole or not at all. O(operations). */
-HBP_API hbp_status hbp_pipeline_run_write_json(hbp_context *context, const hbp_pipeline_run *run,
-                                               const char *path);
-
 /* Orders the micro-batches of a step for the least simulated time: best for M <= 7, never slower than as
  * given. `order` [M] is written on success; *before_ns, *after_ns may be NULL. Within memory limits when the
  * order given is. Thread: one per context. */
 HBP_API hbp_status hbp_order_micro_batches(hbp_context *context, const hbp_layers *layers,
                                            const int32_t *cuts, const hbp_pipeline_options *pipeline,
                                            int32_t *order, int64_t *before_ns, int64_t *after_ns);
+
+/* ---- Recomputation ---- */
+
+/* Which layers recompute their activations, so that every pipeline stage fits (OmniBal, section 3.4). */
+
+enum {
+    HBP_MEMORY_OPTIMAL = 0, /* on each stage the least time that fits */
+    HBP_MEMORY_PAPER = 1,   /* the published rule: whole layers, language layers released first, the first
+                               layers of a stage stay recomputed */
+    HBP_MEMORY_ALL = 2,     /* every layer recomputes that keeps less so */
+    HBP_MEMORY_NONE = 3     /* no layer does; HBP_E_INFEASIBLE when that does not fit */
+};
+
+/* Which choices mode optimal has besides whole layers. */
+enum { HBP_SELECT_ATTENTION = 1, HBP_SELECT_MLP = 2 };
+
+typedef struct hbp_recompute_options {
+    uint32_t struct_size;
+    int32_t mode;      /* HBP_MEMORY_* */
+    int32_t selective; /* HBP_SELECT_*, or-ed; 0: both; -1: whole layers alone */
+    /* [S] free at the peak with every layer recomputed, as measured, after the reserve; takes the place of
+     * limit_bytes. NULL: what limit_bytes leaves of the columns' peak. */
+    const int64_t *measured_free_bytes;
+    /* Freed by recomputing one vision layer, and one language layer, over all micro-batches in flight:
+     * hbp_fit_layer_bytes. Columns then say only in what proportion a layer's parts free it. 0: the columns'.
+     */
+    int64_t measured_vision_bytes;
+    int64_t measured_language_bytes;
+} hbp_recompute_options;
+
+typedef struct hbp_recompute_report {
+    uint32_t struct_size;
+    int32_t proven;       /* nonzero: on no stage is there a choice of less time that fits */
+    int32_t recomputed;   /* layers recomputed in whole */
+    int32_t selective;    /* layers recomputed in part */
+    int64_t recompute_ns; /* of the mean micro-batch over all stages, each of speed 1 */
+    int64_t saved_ns; /* against recomputing every layer; negative where only parts of layers free memory */
+    int64_t slack_bytes; /* left on the fullest stage; INT64_MAX where nothing limits */
+} hbp_recompute_report;
+
+/* Chooses for every layer, stage by stage. `pipeline` gives stages, schedule, micro-batches and limits (its
+ * `recompute` is not read): stage s of 1F1B keeps min(M, S - s) micro-batches, and the largest of them are
+ * counted. `choices` [layers] gets HBP_RECOMPUTE_*; `report` may be NULL. HBP_E_INFEASIBLE names the stage
+ * that does not fit whatever is recomputed, and the bytes it lacks. Mode optimal is exact, as a rule also on
+ * stages of a thousand layers that all differ (docs: recompute); HBP_NOT_PROVEN (> 0), with a choice that
+ * fits, when its search ended at a limit. Thread: one per context. */
+HBP_API hbp_status hbp_choose_recompute(hbp_context *context, const hbp_layers *layers, const int32_t *cuts,
+                                        const hbp_pipeline_options *pipeline,
+                                        const hbp_recompute_options *options, int32_t *choices,
+                                        hbp_recompute_report *report);
+
+/* The bytes that one vision and one language layer free, from two measurements (one of the first, one of the
+ * last stage): vision_layers[i] x + language_layers[i] y = freed_bytes[i], i = 0, 1. HBP_E_INFEASIBLE when
+ * the two cannot tell x from y, or when one comes out negative (the message says which). *x, *y are rounded
+ * down. Thread: one per context. */
+HBP_API hbp_status hbp_fit_layer_bytes(hbp_context *context, const int32_t vision_layers[2],
+                                       const int32_t language_layers[2], const int64_t freed_bytes[2],
+                                       int64_t *vision_bytes, int64_t *language_bytes);
 
 HBP_END_DECLS
 

@@ -4,11 +4,6 @@
 #include "base/options.h"
 #include "base/scratch.h"
 
-void hbp_context_options_init(hbp_context_options *options, uint32_t struct_size)
-{
-    hbp__struct_init(options, struct_size);
-}
-
 hbp_context *hbp__context_new(const hbp__memory *memory)
 {
     hbp_context *context = hbp__new_zero(memory, 1, sizeof *context);

@@ -6,9 +6,7 @@
 #include <stdint.h>
 
 #include "base/memory.h"
-#include "hbp/context.h"
-#include "hbp/solver.h"
-#include "hbp/status.h"
+#include "hbp/base.h"
 
 #define HBP__MESSAGE_BYTES 512
 

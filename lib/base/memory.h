@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "hbp/context.h"
+#include "hbp/base.h"
 
 /* A private copy of the caller's allocator, complete; objects keep one and so outlive their context. */
 typedef struct hbp__memory {

@@ -14,12 +14,10 @@ static hbp_status read_size(hbp_context *context, const void *caller, const char
 {
     memcpy(size, caller, sizeof *size);
     if (*size < sizeof *size)
-        return hbp__fail(context, HBP_E_INVALID,
-                         "%s.struct_size is %u; set it to sizeof or call its init function", name,
+        return hbp__fail(context, HBP_E_INVALID, "%s.struct_size is %u; set it to sizeof", name,
                          (unsigned)*size);
     if (*size > HBP__MOST_STRUCT)
-        return hbp__fail(context, HBP_E_INVALID,
-                         "%s.struct_size is %u; it is at most %d: set it to sizeof or call its init function",
+        return hbp__fail(context, HBP_E_INVALID, "%s.struct_size is %u; it is at most %d: set it to sizeof",
                          name, (unsigned)*size, HBP__MOST_STRUCT);
     return HBP_OK;
 }

@@ -1,7 +1,5 @@
 /* What the codes of hbp_status mean, in words. */
-#include "hbp/status.h"
-
-#include "hbp/version.h"
+#include "hbp/base.h"
 
 const char *hbp_status_name(hbp_status status)
 {

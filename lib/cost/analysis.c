@@ -45,8 +45,6 @@ static hbp_status read_options(hbp_context *context, const hbp_cost_options *giv
                          (long long)o->reserve_bytes);
     if (o->reserve_bytes <= 0)
         o->reserve_bytes = o->reserve_bytes ? 0 : DEFAULT_RESERVE;
-    if (o->reserved)
-        return hbp__fail(context, HBP_E_INVALID, "reserved is %d; it must be 0", (int)o->reserved);
     if (o->pack_overhead_ns < 0)
         return hbp__fail(context, HBP_E_INVALID, "pack_overhead_ns is %lld; it must be at least 0",
                          (long long)o->pack_overhead_ns);

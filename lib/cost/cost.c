@@ -5,20 +5,10 @@
 #include <string.h>
 
 #include "base/options.h"
-#include "hbp/cost_file.h"
+#include "hbp/io.h"
 
 /* More layers than any model has; tables of (degree, layers) stay small. */
 #define MOST_LAYERS 65536
-
-void hbp_cost_options_init(hbp_cost_options *options, uint32_t struct_size)
-{
-    hbp__struct_init(options, struct_size);
-}
-
-void hbp_cost_terms_init(hbp_cost_terms *terms, uint32_t struct_size)
-{
-    hbp__struct_init(terms, struct_size);
-}
 
 static hbp_status check_numbers(hbp_context *context, const hbp_cost_terms *t)
 {

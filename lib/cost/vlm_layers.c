@@ -60,11 +60,6 @@ typedef struct row {
     int32_t kind;
 } row;
 
-void hbp_vlm_layers_options_init(hbp_vlm_layers_options *options, uint32_t struct_size)
-{
-    hbp__struct_init(options, struct_size);
-}
-
 static hbp_status check_size(hbp_context *context, const char *name, double value, int needed)
 {
     if (!isfinite(value) || value < 0 || (needed && value == 0))

@@ -1,5 +1,5 @@
 /* Graphs of the published models of many tasks, with times from a machine's figures (docs: workloads). */
-#include "hbp/workloads.h"
+#include "hbp/tasks.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -184,8 +184,7 @@ static hbp_status add_operator(hbp_context *context, const maker *m, const hbp_o
 static hbp_operator operator_of(const hbp__task_shape *task, const hbp__task_step *step,
                                 const hbp__component *component, const char *type)
 {
-    hbp_operator fields;
-    hbp_operator_init(&fields, sizeof fields);
+    hbp_operator fields = {.struct_size = sizeof fields};
     fields.task = task->name;
     fields.type = type;
     fields.batch = step->batch;

@@ -4,7 +4,7 @@
 #include "base/scratch.h"
 #include "epoch/batches.h"
 #include "epoch/units.h"
-#include "hbp/sp.h"
+#include "hbp/pack.h"
 #include "pack/fill/classic.h"
 #include "pack/groups/hierarchy.h"
 #include "schedule/balance.h"

@@ -6,14 +6,9 @@
 #include "data/lengths/lengths_subset.h"
 #include "epoch/epoch.h"
 
-void hbp_epoch_options_init(hbp_epoch_options *options, uint32_t struct_size)
-{
-    hbp__struct_init(options, struct_size);
-}
-
 void hbp__epoch_groups_options(const hbp_epoch_options *options, hbp_groups_options *groups)
 {
-    hbp_groups_options_init(groups, sizeof *groups);
+    *groups = (hbp_groups_options){.struct_size = sizeof *groups};
     groups->mode = options->mode == HBP_EPOCH_PAPER ? HBP_GROUPS_PAPER : HBP_GROUPS_OPTIMAL;
     groups->max_groups = options->max_groups;
     groups->tokens_per_step = options->tokens_per_step;
@@ -29,7 +24,7 @@ void hbp__epoch_groups_options(const hbp_epoch_options *options, hbp_groups_opti
 
 void hbp__epoch_fill_options(const hbp_epoch_options *options, hbp_fill_options *fill)
 {
-    hbp_fill_options_init(fill, sizeof *fill);
+    *fill = (hbp_fill_options){.struct_size = sizeof *fill};
     fill->mode = options->mode == HBP_EPOCH_PAPER ? HBP_FILL_PAPER : HBP_FILL_BALANCED;
     fill->effort = options->effort;
     fill->max_samples = options->max_samples;
@@ -42,7 +37,7 @@ void hbp__epoch_fill_options(const hbp_epoch_options *options, hbp_fill_options 
 void hbp__epoch_balance_options(const hbp__epoch *epoch, hbp_balance_options *balance)
 {
     const hbp_epoch_options *options = &epoch->options;
-    hbp_balance_options_init(balance, sizeof *balance);
+    *balance = (hbp_balance_options){.struct_size = sizeof *balance};
     balance->mode = options->mode == HBP_EPOCH_PAPER ? HBP_BALANCE_SORTED
                     : options->max_vision            ? HBP_BALANCE_VISION
                                                      : HBP_BALANCE_TIME;
@@ -57,7 +52,7 @@ void hbp__epoch_balance_options(const hbp__epoch *epoch, hbp_balance_options *ba
 
 void hbp__epoch_step_options(const hbp_epoch_options *options, hbp_step_options *step)
 {
-    hbp_step_options_init(step, sizeof *step);
+    *step = (hbp_step_options){.struct_size = sizeof *step};
     step->degrees = HBP_STEP_ANY_DEGREE;
     step->effort = options->effort;
     step->micro_batch_multiple = options->micro_batch_multiple;

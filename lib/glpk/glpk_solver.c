@@ -1,4 +1,4 @@
-/* GLPK behind hbp/solver.h. GLPK is under the GPL-3.0, so this file alone is libhbp-glpk, which a program
+/* GLPK behind hbp/base.h. GLPK is under the GPL-3.0, so this file alone is libhbp-glpk, which a program
  * links by choice.
  *
  * GLPK ends the process on failure and keeps an environment per thread, which holds all problems of the

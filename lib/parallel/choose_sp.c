@@ -4,12 +4,7 @@
 #include "base/options.h"
 #include "cost/point.h"
 #include "hbp/lengths.h"
-#include "hbp/sp.h"
-
-void hbp_sp_options_init(hbp_sp_options *options, uint32_t struct_size)
-{
-    hbp__struct_init(options, struct_size);
-}
+#include "hbp/pack.h"
 
 /* What every candidate is compared on. */
 typedef struct contest {

@@ -3,7 +3,7 @@
 #define HBP_PARALLEL_CHOOSE_SP_H
 
 #include "base/context.h"
-#include "hbp/sp.h"
+#include "hbp/pack.h"
 
 /* As hbp_choose_sp, into a whole hbp_sp_choice; the options are checked here. */
 hbp_status hbp__choose_sp(hbp_context *context, const hbp_cost *cost, int64_t pack_length,

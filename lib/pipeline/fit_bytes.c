@@ -1,7 +1,7 @@
 /* Bytes of a layer from two measurements (OmniBal, section 3.4): a 2 x 2 system by Cramer's rule, in
  * integers. */
 #include "base/context.h"
-#include "hbp/recompute.h"
+#include "hbp/pipeline.h"
 
 /* Counts below 2^31 and bytes up to this keep every product and difference within 64 bits. */
 #define MOST_BYTES  (INT64_C(1) << 44)

@@ -4,11 +4,6 @@
 #include "base/options.h"
 #include "pipeline/partition.h"
 
-void hbp_partition_options_init(hbp_partition_options *options, uint32_t struct_size)
-{
-    hbp__struct_init(options, struct_size);
-}
-
 hbp_status hbp__partition_new(hbp_context *context, const hbp__stages *stages, int32_t room,
                               hbp_partition **out)
 {

@@ -13,16 +13,6 @@
 #define MOST_SUM   (INT64_C(1) << 62)
 #define LEAST_FREE (-MOST_SUM)
 
-void hbp_recompute_options_init(hbp_recompute_options *options, uint32_t struct_size)
-{
-    hbp__struct_init(options, struct_size);
-}
-
-void hbp_recompute_report_init(hbp_recompute_report *report, uint32_t struct_size)
-{
-    hbp__struct_init(report, struct_size);
-}
-
 static hbp_status read_options(hbp_context *context, const hbp_recompute_options *given,
                                const hbp_layers *layers, int32_t stages, hbp_recompute_options *o)
 {

@@ -6,7 +6,7 @@
 
 #include "base/context.h"
 #include "data/pipeline/layers.h"
-#include "hbp/recompute.h"
+#include "hbp/pipeline.h"
 #include "pipeline/shortage.h"
 #include "simulate/pipeline/stage_times.h"
 

@@ -4,11 +4,6 @@
 #include "base/options.h"
 #include "base/scratch.h"
 
-void hbp_balance_options_init(hbp_balance_options *options, uint32_t struct_size)
-{
-    hbp__struct_init(options, struct_size);
-}
-
 static hbp_status check_options(hbp_context *context, hbp_balance_options *options)
 {
     if (options->mode < HBP_BALANCE_TIME || options->mode > HBP_BALANCE_VISION)

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "base/context.h"
-#include "hbp/solver.h"
+#include "hbp/base.h"
 
 /* How far a point may miss a bound, a row or an integer, in proportion to the numbers that meet there. */
 #define HBP__PROGRAM_TOLERANCE 1e-5

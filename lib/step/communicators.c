@@ -1,5 +1,5 @@
 /* Every communicator that steps of a machine may need, each once. */
-#include "hbp/communicators.h"
+#include "hbp/step.h"
 
 #include <string.h>
 

@@ -12,11 +12,6 @@
 #include "step/step.h"
 #include "step/tuning.h"
 
-void hbp_step_options_init(hbp_step_options *options, uint32_t struct_size)
-{
-    hbp__struct_init(options, struct_size);
-}
-
 /* Planned as if all ranks were one lockstep set, then anew for the sets there are. */
 static hbp_status solve_sets(const hbp__step *step, hbp__step_solution *solution)
 {

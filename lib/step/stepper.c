@@ -1,6 +1,6 @@
 /* A queue of steps between the trainer and a thread that plans them. Each place of the queue keeps the memory
  * of its batch, and the thread keeps its own in a pool, so that a run soon takes none but its plans'. */
-#include "hbp/stepper.h"
+#include "hbp/step.h"
 
 #include <stdatomic.h>
 #include <string.h>
@@ -51,11 +51,6 @@ struct hbp_stepper {
     _Atomic(int64_t) kept_bytes;
     _Atomic(uint64_t) digest_so_far;
 };
-
-void hbp_stepper_options_init(hbp_stepper_options *options, uint32_t struct_size)
-{
-    hbp__struct_init(options, struct_size);
-}
 
 static int64_t *ties_of(const place *p)
 {

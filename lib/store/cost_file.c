@@ -1,4 +1,5 @@
 #include "store/cost_file.h"
+#include "hbp/io.h"
 
 #include <string.h>
 
@@ -13,11 +14,6 @@
 #define NOTE_BYTES (1 << 20)
 #define MOST_HEADS (1 << 20)
 
-void hbp_cost_file_options_init(hbp_cost_file_options *options, uint32_t struct_size)
-{
-    hbp__struct_init(options, struct_size);
-}
-
 static hbp_status check_name(hbp_context *context, const char *which, const char *name)
 {
     if (strlen(name) < HBP__COST_NAME_BYTES)
@@ -31,8 +27,6 @@ static hbp_status read_options(hbp_context *context, const hbp_cost *cost,
                                const hbp_cost_file_options *caller, hbp_cost_file_options *all)
 {
     HBP__TRY(hbp__options_read(context, all, sizeof *all, caller, "hbp_cost_file_options"));
-    if (all->reserved)
-        return hbp__fail(context, HBP_E_INVALID, "reserved is %d; it must be 0", (int)all->reserved);
     if (!all->model)
         all->model = cost->model_name;
     if (!all->machine)

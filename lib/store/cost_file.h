@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #include "base/context.h"
-#include "hbp/cost_file.h"
+#include "hbp/io.h"
 
 /* Reads a cost out of `text` [bytes]; `name` is for messages. HBP_E_FORMAT, HBP_E_VERSION. */
 hbp_status hbp__cost_read(hbp_context *context, const char *name, const char *text, int64_t bytes,

@@ -14,11 +14,6 @@
 #define RESERVE_BYTES INT64_C(5000000000)
 #define MOST_GPUS     65536
 
-void hbp_tasks_options_init(hbp_tasks_options *options, uint32_t struct_size)
-{
-    hbp__struct_init(options, struct_size);
-}
-
 static hbp_status read_options(hbp__planning *p, const hbp_tasks_options *given)
 {
     hbp_tasks_options *o = &p->options;

@@ -23,9 +23,8 @@ void hbp__vlm_packs_close(hbp__vlm_packs *packs)
 static hbp_status choose_budgets(const hbp__vlm_run *run, int32_t samples, hbp__vlm_packs *out)
 {
     const hbp_vlm_options *o = &run->options;
-    hbp_budgets_options options;
+    hbp_budgets_options options = {.struct_size = sizeof options};
     hbp_budgets budgets = {.struct_size = sizeof budgets};
-    hbp_budgets_options_init(&options, sizeof options);
     options.mode = o->data == HBP_VLM_DATA_ISF ? HBP_BUDGETS_LINE : HBP_BUDGETS_PLANE;
     options.samples = samples;
     options.ranks = o->data_parallel;
@@ -57,8 +56,7 @@ static hbp_status fill_packs(const hbp__vlm_run *run, int32_t samples, hbp__vlm_
     out->max_tokens = o->max_tokens;
     if (!out->max_tokens)
         HBP__TRY(choose_budgets(run, samples, out));
-    hbp_iterative_fill_options options;
-    hbp_iterative_fill_options_init(&options, sizeof options);
+    hbp_iterative_fill_options options = {.struct_size = sizeof options};
     options.mode = o->data == HBP_VLM_DATA_ISF ? HBP_ISF_REFERENCE : HBP_ISF_DEFAULT;
     options.effort = o->effort;
     options.over_long = o->over_long;
@@ -196,8 +194,7 @@ static hbp_status make_cost(const hbp__vlm_run *run, const hbp__vlm_reference *r
     static const int32_t degree[1] = {1};
     static const double zero[1] = {0};
     double stages = run->options.pipeline_stages;
-    hbp_cost_terms terms;
-    hbp_cost_terms_init(&terms, sizeof terms);
+    hbp_cost_terms terms = {.struct_size = sizeof terms};
     terms.ranks = terms.domain_ranks = run->options.data_parallel;
     terms.layers = 1;
     terms.ns_per_token = reference->token_ns / stages;
@@ -243,8 +240,7 @@ static hbp_status deal_packs(const hbp__vlm_run *run, const hbp__vlm_packs *pack
 {
     const hbp_vlm_options *o = &run->options;
     const int32_t one = 1, none = 0;
-    hbp_balance_options options;
-    hbp_balance_options_init(&options, sizeof options);
+    hbp_balance_options options = {.struct_size = sizeof options};
     options.mode = balance_mode(o->data);
     options.micro_batch_multiple = o->virtual_stages > 1 ? o->pipeline_stages : 1;
     options.modality_order = o->modality_order;

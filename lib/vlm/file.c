@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/scratch.h"
+#include "hbp/io.h"
 #include "io/plan/plan_file.h"
 #include "io/table/table_pack.h"
 #include "vlm/vlm.h"

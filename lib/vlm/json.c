@@ -1,5 +1,6 @@
 /* A vision-language plan as JSON: its data as any plan's, and under "vlm" what it has beside them, with the
  * keys of its file. */
+#include "hbp/io.h"
 #include "io/plan/plan_json.h"
 #include "io/table/table_json.h"
 #include "vlm/vlm.h"

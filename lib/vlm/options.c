@@ -12,11 +12,6 @@
 #define RESERVE_BYTES INT64_C(5000000000)
 #define MAX_ROUNDS    64
 
-void hbp_vlm_options_init(hbp_vlm_options *options, uint32_t struct_size)
-{
-    hbp__struct_init(options, struct_size);
-}
-
 /* An option, its range and its default. */
 typedef struct limits {
     const char *name;
@@ -38,7 +33,6 @@ typedef struct limits {
     X(samples, 0, 1 << 16, 4)                                                                                \
     X(zero_stage, HBP_ZERO_DEFAULT, HBP_ZERO_NONE, HBP_ZERO_1)                                               \
     X(over_long, HBP_OVERLONG_ERROR, HBP_OVERLONG_DROP, 0)                                                   \
-    X(order, -1, 0, 0)                                                                                       \
     X(rounds, 0, MAX_ROUNDS, 8)                                                                              \
     X(effort, 0, 9, 0)
 

@@ -11,7 +11,7 @@ hbp_status hbp__vlm_pipeline_open(const hbp__vlm_run *run, int32_t micro_batches
     for (uint64_t s = 0; s < stages; s++)
         pipeline->limit[s] = run->limit_bytes;
     hbp_pipeline_options *o = &pipeline->options;
-    hbp_pipeline_options_init(o, sizeof *o);
+    *o = (hbp_pipeline_options){.struct_size = sizeof *o};
     o->stages = run->options.pipeline_stages;
     o->virtual_stages = run->options.virtual_stages;
     o->micro_batches = micro_batches;

@@ -1,6 +1,6 @@
 /* hbp_plan_vlm: data, stages, memory and steps of one size of micro-batch after another until one fits; the
  * plan as an object. */
-#include "hbp/plan_vlm.h"
+#include "hbp/vlm.h"
 
 #include <string.h>
 

@@ -14,8 +14,7 @@ static int64_t time_of(const hbp_layers *layers, int32_t kind)
 
 static hbp_status derive_layers(const hbp__vlm_run *run, const hbp__vlm_size *size, hbp_layers **out)
 {
-    hbp_vlm_layers_options options;
-    hbp_vlm_layers_options_init(&options, sizeof options);
+    hbp_vlm_layers_options options = {.struct_size = sizeof options};
     options.tensor_parallel = run->options.tensor_parallel;
     options.data_parallel = run->options.data_parallel;
     options.zero_stage = run->options.zero_stage;

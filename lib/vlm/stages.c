@@ -32,7 +32,7 @@ static hbp_status take_stages(const hbp__vlm_run *run, const hbp_layers *layers,
     out->cuts = hbp__take_zero(context, (uint64_t)out->chunks + 1, sizeof *out->cuts);
     out->choices = hbp__take_zero(context, (uint64_t)layers->count, sizeof *out->choices);
     out->bytes = hbp__take_zero(context, (uint64_t)run->options.pipeline_stages, sizeof *out->bytes);
-    hbp_recompute_report_init(&out->report, sizeof out->report);
+    out->report = (hbp_recompute_report){.struct_size = sizeof out->report};
     return hbp__scratch_check(context, "stages");
 }
 
@@ -135,8 +135,7 @@ static void keep_less(const hbp__vlm_stages *now, hbp__vlm_stages *best)
 static hbp_status judge_cuts(search *s)
 {
     const hbp_vlm_options *o = &s->run->options;
-    hbp_recompute_options options;
-    hbp_recompute_options_init(&options, sizeof options);
+    hbp_recompute_options options = {.struct_size = sizeof options};
     options.mode = o->memory;
     options.selective = o->selective;
     HBP__TRY(hbp__choose_recompute(s->run->context, s->layers, s->now.cuts, &s->pipeline.options, &options,
@@ -152,10 +151,9 @@ static hbp_status partition_for(search *s, const int32_t *choices, const int64_t
                                 hbp_partition **out)
 {
     hbp_pipeline_options pipeline = s->pipeline.options;
-    hbp_partition_options options;
+    hbp_partition_options options = {.struct_size = sizeof options};
     pipeline.recompute = choices;
     pipeline.limit_bytes = limit_bytes;
-    hbp_partition_options_init(&options, sizeof options);
     options.mode = s->run->options.model;
     options.run = 1;
     options.candidates = limit_bytes ? 0 : HBP__VLM_STARTS;

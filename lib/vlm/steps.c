@@ -126,7 +126,7 @@ static hbp_status run_step(runner *r, int64_t step, int32_t *permutation, int64_
         permutation[first + m] = (int32_t)first + m;
     *ns = run_order(r, NULL);
     const hbp__stage_times *most = &r->times[r->run->options.data_parallel];
-    if (r->run->options.order < 0 || !is_uneven(most))
+    if (r->run->options.keep_order || !is_uneven(most))
         return HBP_OK;
     for (int32_t m = 0; m < count; m++)
         r->order[m] = m;
@@ -206,7 +206,7 @@ hbp_status hbp__vlm_replay(const hbp__vlm_run *run, const hbp__vlm_reference *re
         .run = &as_it_is, .reference = reference, .stages = stages, .data = data, .audience = audience};
     int64_t mark = hbp__scratch_mark(run->context);
     int32_t *permutation = NULL;
-    as_it_is.options.order = -1;
+    as_it_is.options.keep_order = 1;
     *busy_ns = 0;
     HBP__TRY(run_epoch(&r, first, end, &permutation, step_ns, busy_ns));
     hbp__scratch_release(run->context, mark);

@@ -3,6 +3,7 @@
  * together. */
 #include "base/checked.h"
 #include "base/scratch.h"
+#include "hbp/io.h"
 #include "io/pipeline/pipeline_trace.h"
 #include "io/plan/plan_trace.h"
 #include "vlm/vlm.h"
@@ -62,8 +63,8 @@ static hbp_status write_trace(tracing *t, int64_t first, int64_t end)
     return t->trace.json.status;
 }
 
-hbp_status hbp_vlm_plan_write_trace(hbp_context *context, const hbp_vlm_plan *plan, int64_t first,
-                                    int64_t count, const char *path)
+hbp_status hbp_vlm_plan_trace(hbp_context *context, const hbp_vlm_plan *plan, int64_t first, int64_t count,
+                              const char *path)
 {
     HBP__TRY(hbp__enter(context));
     HBP__TRY(hbp__require(context, plan, "plan"));

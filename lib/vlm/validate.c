@@ -105,7 +105,7 @@ void hbp__vlm_restore(hbp_context *context, const hbp_vlm_plan *plan, hbp__vlm_r
                             .virtual_stages = s->virtual_stages,
                             .data_parallel = s->replicas,
                             .data = plan->padded ? HBP_VLM_DATA_RANDOM : HBP_VLM_DATA_PACKED,
-                            .order = -1},
+                            .keep_order = 1},
                 .gpus = s->gpus,
                 .limit_bytes = s->limit_bytes,
                 .link_bytes_per_s = plan->link_bytes_per_s,

@@ -8,7 +8,8 @@
 #include "data/pipeline/layers.h"
 #include "data/plan/plan.h"
 #include "data/table/table.h"
-#include "hbp/plan_vlm.h"
+#include "hbp/io.h"
+#include "hbp/vlm.h"
 #include "simulate/pipeline/pipeline.h"
 
 /* What a call works on: options without zeros, and what follows from them and the machine. */

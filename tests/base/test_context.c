@@ -9,8 +9,7 @@ START_TEST(a_context_needs_somewhere_to_go_and_complete_hooks)
     ck_assert_int_eq(hbp_context_create(NULL, NULL), HBP_E_INVALID);
     hbp_context *context = (hbp_context *)1;
     hbp_allocator hooks = {sizeof hooks, failing_alloc, NULL, NULL, NULL};
-    hbp_context_options options;
-    hbp_context_options_init(&options, sizeof options);
+    hbp_context_options options = {.struct_size = sizeof options};
     options.allocator = &hooks;
     ck_assert_int_eq(hbp_context_create(&options, &context), HBP_E_INVALID);
     ck_assert_ptr_null(context);

@@ -1,4 +1,5 @@
 #include "base/escape.h"
+#include "hbp/io.h"
 
 #include "base/rng.h"
 #include "base/utf8.h"
@@ -72,7 +73,7 @@ START_TEST(messages_are_escaped)
     FAILS(context, HBP_E_INVALID, "no model preset '\\xff'",
           hbp_model_create_preset(context, "\xff", &model));
     FAILS(context, HBP_E_SYSTEM, "cannot open /no/\\nsuch: No such file or directory",
-          hbp_lengths_read(context, "/no/\nsuch", NULL, &lengths));
+          hbp_lengths_load(context, "/no/\nsuch", NULL, &lengths));
     char path[3000];
     memset(path, 'x', sizeof path);
     memcpy(path, "/no/", 4);
@@ -80,7 +81,7 @@ START_TEST(messages_are_escaped)
     for (size_t i = 100; i < sizeof path - 1; i += 100)
         path[i] = '/';
     FAILS(context, HBP_E_SYSTEM, "xx: No such file or directory",
-          hbp_lengths_read(context, path, NULL, &lengths));
+          hbp_lengths_load(context, path, NULL, &lengths));
     hbp_context_free(context);
 }
 END_TEST

@@ -5,8 +5,7 @@
 /* 16 GPUs in domains of 4; one byte a nanosecond inside, a quarter outside; latencies 10 and 100 ns. */
 static hbp_machine *some_machine(hbp_context *context, int32_t domain)
 {
-    hbp_machine_fields f;
-    hbp_machine_fields_init(&f, sizeof f);
+    hbp_machine_fields f = {.struct_size = sizeof f};
     f.nodes = 4;
     f.gpus_per_node = 4;
     f.domain_gpus = domain;

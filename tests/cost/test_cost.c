@@ -10,8 +10,7 @@ static const double slopes[] = {0, .5, .25, 1};
 
 static hbp_cost_terms some_terms(void)
 {
-    hbp_cost_terms t;
-    hbp_cost_terms_init(&t, sizeof t);
+    hbp_cost_terms t = {.struct_size = sizeof t};
     t.ranks = 8;
     t.domain_ranks = 4;
     t.layers = 4;
@@ -47,8 +46,7 @@ START_TEST(terms_come_back_as_given)
     OK(context, hbp_cost_create_terms(context, &given, &cost));
     hbp_context_free(context);
     context = test_context();
-    hbp_cost_terms read;
-    hbp_cost_terms_init(&read, sizeof read);
+    hbp_cost_terms read = {.struct_size = sizeof read};
     OK(context, hbp_cost_get_terms(context, cost, &read));
     ck_assert_mem_eq(read.degree, degrees, sizeof degrees);
     ck_assert_mem_eq(read.sp_latency_ns, latencies, sizeof latencies);
@@ -82,7 +80,7 @@ START_TEST_IN_CONTEXT(an_older_caller_gets_no_more_than_its_size)
     hbp_cost_terms read;
     memset(&read, 0x5a, sizeof read);
     uint32_t size = offsetof(hbp_cost_terms, step_ns);
-    hbp_cost_terms_init(&read, size);
+    read.struct_size = size;
     OK(context, hbp_cost_get_terms(context, cost, &read));
     ck_assert_uint_eq(read.struct_size, size);
     ck_assert(read.pack_ns == given.pack_ns);
@@ -147,7 +145,7 @@ START_TEST_IN_CONTEXT(older_terms_charge_no_vision_units)
     t.struct_size = offsetof(hbp_cost_terms, ns_per_vision);
     hbp_cost *cost = NULL;
     MAKES(context, cost, hbp_cost_create_terms(context, &t, &cost));
-    hbp_cost_terms_init(&read, sizeof read);
+    read = (hbp_cost_terms){.struct_size = sizeof read};
     OK(context, hbp_cost_get_terms(context, cost, &read));
     ck_assert(read.ns_per_vision == 0 && read.recompute_vision == 0 && read.vision_bytes == 0);
     ck_assert_int_eq(hbp_cost_predict_vision_pack_ns(cost, 2, 1, 50, 900, 8),

@@ -11,8 +11,7 @@ enum { RANKS = 4, SAMPLES = 40, LAYERS = 3 };
 
 static hbp_cost *make_cost(hbp_context *context)
 {
-    hbp_cost_terms terms;
-    hbp_cost_terms_init(&terms, sizeof terms);
+    hbp_cost_terms terms = {.struct_size = sizeof terms};
     terms.ranks = RANKS;
     terms.layers = LAYERS;
     terms.limit_bytes = INT64_C(1) << 40;

@@ -18,8 +18,7 @@ static hbp_cost *draw_cost(hbp_context *context, hbp__rng *rng)
         latency[i] = (double)hbp__rng_below(rng, 5000);
         slope[i] = (double)hbp__rng_below(rng, 100) / 8;
     }
-    hbp_cost_terms terms;
-    hbp_cost_terms_init(&terms, sizeof terms);
+    hbp_cost_terms terms = {.struct_size = sizeof terms};
     terms.ranks = 12;
     terms.layers = 1 + (int32_t)hbp__rng_below(rng, LAYERS);
     terms.limit_bytes = 1000000;

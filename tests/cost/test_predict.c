@@ -21,8 +21,7 @@ static hbp_cost *flexsp_7b(hbp_context *context)
 {
     hbp_cost *cost = flexsp_cost(context, "7B", 192, 1, 64);
     ck_assert_ptr_nonnull(cost);
-    hbp_cost_terms terms;
-    hbp_cost_terms_init(&terms, sizeof terms);
+    hbp_cost_terms terms = {.struct_size = sizeof terms};
     OK(context, hbp_cost_get_terms(context, cost, &terms));
     terms.pack_ns = 0;
     hbp_cost *bare = make(context, &terms);
@@ -62,8 +61,7 @@ START_TEST_IN_CONTEXT(flexsp_table_1_comes_out)
         {262144, {7.31, 0, 0, 0, 0, 0, 0}, {14.4, 0, 0, 0, 0, 0, 0}},
     };
     hbp_cost *cost = keep(flexsp_7b(context));
-    hbp_cost_terms terms;
-    hbp_cost_terms_init(&terms, sizeof terms);
+    hbp_cost_terms terms = {.struct_size = sizeof terms};
     OK(context, hbp_cost_get_terms(context, cost, &terms));
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         for (int d = 0; d < 7; d++) {
@@ -105,7 +103,7 @@ static hbp_cost *random_cost(hbp_context *context, hbp__rng *rng, hbp_cost_terms
     static double latency[3];
     static double slope[3];
 #define RANDOM(n) ((double)hbp__rng_below(rng, n))
-    hbp_cost_terms_init(t, sizeof *t);
+    *t = (hbp_cost_terms){.struct_size = sizeof *t};
     for (int i = 0; i < 3; i++) {
         latency[i] = i ? RANDOM(1000) : 0;
         slope[i] = i ? RANDOM(100) / 16 : 0;

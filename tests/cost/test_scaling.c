@@ -18,8 +18,7 @@ typedef struct scaled {
 
 static hbp_operator operator_of(int32_t profile, int64_t batch, int64_t split, int32_t least)
 {
-    hbp_operator o;
-    hbp_operator_init(&o, sizeof o);
+    hbp_operator o = {.struct_size = sizeof o};
     o.profile = profile;
     o.type = o.task = "any";
     o.batch = batch;

@@ -10,8 +10,7 @@
  * of NVLink, 100 ns a collective. */
 static hbp_machine *small_machine(hbp_context *context)
 {
-    hbp_machine_fields f;
-    hbp_machine_fields_init(&f, sizeof f);
+    hbp_machine_fields f = {.struct_size = sizeof f};
     f.nodes = 1;
     f.gpus_per_node = f.domain_gpus = 4;
     f.hbm_bytes = 1 << 30;
@@ -28,8 +27,7 @@ static hbp_machine *small_machine(hbp_context *context)
 
 static hbp_vlm *small_vlm(hbp_context *context)
 {
-    hbp_model_fields l;
-    hbp_model_fields_init(&l, sizeof l);
+    hbp_model_fields l = {.struct_size = sizeof l};
     l.layers = 3;
     l.hidden = 24;
     l.ffn = 50;
@@ -38,8 +36,7 @@ static hbp_vlm *small_vlm(hbp_context *context)
     l.vocab = 100;
     hbp_model *language = NULL;
     OK(context, hbp_model_create(context, &l, &language));
-    hbp_vlm_fields f;
-    hbp_vlm_fields_init(&f, sizeof f);
+    hbp_vlm_fields f = {.struct_size = sizeof f};
     f.vision_mlp = HBP_MLP_PLAIN;
     f.vision_layers = 2;
     f.vision_hidden = 8;
@@ -57,8 +54,7 @@ static hbp_vlm *small_vlm(hbp_context *context)
 
 static hbp_vlm_layers_options sizes(double vision, double tokens, int32_t tensor_parallel)
 {
-    hbp_vlm_layers_options o;
-    hbp_vlm_layers_options_init(&o, sizeof o);
+    hbp_vlm_layers_options o = {.struct_size = sizeof o};
     o.vision = vision;
     o.tokens = tokens;
     o.tensor_parallel = tensor_parallel;
@@ -231,8 +227,7 @@ START_TEST_IN_CONTEXT(heads_are_repeated_and_padded)
     ROW(first, parameters,
         (2 * 3584 * 3584 + 2 * 3584 * 512 + (3584 + 1024) + 3 * 3584LL * 18944 + 2 * 3584) / 4);
 
-    hbp_model_fields l;
-    hbp_model_fields_init(&l, sizeof l);
+    hbp_model_fields l = {.struct_size = sizeof l};
     l.layers = 1;
     l.hidden = 64;
     l.ffn = 50;

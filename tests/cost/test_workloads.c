@@ -16,7 +16,7 @@ static hbp_graph *workload(hbp_context *context, const char *name, int32_t nodes
     A800(context, nodes, machine);
     OK(context, hbp_graph_create_workload(context, name, machine, &graph));
     hbp_machine_free(machine);
-    OK(context, hbp_graph_check(context, graph));
+    OK(context, hbp_graph_validate(context, graph));
     return graph;
 }
 
@@ -199,7 +199,7 @@ static void check_curves(hbp_context *context, const char *name, const hbp_machi
 {
     hbp_graph *graph = NULL;
     OK(context, hbp_graph_create_workload(context, name, machine, &graph));
-    OK(context, hbp_graph_check(context, graph));
+    OK(context, hbp_graph_validate(context, graph));
     for (int64_t k = 0; k < graph_view(graph).profiles; k++) {
         const int32_t *gpus;
         const int64_t *ns;

@@ -38,8 +38,7 @@ static hbp_operator full_operator(void)
 static void check_operator(hbp_context *context, const hbp_graph *graph, int64_t index,
                            const hbp_operator *expected)
 {
-    hbp_operator o;
-    hbp_operator_init(&o, sizeof o);
+    hbp_operator o = {.struct_size = sizeof o};
     OK(context, hbp_graph_get_operator(context, graph, index, &o));
     ck_assert_str_eq(o.name, expected->name);
     ck_assert_str_eq(o.type, expected->type);
@@ -83,7 +82,7 @@ START_TEST_IN_CONTEXT(what_is_left_out_has_its_default)
     hbp_operator o, expected = {.name = "operator 0", .type = "t", .task = "u", .parameters = "operator 0"};
     expected.batch = expected.sequence = expected.width = expected.split = expected.least_gpus = 1;
     expected.degrees = HBP_DEGREES_PROFILED; /* nothing says what divides it */
-    hbp_operator_init(&o, sizeof o);
+    o = (hbp_operator){.struct_size = sizeof o};
     o.type = "t";
     o.task = "u";
     OK(context, hbp_graph_add_operators(context, graph, &o, 1, NULL));
@@ -91,7 +90,7 @@ START_TEST_IN_CONTEXT(what_is_left_out_has_its_default)
     OK(context, hbp_graph_add_operators(context, graph, &o, 2, NULL));
     expected.name = expected.parameters = "operator 1[1]";
     check_operator(context, graph, 2, &expected);
-    o.profile = -1; /* may come in; hbp_graph_check refuses it */
+    o.profile = -1; /* may come in; hbp_graph_validate refuses it */
     o.name = "without";
     OK(context, hbp_graph_add_operators(context, graph, &o, 1, NULL));
     expected.profile = -1;
@@ -152,8 +151,7 @@ END_TEST
 START_TEST_IN_CONTEXT(getters_of_nothing)
 {
     hbp_graph *graph = keep(page_graph(context));
-    hbp_operator o;
-    hbp_operator_init(&o, sizeof o);
+    hbp_operator o = {.struct_size = sizeof o};
     ck_assert_ptr_null(hbp_graph_get_task_name(NULL, 0));
     ck_assert_ptr_null(hbp_graph_get_task_name(graph, 2));
     ck_assert_ptr_null(hbp_graph_get_task_name(graph, -1));

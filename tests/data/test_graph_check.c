@@ -8,8 +8,7 @@
 static hbp_operator one_of(hbp_context *context, hbp_graph *graph, const int32_t *gpus, int64_t points)
 {
     int64_t ns[64];
-    hbp_operator o;
-    hbp_operator_init(&o, sizeof o);
+    hbp_operator o = {.struct_size = sizeof o};
     for (int64_t i = 0; i < points; i++)
         ns[i] = 1;
     OK(context, hbp_graph_add_profile(context, graph, gpus, ns, points, &o.profile));
@@ -54,11 +53,11 @@ START_TEST_IN_CONTEXT(degrees_as_defined)
             any |= expected;
         }
         if (any)
-            OK(context, hbp_graph_check(context, graph));
+            OK(context, hbp_graph_validate(context, graph));
         else
             FAILS(context, HBP_E_INVALID,
                   o.degrees ? "none of these is a multiple of its least_gpus" : "and a divisor of its batch",
-                  hbp_graph_check(context, graph));
+                  hbp_graph_validate(context, graph));
         accepted += any;
         refused += !any;
         hbp_graph_free(graph);
@@ -71,17 +70,17 @@ END_TEST
 START_TEST_IN_CONTEXT(graphs_that_cannot_be_planned)
 {
     hbp_graph *graph = keep(new_graph(context));
-    ck_assert_int_eq(hbp_graph_check(NULL, graph), HBP_E_INVALID);
-    FAILS(context, HBP_E_INVALID, "graph", hbp_graph_check(context, NULL));
-    FAILS(context, HBP_E_INVALID, "the graph has no operators", hbp_graph_check(context, graph));
+    ck_assert_int_eq(hbp_graph_validate(NULL, graph), HBP_E_INVALID);
+    FAILS(context, HBP_E_INVALID, "graph", hbp_graph_validate(context, NULL));
+    FAILS(context, HBP_E_INVALID, "the graph has no operators", hbp_graph_validate(context, graph));
     int32_t gpus[] = {3, 5};
     hbp_operator o = one_of(context, graph, gpus, 2), plain = o;
     o.batch = 15;
     add_chain(context, graph, &o, "good", "type", "task", 3);
-    OK(context, hbp_graph_check(context, graph));
+    OK(context, hbp_graph_validate(context, graph));
     plain.profile = -1;
     add_chain(context, graph, &plain, "bare", "type", "task", 1);
-    FAILS(context, HBP_E_INVALID, "operator 'bare' has no profile", hbp_graph_check(context, graph));
+    FAILS(context, HBP_E_INVALID, "operator 'bare' has no profile", hbp_graph_validate(context, graph));
     graph = keep(new_graph(context));
     o = one_of(context, graph, gpus, 2);
     o.batch = 6;
@@ -90,7 +89,7 @@ START_TEST_IN_CONTEXT(graphs_that_cannot_be_planned)
     FAILS(context, HBP_E_INVALID,
           "operator 'x[0]' is profiled on 3..5 GPUs; none of these is a multiple of its least_gpus, 4, and a "
           "divisor of its batch, 6, times one of its split, 1",
-          hbp_graph_check(context, graph));
+          hbp_graph_validate(context, graph));
     graph = keep(new_graph(context));
     o = one_of(context, graph, gpus, 2);
     o.degrees = HBP_DEGREES_PROFILED;
@@ -98,7 +97,7 @@ START_TEST_IN_CONTEXT(graphs_that_cannot_be_planned)
     add_chain(context, graph, &o, "x", "type", "task", 1);
     FAILS(context, HBP_E_INVALID,
           "operator 'x' is profiled on 3..5 GPUs; none of these is a multiple of its least_gpus, 4",
-          hbp_graph_check(context, graph));
+          hbp_graph_validate(context, graph));
 }
 END_TEST
 
@@ -121,9 +120,9 @@ START_TEST_IN_CONTEXT(each_operator_is_looked_at)
         one_of(context, graph, three, 1);
         good.struct_size = bad.struct_size = sizeof good;
         add_chain(context, graph, &good, "good", "type", "task", 2);
-        OK(context, hbp_graph_check(context, graph));
+        OK(context, hbp_graph_validate(context, graph));
         add_chain(context, graph, &bad, "bad", "type", "task", 1);
-        FAILS(context, HBP_E_INVALID, "operator 'bad' is profiled on", hbp_graph_check(context, graph));
+        FAILS(context, HBP_E_INVALID, "operator 'bad' is profiled on", hbp_graph_validate(context, graph));
         hbp_graph_free(graph);
     }
 }
@@ -137,12 +136,12 @@ START_TEST_IN_CONTEXT(wide_profiles_end)
     hbp_operator o = one_of(context, graph, gpus, 2);
     o.batch = INT64_MAX; /* 7^2 73 127 337 92737 649657: 7 suits */
     add_chain(context, graph, &o, "x", "type", "task", 1);
-    OK(context, hbp_graph_check(context, graph));
+    OK(context, hbp_graph_validate(context, graph));
     o.batch = INT64_C(2305843009213693951); /* 2^61 - 1 is prime */
     o.split = o.batch;
     add_chain(context, graph, &o, "y", "type", "task", 1);
     FAILS(context, HBP_E_INVALID, "operator 'y' is profiled on 2..1048576 GPUs",
-          hbp_graph_check(context, graph));
+          hbp_graph_validate(context, graph));
 }
 END_TEST
 
@@ -154,10 +153,10 @@ START_TEST_IN_CONTEXT(cycles_are_named)
     add_chain(context, graph, NULL, "b", "type", "task", 1);
     add_chain(context, graph, NULL, "c", "type", "task", 9);
     OK(context, hbp_graph_add_edge(context, graph, 1, 0, -1));
-    OK(context, hbp_graph_check(context, graph));
+    OK(context, hbp_graph_validate(context, graph));
     OK(context, hbp_graph_add_edge(context, graph, 0, 1, -1));
     FAILS(context, HBP_E_INVALID, "the graph has a cycle: 'a' -> 'b' -> 'a'",
-          hbp_graph_check(context, graph));
+          hbp_graph_validate(context, graph));
     graph = keep(new_graph(context));
     add_falling_profile(context, graph, 1000, 1, 4);
     add_chain(context, graph, NULL, "c", "type", "task", 9);
@@ -165,7 +164,7 @@ START_TEST_IN_CONTEXT(cycles_are_named)
     FAILS(
         context, HBP_E_INVALID,
         "the graph has a cycle: 'c[1]' -> 'c[2]' -> 'c[3]' -> 'c[4]' -> 'c[5]' -> 'c[6]' -> 2 more -> 'c[1]'",
-        hbp_graph_check(context, graph));
+        hbp_graph_validate(context, graph));
     graph = keep(new_graph(context));
     add_chain(context, graph, &(hbp_operator){.struct_size = sizeof(hbp_operator), .profile = -1}, "c",
               "type", "task", 6);
@@ -240,11 +239,11 @@ START_TEST_IN_CONTEXT(orders_and_cycles_of_random_graphs)
         }
         if (cyclic(graph)) {
             cycles++;
-            FAILS(context, HBP_E_INVALID, "the graph has a cycle: ", hbp_graph_check(context, graph));
+            FAILS(context, HBP_E_INVALID, "the graph has a cycle: ", hbp_graph_validate(context, graph));
             check_cycle(graph, hbp_context_message(context));
         } else {
             orders++;
-            OK(context, hbp_graph_check(context, graph));
+            OK(context, hbp_graph_validate(context, graph));
             hbp__graph_order order;
             int32_t place[6], entering[6] = {0};
             OK(context, hbp__graph_order_open(context, graph, &order));
@@ -274,7 +273,7 @@ END_TEST
 
 static hbp_status check(hbp_context *context, void *user)
 {
-    return hbp_graph_check(context, user);
+    return hbp_graph_validate(context, user);
 }
 
 START_TEST_IN_CONTEXT(failing_allocations_leave_nothing)

@@ -31,7 +31,7 @@ static void make_three(three *t)
                  .kind = {HBP_LAYER_VISION, HBP_LAYER_FIXED, 0},
                  .cut_kind = {0, 1, 2},
                  .names = {"patches", NULL, "head"}};
-    hbp_layer_columns_init(&t->columns, sizeof t->columns);
+    t->columns = (hbp_layer_columns){.struct_size = sizeof t->columns};
     t->columns.count = 3;
 #define POINT(name) t->columns.name = t->name;
     HBP__LAYER_COLUMNS(POINT)

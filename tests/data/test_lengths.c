@@ -66,8 +66,7 @@ END_TEST
 
 START_TEST_IN_CONTEXT(borrowing_copies_nothing)
 {
-    hbp_lengths_options options;
-    hbp_lengths_options_init(&options, sizeof options);
+    hbp_lengths_options options = {.struct_size = sizeof options};
     hbp_lengths *copied, *borrowed;
     MAKES(context, copied, hbp_lengths_create_u32(context, SMALL, SMALL_COUNT, &options, &copied));
     options.borrow = 1;

@@ -23,8 +23,7 @@ static void draw_columns(void)
 /* The columns from row `begin` on. */
 static hbp_lengths_columns columns_from(int64_t begin)
 {
-    hbp_lengths_columns columns;
-    hbp_lengths_columns_init(&columns, sizeof columns);
+    hbp_lengths_columns columns = {.struct_size = sizeof columns};
     columns.loss_tokens = loss_in + begin;
     columns.ties = ties_in + begin;
     columns.vision = vision_in + begin;

@@ -9,8 +9,7 @@
 
 static hbp_machine_fields some_fields(void)
 {
-    hbp_machine_fields f;
-    hbp_machine_fields_init(&f, sizeof f);
+    hbp_machine_fields f = {.struct_size = sizeof f};
     f.nodes = 2;
     f.gpus_per_node = 4;
     f.hbm_bytes = INT64_C(1) << 40;

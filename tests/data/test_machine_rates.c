@@ -24,8 +24,7 @@ START_TEST_IN_CONTEXT(rates_are_sorted_and_replaced)
     hbp__rng rng = hbp__rng_make(5, 1, 6);
     double table[HBP_RATE_COUNT][SIZES] = {{0}};
     for (int round = 1; round <= 200; round++) {
-        hbp_machine_rate r;
-        hbp_machine_rate_init(&r, sizeof r);
+        hbp_machine_rate r = {.struct_size = sizeof r};
         r.rate = (int32_t)hbp__rng_below(&rng, HBP_RATE_COUNT);
         r.size = 1 + (int64_t)hbp__rng_below(&rng, SIZES);
         r.per_s = round;

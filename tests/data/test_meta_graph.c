@@ -42,7 +42,7 @@ START_TEST_IN_CONTEXT(three_meta_ops_of_one_level)
 {
     hbp_graph *graph = keep(figure_graph(context));
     hbp__meta_graph meta;
-    OK(context, hbp_graph_check(context, graph));
+    OK(context, hbp_graph_validate(context, graph));
     OK(context, hbp__meta_graph_open(context, graph, &meta));
     static const int32_t counts[] = {8, 12, 6};
     ck_assert_int_eq(meta.count, 3);
@@ -144,8 +144,7 @@ static hbp_graph *random_dag(hbp_context *context, hbp__rng *rng)
     add_falling_profile(context, graph, 1000, 1, 8);
     add_falling_profile(context, graph, 2000, 1, 8);
     for (uint32_t i = 0; i < count; i++) {
-        hbp_operator o;
-        hbp_operator_init(&o, sizeof o);
+        hbp_operator o = {.struct_size = sizeof o};
         int64_t other = random_between(rng, 0, 60); /* one in twelve differs in some field */
         o.profile = other == 0;
         o.batch = 4 + 4 * (other == 1);
@@ -311,7 +310,7 @@ START_TEST_IN_CONTEXT(a_hundred_thousand_operators)
         add_chain(context, graph, NULL, NULL, "t", "u", 1);
     for (int32_t i = COUNT - 1; i > 0; i--)
         OK(context, hbp_graph_add_edge(context, graph, i, i - 1, -1));
-    OK(context, hbp_graph_check(context, graph));
+    OK(context, hbp_graph_validate(context, graph));
     OK(context, hbp__meta_graph_open(context, graph, &meta));
     ck_assert_int_eq(meta.count, 1);
     ck_assert_int_eq(meta.operators[0], COUNT - 1);
@@ -319,7 +318,7 @@ START_TEST_IN_CONTEXT(a_hundred_thousand_operators)
     hbp__meta_graph_close(&meta);
     for (int32_t i = 2; i < COUNT; i++) /* now the last operator feeds all others */
         OK(context, hbp_graph_add_edge(context, graph, COUNT - 1, COUNT - 1 - i, 5));
-    OK(context, hbp_graph_check(context, graph));
+    OK(context, hbp_graph_validate(context, graph));
     OK(context, hbp__meta_graph_open(context, graph, &meta));
     ck_assert_int_eq(meta.count, COUNT);
     ck_assert_int_eq(meta.levels, COUNT);

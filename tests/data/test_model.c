@@ -5,8 +5,7 @@
 
 static hbp_model_fields small(void)
 {
-    hbp_model_fields f;
-    hbp_model_fields_init(&f, sizeof f);
+    hbp_model_fields f = {.struct_size = sizeof f};
     f.layers = 3;
     f.hidden = 24;
     f.ffn = 50;

@@ -84,8 +84,7 @@ static void chain_of(drawn *d, const char *first, const char *second, int32_t ra
 {
     hbp_context *context = test_context();
     hbp_graph *graph = new_graph(context);
-    hbp_operator o;
-    hbp_operator_init(&o, sizeof o);
+    hbp_operator o = {.struct_size = sizeof o};
     o.profile = add_falling_profile(context, graph, 1000, 0, 2);
     o.degrees = HBP_DEGREES_PROFILED;
     o.state_bytes = 100;

@@ -53,8 +53,7 @@ START_TEST(slices_of_a_chain)
 {
     hbp_context *context = test_context();
     hbp_graph *graph = new_graph(context);
-    hbp_operator o;
-    hbp_operator_init(&o, sizeof o);
+    hbp_operator o = {.struct_size = sizeof o};
     o.profile = add_falling_profile(context, graph, 1000, 0, 4);
     o.degrees = HBP_DEGREES_PROFILED;
     o.output_bytes = 40;

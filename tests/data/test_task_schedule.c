@@ -93,8 +93,7 @@ START_TEST(summaries)
     hbp__rng rng = hbp__rng_make(2, 0, 0);
     drawn d;
     drawn_random(&d, &rng);
-    hbp_task_summary summary;
-    hbp_task_summary_init(&summary, sizeof summary);
+    hbp_task_summary summary = {.struct_size = sizeof summary};
     OK(d.context, hbp_task_schedule_get_summary(d.context, d.schedule, &summary));
     ck_assert_uint_eq(summary.struct_size, sizeof summary);
     ck_assert_int_eq(summary.slices, d.schedule->slices);
@@ -104,7 +103,7 @@ START_TEST(summaries)
         hbp_task_summary known;
     } old;
     memset(&old, 0x5a, sizeof old);
-    hbp_task_summary_init(&old.known, offsetof(hbp_task_summary, gpus));
+    old.known.struct_size = offsetof(hbp_task_summary, gpus);
     OK(d.context, hbp_task_schedule_get_summary(d.context, d.schedule, &old.known));
     ck_assert_int_eq(old.known.placement, d.schedule->summary.placement);
     ck_assert_int_eq(old.known.gpus, 0x5a5a5a5a);

@@ -146,8 +146,7 @@ START_TEST(columns_say_what_slices_say)
         check_groups(&d);
         check_ranks(&d);
         check_flows(&d);
-        hbp_task_summary summary;
-        hbp_task_summary_init(&summary, sizeof summary);
+        hbp_task_summary summary = {.struct_size = sizeof summary};
         OK(d.context, hbp_task_schedule_get_summary(d.context, d.schedule, &summary));
         ck_assert_int_eq(summary.makespan_ns, d.slices.makespan_ns);
         ck_assert_int_eq(summary.operators, d.graph->operator_count);
@@ -173,8 +172,7 @@ static void small(drawn *d)
 {
     hbp_context *context = test_context();
     hbp_graph *graph = new_graph(context);
-    hbp_operator o;
-    hbp_operator_init(&o, sizeof o);
+    hbp_operator o = {.struct_size = sizeof o};
     o.profile = add_falling_profile(context, graph, 2000, 0, 2);
     o.degrees = HBP_DEGREES_PROFILED;
     o.state_bytes = 60;

@@ -65,7 +65,7 @@ START_TEST_IN_CONTEXT(columns_come_back)
     hbp_timeline *timeline;
     OK(context, hbp_timeline_create(context, &given, &timeline));
     memset(&r, -1, sizeof r); /* it keeps nothing of the caller's */
-    hbp_timeline_columns_init(&got, sizeof got);
+    got = (hbp_timeline_columns){.struct_size = sizeof got};
     OK(context, hbp_timeline_get_columns(context, timeline, &got));
     ck_assert_int_eq(got.ranks, 4);
     ck_assert_int_eq(got.count, ROWS);
@@ -87,7 +87,7 @@ START_TEST_IN_CONTEXT(columns_may_be_unknown)
     given.device = "  ";
     given.date = NULL;
     MAKES(context, timeline, hbp_timeline_create(context, &given, &timeline));
-    hbp_timeline_columns_init(&got, sizeof got);
+    got = (hbp_timeline_columns){.struct_size = sizeof got};
     OK(context, hbp_timeline_get_columns(context, timeline, &got));
     ck_assert(!got.samples && !got.start_ns && !got.communication_ns && !got.peak_bytes);
     ck_assert(!got.device && !got.date);

@@ -5,8 +5,7 @@
 
 static hbp_model *small_language(hbp_context *context)
 {
-    hbp_model_fields f;
-    hbp_model_fields_init(&f, sizeof f);
+    hbp_model_fields f = {.struct_size = sizeof f};
     f.layers = 3;
     f.hidden = 24;
     f.ffn = 50;
@@ -20,8 +19,7 @@ static hbp_model *small_language(hbp_context *context)
 
 static hbp_vlm_fields small(void)
 {
-    hbp_vlm_fields f;
-    hbp_vlm_fields_init(&f, sizeof f);
+    hbp_vlm_fields f = {.struct_size = sizeof f};
     f.vision_mlp = HBP_MLP_PLAIN;
     f.vision_layers = 2;
     f.vision_hidden = 8;

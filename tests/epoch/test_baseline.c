@@ -1,4 +1,4 @@
-#include "hbp/simulate.h"
+#include "hbp/plan.h"
 #include "keep.h"
 #include "planned.h"
 

@@ -2,7 +2,7 @@
 #include "costs.h"
 #include "epoch/bound.h"
 #include "failing.h"
-#include "hbp/simulate.h"
+#include "hbp/plan.h"
 #include "keep.h"
 
 enum { MOST = 8 };

@@ -265,8 +265,7 @@ START_TEST_IN_CONTEXT(what_another_hierarchy_cannot_hold_is_no_failure)
     static const uint32_t length[] = {4110, 863, 8788, 14776, 2115};
     hbp_cost *cost = NULL;
     hbp_lengths *lengths = NULL;
-    hbp_cost_terms t;
-    hbp_cost_terms_init(&t, sizeof t);
+    hbp_cost_terms t = {.struct_size = sizeof t};
     t.ranks = t.domain_ranks = 3;
     t.layers = 4;
     t.ns_per_token = 25286;

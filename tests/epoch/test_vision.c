@@ -1,4 +1,5 @@
 #include "epoch/vision.h"
+#include "hbp/io.h"
 
 #include "base/checked.h"
 #include "cost/cost.h"
@@ -527,10 +528,10 @@ START_TEST_IN_CONTEXT(public_data_are_even_in_both_sizes)
     }
     fclose(file);
     hbp_cost *cost = keep(test_cost_vision(context, 8, 3e6, 1e6));
-    hbp_lengths_read_options read = {.struct_size = sizeof read,
+    hbp_lengths_load_options read = {.struct_size = sizeof read,
                                      .vision_path = HBP_DATA_DIR "/vlm_images.npy"};
     hbp_lengths *lengths = NULL;
-    MAKES(context, lengths, hbp_lengths_read(context, HBP_DATA_DIR "/vlm_tokens.npy", &read, &lengths));
+    MAKES(context, lengths, hbp_lengths_load(context, HBP_DATA_DIR "/vlm_tokens.npy", &read, &lengths));
     const int64_t max_vision[] = {18, 9}, max_tokens[] = {6016, 4096}, most[] = {15522, 42314};
     for (int i = 0; i < 2; i++) {
         hbp_groups *one = NULL;

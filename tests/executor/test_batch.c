@@ -123,8 +123,7 @@ START_TEST(every_token_is_there_once)
         hbp_lengths *lengths = walk_lengths(context, tokens, 40);
         hbp_cost *cost = walk_cost(context, 8, 8, 80);
         hbp_plan *plan = NULL;
-        hbp_step_options o;
-        hbp_step_options_init(&o, sizeof o);
+        hbp_step_options o = {.struct_size = sizeof o};
         o.sequence_multiple = seed == 1 ? 8 : 1;
         o.pack_multiple = seed == 2 ? 16 : 1;
         OK(context, hbp_plan_step(context, lengths, cost, &o, &plan));
@@ -144,8 +143,7 @@ START_TEST(pieces_of_split_samples_are_documents)
     walk_draw(tokens, 20, 300, 3);
     hbp_lengths *lengths = walk_lengths(context, tokens, 20);
     hbp_cost *cost = walk_cost(context, 2, 2, 80);
-    hbp_epoch_options e;
-    hbp_epoch_options_init(&e, sizeof e);
+    hbp_epoch_options e = {.struct_size = sizeof e};
     e.max_length = 100;
     e.over_long = HBP_OVERLONG_SPLIT;
     hbp_plan *plan = NULL;
@@ -166,8 +164,7 @@ START_TEST(prompts_carry_no_loss)
     walk_draw(tokens, 20, 100, 4);
     for (int i = 0; i < 20; i++)
         loss[i] = (tokens[i] + 1) / 2;
-    hbp_lengths_options l;
-    hbp_lengths_options_init(&l, sizeof l);
+    hbp_lengths_options l = {.struct_size = sizeof l};
     l.loss_tokens = loss;
     hbp_lengths *lengths = NULL;
     OK(context, hbp_lengths_create_u32(context, tokens, 20, &l, &lengths));

@@ -58,8 +58,7 @@ START_TEST(plans_that_do_not_suit_are_refused)
     refuses(&c, "steps 0 to 1 are not in the plan, which has 1");
     c.steps = 1;
     c.first_step = 0;
-    hbp_model_fields f;
-    hbp_model_fields_init(&f, sizeof f);
+    hbp_model_fields f = {.struct_size = sizeof f};
     OK(context, hbp_model_get_fields(context, model, &f));
     f.heads = 6; /* not by 4 */
     f.kv_heads = 6;

@@ -1,3 +1,4 @@
+#include "hbp/io.h"
 #include "test.h"
 
 #include <math.h>
@@ -535,12 +536,10 @@ START_TEST(this_machine_can_be_planned_with)
             ck_assert(hbp_machine_get_collective(machine, c, size, NULL, NULL, NULL));
     hbp_model *model = NULL;
     hbp_cost *cost = NULL;
-    hbp_cost_options options;
-    hbp_cost_options_init(&options, sizeof options);
+    hbp_cost_options options = {.struct_size = sizeof options};
     options.reserve_bytes = 1 << 20;
     options.zero_stage = HBP_ZERO_NONE;
-    hbp_model_fields fields;
-    hbp_model_fields_init(&fields, sizeof fields);
+    hbp_model_fields fields = {.struct_size = sizeof fields};
     fields.layers = 2;
     fields.hidden = 64;
     fields.ffn = 128;

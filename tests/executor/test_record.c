@@ -101,8 +101,7 @@ START_TEST(a_group_begins_with_its_last_rank)
     hbp_timeline *timeline = NULL;
     ex_fault fault = {0};
     ck_assert_msg(ex_record_finish(r, context, 4, "a device", &timeline, &fault) == 0, "%s", fault.text);
-    hbp_timeline_columns c;
-    hbp_timeline_columns_init(&c, sizeof c);
+    hbp_timeline_columns c = {.struct_size = sizeof c};
     OK(context, hbp_timeline_get_columns(context, timeline, &c));
     ck_assert_int_eq((int)c.count, 3);
     ck_assert_str_eq(c.device, "a device");

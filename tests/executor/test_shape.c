@@ -32,8 +32,7 @@ END_TEST
 START_TEST(fields_come_over)
 {
     hbp_context *context = test_context();
-    hbp_model_fields f;
-    hbp_model_fields_init(&f, sizeof f);
+    hbp_model_fields f = {.struct_size = sizeof f};
     f.layers = 3;
     f.hidden = 48;
     f.ffn = 100;
@@ -85,8 +84,7 @@ START_TEST(other_shapes_are_refused_by_name)
     refuses(preset(context, "mixtral-8x7b"), "mixtral-8x7b has 8 experts");
     refuses(preset(context, "deepseek-v3"), "deepseek-v3 has latent attention (mla_kv_lora 512)");
     refuses(preset(context, "gpt-7b"), "gpt-7b has a plain MLP");
-    hbp_model_fields f;
-    hbp_model_fields_init(&f, sizeof f);
+    hbp_model_fields f = {.struct_size = sizeof f};
     f.layers = 1;
     f.hidden = 48;
     f.ffn = 100;

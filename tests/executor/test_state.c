@@ -26,8 +26,7 @@ static world make_world(uint64_t seed)
     walk_draw(tokens, 30, 100, 1);
     hbp_lengths *lengths = walk_lengths(w.context, tokens, 30);
     hbp_cost *cost = walk_cost(w.context, 2, 2, 80);
-    hbp_epoch_options e;
-    hbp_epoch_options_init(&e, sizeof e);
+    hbp_epoch_options e = {.struct_size = sizeof e};
     e.tokens_per_step = 200;
     OK(w.context, hbp_plan_epoch(w.context, lengths, cost, &e, &w.plan));
     e.seed = 1;

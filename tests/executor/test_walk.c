@@ -148,8 +148,7 @@ START_TEST(another_order_of_the_samples_gives_the_same_gradients)
 {
     world w = make_world(32, 200);
     hbp_cost *cost = walk_cost(w.context, 4, 4, 150);
-    hbp_epoch_options e;
-    hbp_epoch_options_init(&e, sizeof e);
+    hbp_epoch_options e = {.struct_size = sizeof e};
     e.tokens_per_step = 1 << 20; /* one step */
     e.max_groups = 1;
     double loss[3];
@@ -175,8 +174,7 @@ END_TEST
 static hbp_plan *plan_steps(const world *w, int32_t ranks)
 {
     hbp_cost *cost = walk_cost(w->context, ranks, ranks, 150);
-    hbp_epoch_options e;
-    hbp_epoch_options_init(&e, sizeof e);
+    hbp_epoch_options e = {.struct_size = sizeof e};
     e.tokens_per_step = 300;
     hbp_plan *plan = NULL;
     OK(w->context, hbp_plan_epoch(w->context, w->samples, cost, &e, &plan));

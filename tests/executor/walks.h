@@ -14,8 +14,7 @@
 /* 4 layers, 8 heads, 2 key-value heads: degrees 1, 2, 4, 8 are legal, and 4 and 8 repeat key-value heads. */
 static inline hbp_model *walk_model(hbp_context *context)
 {
-    hbp_model_fields f;
-    hbp_model_fields_init(&f, sizeof f);
+    hbp_model_fields f = {.struct_size = sizeof f};
     f.layers = 4;
     f.hidden = 32;
     f.ffn = 48;
@@ -35,8 +34,7 @@ static inline hbp_cost *walk_cost(hbp_context *context, int32_t ranks, int32_t m
     static const int32_t degree[] = {1, 2, 4, 8};
     static const double latency[] = {0, 3e5, 4e5, 5e5};
     static const double per_token[] = {0, 300, 350, 400};
-    hbp_cost_terms t;
-    hbp_cost_terms_init(&t, sizeof t);
+    hbp_cost_terms t = {.struct_size = sizeof t};
     t.ranks = ranks;
     t.layers = 4;
     t.ns_per_token = 5000;

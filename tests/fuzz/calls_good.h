@@ -3,6 +3,7 @@
 #define HBP_FUZZ_CALLS_GOOD_H
 
 #include "calls_fill.h"
+#include "hbp/io.h"
 
 static void make_base(void)
 {

@@ -16,7 +16,6 @@
     NUMBER(hbp_cost_options, shard_ranks)                                                                    \
     NUMBER(hbp_cost_options, lockstep_ranks)                                                                 \
     NUMBER(hbp_cost_options, uneven_micro_batches)                                                           \
-    NUMBER(hbp_cost_options, reserved)                                                                       \
     NUMBER(hbp_cost_terms, ranks)                                                                            \
     NUMBER(hbp_cost_terms, domain_ranks)                                                                     \
     NUMBER(hbp_cost_terms, layers)                                                                           \
@@ -50,7 +49,6 @@
     WIDES(hbp_measurements, sum_squares)                                                                     \
     WIDES(hbp_measurements, time_ns)                                                                         \
     WIDES(hbp_measurements, peak_bytes)                                                                      \
-    NUMBER(hbp_cost_file_options, reserved)                                                                  \
     TEXT(hbp_cost_file_options, model)                                                                       \
     TEXT(hbp_cost_file_options, machine)                                                                     \
     TEXT(hbp_cost_file_options, note)                                                                        \
@@ -165,19 +163,18 @@
     WIDES(hbp_lengths_options, ties)                                                                         \
     UINTS(hbp_lengths_options, vision)                                                                       \
     INTS(hbp_lengths_options, modalities)                                                                    \
-    NUMBER(hbp_lengths_columns, reserved)                                                                    \
     WIDES(hbp_lengths_columns, loss_tokens)                                                                  \
     WIDES(hbp_lengths_columns, ties)                                                                         \
     WIDES(hbp_lengths_columns, vision)                                                                       \
     INTS(hbp_lengths_columns, modalities)                                                                    \
-    TEXT(hbp_lengths_read_options, format)                                                                   \
-    TEXT(hbp_lengths_read_options, column)                                                                   \
-    TEXT(hbp_lengths_read_options, count_column)                                                             \
-    TEXT(hbp_lengths_read_options, loss_column)                                                              \
-    TEXT(hbp_lengths_read_options, tie_column)                                                               \
-    TEXT(hbp_lengths_read_options, vision_column)                                                            \
-    TEXT(hbp_lengths_read_options, modality_column)                                                          \
-    TEXT(hbp_lengths_read_options, vision_path)                                                              \
+    TEXT(hbp_lengths_load_options, format)                                                                   \
+    TEXT(hbp_lengths_load_options, column)                                                                   \
+    TEXT(hbp_lengths_load_options, count_column)                                                             \
+    TEXT(hbp_lengths_load_options, loss_column)                                                              \
+    TEXT(hbp_lengths_load_options, tie_column)                                                               \
+    TEXT(hbp_lengths_load_options, vision_column)                                                            \
+    TEXT(hbp_lengths_load_options, modality_column)                                                          \
+    TEXT(hbp_lengths_load_options, vision_path)                                                              \
     NUMBER(hbp_machine_fields, nodes)                                                                        \
     NUMBER(hbp_machine_fields, gpus_per_node)                                                                \
     NUMBER(hbp_machine_fields, domain_gpus)                                                                  \
@@ -264,7 +261,7 @@
     NUMBER(hbp_vlm_options, zero_stage)                                                                      \
     NUMBER(hbp_vlm_options, over_long)                                                                       \
     NUMBER(hbp_vlm_options, modality_order)                                                                  \
-    NUMBER(hbp_vlm_options, order)                                                                           \
+    NUMBER(hbp_vlm_options, keep_order)                                                                      \
     NUMBER(hbp_vlm_options, rounds)                                                                          \
     NUMBER(hbp_vlm_options, effort)                                                                          \
     NUMBER(hbp_vlm_options, fused_cross_entropy)                                                             \
@@ -278,13 +275,11 @@
     NUMBER(hbp_vlm_options, epoch)                                                                           \
     NUMBER(hbp_recompute_options, mode)                                                                      \
     NUMBER(hbp_recompute_options, selective)                                                                 \
-    NUMBER(hbp_recompute_options, reserved)                                                                  \
     WIDES(hbp_recompute_options, measured_free_bytes)                                                        \
     NUMBER(hbp_recompute_options, measured_vision_bytes)                                                     \
     NUMBER(hbp_recompute_options, measured_language_bytes)                                                   \
-    NUMBER(hbp_simulate_options, bound)                                                                      \
+    NUMBER(hbp_simulate_options, no_bound)                                                                   \
     NUMBER(hbp_simulate_options, tokens_per_step)                                                            \
-    NUMBER(hbp_sp_options, reserved)                                                                         \
     NUMBER(hbp_sp_options, tokens_per_step)                                                                  \
     NUMBER(hbp_sp_options, squares_per_token)                                                                \
     NUMBER(hbp_step_options, mode)                                                                           \
@@ -319,8 +314,8 @@
     OBJECT(hbp_tasks_options, previous, schedule)                                                            \
     NUMBER(hbp_tasks_options, seed)                                                                          \
     NUMBER(hbp_task_run_options, barriers)                                                                   \
-    NUMBER(hbp_task_run_options, transfers)                                                                  \
-    NUMBER(hbp_task_run_options, gradients)                                                                  \
+    NUMBER(hbp_task_run_options, free_transfers)                                                             \
+    NUMBER(hbp_task_run_options, free_gradients)                                                             \
     NUMBER(hbp_timeline_columns, ranks)                                                                      \
     COUNTED(hbp_timeline_columns, count)                                                                     \
     WIDES(hbp_timeline_columns, step)                                                                        \

@@ -3,6 +3,7 @@
  * contexts made; solvers lie, allocations fail and progress cancels. Whatever is called, it returns; a status
  * below 0 has a message and made nothing, one of 0 or more has made what it says; nothing leaks. */
 #include "calls_good.h"
+#include "hbp/io.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -106,15 +107,6 @@ static void keep(play *p, int32_t kind)
         const char *words = function(__VA_ARGS__);                                                           \
         CHECK(!words || strlen(words) < STRUCT);                                                             \
     }
-#define INIT(function, type)                                                                                 \
-    static void call_##function(play *p)                                                                     \
-    {                                                                                                        \
-        type *made = (type *)p->room[0];                                                                     \
-        function(draw(p, FOR_SIZE, 4) ? made : NULL, sizeof(type));                                          \
-        function(made, size_of(p, FOR_SIZE + 5000, sizeof(type)) % 300);                                     \
-        function(made, sizeof(type));                                                                        \
-        CHECK(made->struct_size == sizeof(type));                                                            \
-    }
 #define FREE(function, of)                                                                                   \
     static void call_##function(play *p)                                                                     \
     {                                                                                                        \
@@ -122,12 +114,6 @@ static void keep(play *p, int32_t kind)
         free_object(p, KIND_##of, (int32_t)draw(p, FOR_SLOT, SLOTS));                                        \
     }
 #define SPECIAL(function)
-
-static void call_hbp_context_options_init(play *p)
-{
-    hbp_context_options options;
-    hbp_context_options_init(draw(p, FOR_SIZE, 4) ? &options : NULL, sizeof options);
-}
 
 static void call_hbp_context_create(play *p)
 {
@@ -168,7 +154,6 @@ static void call_hbp_context_cancel(play *p)
 #undef STATUS
 #undef VALUE
 #undef WORDS
-#undef INIT
 #undef FREE
 #undef SPECIAL
 
@@ -176,7 +161,6 @@ static void call_hbp_context_cancel(play *p)
 #define STATUS             ROW
 #define VALUE              ROW
 #define WORDS              ROW
-#define INIT               ROW
 #define FREE               ROW
 #define SPECIAL(function)  ROW(function, )
 static const struct row {

@@ -14,8 +14,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void check_whole(hbp_context *context, const hbp_cost *cost)
 {
-    hbp_cost_terms terms;
-    hbp_cost_terms_init(&terms, sizeof terms);
+    hbp_cost_terms terms = {.struct_size = sizeof terms};
     CHECK(hbp_cost_get_terms(context, cost, &terms) == HBP_OK);
     hbp_cost *again;
     CHECK(hbp_cost_create_terms(context, &terms, &again) == HBP_OK);

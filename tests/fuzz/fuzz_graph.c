@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "data/graph/meta_graph.h"
+#include "hbp/io.h"
 #include "io/graph/graph_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -39,7 +40,7 @@ static void check_graph(hbp_context *context, const hbp_graph *graph)
     hbp_status status = hbp__meta_graph_open(context, graph, &meta);
     CHECK(status == HBP_OK || status == HBP_E_INVALID);
     hbp__meta_graph_close(&meta);
-    status = hbp_graph_check(context, graph);
+    status = hbp_graph_validate(context, graph);
     CHECK(status == HBP_OK || (status == HBP_E_INVALID && hbp_context_message(context)[0]));
 }
 

@@ -2,6 +2,7 @@
  * out must hold together, also after each kind of limit. */
 #include <stdlib.h>
 
+#include "hbp/io.h"
 #include "io/lengths/read_lengths.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -83,7 +84,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     CHECK(hbp_context_create(NULL, &context) == HBP_OK);
     for (size_t f = 0; f < sizeof formats / sizeof *formats; f++)
         for (int columns = NONE; columns < COLUMNS; columns++) {
-            hbp_lengths_read_options options = {.struct_size = sizeof options, .format = formats[f]};
+            hbp_lengths_load_options options = {.struct_size = sizeof options, .format = formats[f]};
             if (columns == OLD || columns == ALL) {
                 options.loss_column = "loss";
                 options.tie_column = "tie";

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "data/model/model.h"
+#include "hbp/io.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

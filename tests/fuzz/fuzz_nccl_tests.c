@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "data/machine/machine.h"
+#include "hbp/io.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

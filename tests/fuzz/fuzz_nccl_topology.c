@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "data/machine/machine.h"
+#include "hbp/io.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "../reseal.h"
+#include "hbp/io.h"
 
 #include "io/plan/plan_file.h"
 

@@ -97,6 +97,6 @@ $found"
 done
 
 version=$(sed -n 's/^project(hbp VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt)
-grep -q "HBP_VERSION_STRING \"$version\"" include/hbp/version.h || fail "version.h is not of version $version"
+grep -q "HBP_VERSION_STRING \"$version\"" include/hbp/base.h || fail "base.h is not of version $version"
 grep -q "^## $version" CHANGELOG.md || fail "CHANGELOG.md has no section for $version"
 exit $bad

@@ -3,6 +3,7 @@
 #define HBP_TESTS_IO_PLAN_CHANGES_H
 
 #include "harm.h"
+#include "hbp/io.h"
 #include "keep.h"
 #include "plan_files.h"
 #include "reseal.h"

@@ -4,6 +4,7 @@
 
 #include "failing.h"
 #include "files.h"
+#include "hbp/io.h"
 #include "plans.h"
 
 #include "io/plan/plan_file.h"

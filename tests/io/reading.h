@@ -5,13 +5,14 @@
 #include <zlib.h>
 
 #include "failing.h"
+#include "hbp/io.h"
 #include "io/lengths/read_lengths.h"
 
 typedef struct reading {
     const char *name;
     const void *data;
     int64_t bytes;
-    hbp_lengths_read_options options;
+    hbp_lengths_load_options options;
 } reading;
 
 /* Lengths, and their vision units from another file unless `vision` is NULL. */
@@ -54,7 +55,7 @@ static inline hbp_status read_once(hbp_context *context, void *user)
 }
 
 static inline hbp_status read_text(hbp_context *context, const char *name, const char *text,
-                                   const hbp_lengths_read_options *options, hbp_lengths **out)
+                                   const hbp_lengths_load_options *options, hbp_lengths **out)
 {
     reading r = {name, text, (int64_t)strlen(text), {0}};
     if (options)
@@ -65,7 +66,7 @@ static inline hbp_status read_text(hbp_context *context, const char *name, const
 /* The same with a file of vision units beside it. */
 static inline hbp_status read_texts(hbp_context *context, const char *name, const char *text,
                                     const char *vision_name, const char *vision,
-                                    const hbp_lengths_read_options *options, hbp_lengths **out)
+                                    const hbp_lengths_load_options *options, hbp_lengths **out)
 {
     const reading v = {vision_name, vision, (int64_t)strlen(vision), {0}};
     paired_reading pair = {{name, text, (int64_t)strlen(text), {0}}, &v};

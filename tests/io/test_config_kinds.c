@@ -1,6 +1,7 @@
 #include <string.h>
 
 #include "data/model/model.h"
+#include "hbp/io.h"
 #include "test.h"
 
 /* Keys of a model that can be read; those of a row come before. */

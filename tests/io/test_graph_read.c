@@ -1,5 +1,6 @@
 #include "graphs.h"
 #include "harm.h"
+#include "hbp/io.h"
 #include "io/graph/graph_file.h"
 #include "io/json/json_tree.h"
 #include "io/msgpack/msgpack_buffer.h"
@@ -318,13 +319,13 @@ START_TEST(paths)
     hbp_graph *graph = (hbp_graph *)context;
     folder_make(folder);
     folder_path(path, folder, "graph.json");
-    FAILS(context, HBP_E_SYSTEM, "graph.json", hbp_graph_read(context, path, &graph));
+    FAILS(context, HBP_E_SYSTEM, "graph.json", hbp_graph_load(context, path, &graph));
     ck_assert_ptr_null(graph);
     file_write(path, "{}", 2);
-    FAILS(context, HBP_E_FORMAT, "graph.json: 'format'", hbp_graph_read(context, path, &graph));
-    FAILS(context, HBP_E_INVALID, "out", hbp_graph_read(context, path, NULL));
-    FAILS(context, HBP_E_INVALID, "path", hbp_graph_read(context, NULL, &graph));
-    ck_assert_int_eq(hbp_graph_read(NULL, path, &graph), HBP_E_INVALID);
+    FAILS(context, HBP_E_FORMAT, "graph.json: 'format'", hbp_graph_load(context, path, &graph));
+    FAILS(context, HBP_E_INVALID, "out", hbp_graph_load(context, path, NULL));
+    FAILS(context, HBP_E_INVALID, "path", hbp_graph_load(context, NULL, &graph));
+    ck_assert_int_eq(hbp_graph_load(NULL, path, &graph), HBP_E_INVALID);
     folder_remove(folder);
     hbp_context_free(context);
 }
@@ -335,8 +336,8 @@ START_TEST(the_example_can_be_planned)
 {
     hbp_context *context = test_context();
     hbp_graph *graph = NULL;
-    OK(context, hbp_graph_read(context, HBP_TESTS_DIR "/../examples/data/tasks.json", &graph));
-    OK(context, hbp_graph_check(context, graph));
+    OK(context, hbp_graph_load(context, HBP_TESTS_DIR "/../examples/data/tasks.json", &graph));
+    OK(context, hbp_graph_validate(context, graph));
     ck_assert_int_eq(graph_view(graph).tasks, 3);
     ck_assert_int_eq(graph_view(graph).operators, 24 + 12 + 1 + 12 + 12 + 1 + 24 + 24);
     /* The vision and the text tower serve two tasks each. */

@@ -1,5 +1,6 @@
 #include "graphs.h"
 #include "harm.h"
+#include "hbp/io.h"
 #include "io/graph/graph_file.h"
 
 static char folder[64], path[128];
@@ -8,7 +9,7 @@ static void check_round_trip(hbp_context *context, const hbp_graph *graph, int32
 {
     hbp_graph *read = NULL;
     OK(context, hbp_graph_save(context, graph, path, format));
-    OK(context, hbp_graph_read(context, path, &read));
+    OK(context, hbp_graph_load(context, path, &read));
     ck_assert_uint_eq(hbp__graph_digest(read), hbp__graph_digest(graph));
     hbp_graph_free(read);
 }
@@ -95,7 +96,7 @@ START_TEST(files_are_as_they_were)
         ck_assert_mem_eq(buffer.data, golden, bytes);
         free(golden);
         hbp__buffer_free(&buffer);
-        OK(context, hbp_graph_read(context, names[format], &read));
+        OK(context, hbp_graph_load(context, names[format], &read));
         ck_assert_uint_eq(hbp__graph_digest(read), hbp__graph_digest(graph));
         hbp_graph_free(read);
     }
@@ -171,9 +172,9 @@ START_TEST(large_graphs_are_saved)
     hbp_graph *read = NULL;
     FAILS(context, HBP_E_CANCELLED, "", hbp_graph_save(context, graph, path, HBP_GRAPH_JSON));
     hbp_context_cancel(context);
-    FAILS(context, HBP_E_CANCELLED, "", hbp_graph_read(context, path, &read));
+    FAILS(context, HBP_E_CANCELLED, "", hbp_graph_load(context, path, &read));
     ck_assert_ptr_null(read);
-    OK(context, hbp_graph_read(context, path, &read));
+    OK(context, hbp_graph_load(context, path, &read));
     hbp_graph_free(read);
     hbp_graph_free(graph);
     folder_remove(folder);
@@ -200,7 +201,7 @@ static hbp_status open_graph(hbp_context *context, const void *user, const char 
 {
     hbp_graph *graph = NULL;
     (void)user;
-    hbp_status status = hbp_graph_read(context, from, &graph);
+    hbp_status status = hbp_graph_load(context, from, &graph);
     *out = graph;
     return status;
 }

@@ -1,4 +1,5 @@
 #include "harm.h"
+#include "hbp/io.h"
 
 #include <locale.h>
 #include <unistd.h>

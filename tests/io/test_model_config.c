@@ -1,4 +1,5 @@
 #include "failing.h"
+#include "hbp/io.h"
 
 #include <unistd.h>
 
@@ -186,14 +187,14 @@ START_TEST(a_file_is_read_like_its_text)
     ck_assert_int_eq(write(file, rows[0].json, bytes), (int64_t)bytes);
     close(file);
     hbp_model *model = NULL;
-    OK(context, hbp_model_load_config(context, path, &model));
+    OK(context, hbp_model_load(context, path, &model));
     ck_assert_int_eq(model->fields.hidden, 4096);
     hbp_model_free(model);
     unlink(path);
-    FAILS(context, HBP_E_SYSTEM, "No such file", hbp_model_load_config(context, path, &model));
+    FAILS(context, HBP_E_SYSTEM, "No such file", hbp_model_load(context, path, &model));
     ck_assert_ptr_null(model);
-    FAILS(context, HBP_E_INVALID, "path is NULL", hbp_model_load_config(context, NULL, &model));
-    FAILS(context, HBP_E_INVALID, "out is NULL", hbp_model_load_config(context, path, NULL));
+    FAILS(context, HBP_E_INVALID, "path is NULL", hbp_model_load(context, NULL, &model));
+    FAILS(context, HBP_E_INVALID, "out is NULL", hbp_model_load(context, path, NULL));
     hbp_context_free(context);
 }
 END_TEST

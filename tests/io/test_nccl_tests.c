@@ -1,4 +1,5 @@
 #include "failing.h"
+#include "hbp/io.h"
 
 #include "data/machine/machine.h"
 #include "io/file/stream.h"

@@ -1,5 +1,6 @@
 #include "failing.h"
 #include "files.h"
+#include "hbp/io.h"
 
 #include "data/machine/machine.h"
 
@@ -12,8 +13,7 @@ static char *machine_file(const char *name, size_t *bytes)
 
 static hbp_machine *empty(hbp_context *context)
 {
-    hbp_machine_fields fields;
-    hbp_machine_fields_init(&fields, sizeof fields);
+    hbp_machine_fields fields = {.struct_size = sizeof fields};
     hbp_machine *machine = NULL;
     OK(context, hbp_machine_create(context, &fields, &machine));
     return machine;

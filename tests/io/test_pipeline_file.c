@@ -1,4 +1,5 @@
 /* Files of pipelines' runs: what is written comes back, and nothing in a file is believed. */
+#include "hbp/io.h"
 #include "io/pipeline/pipeline_file.h"
 
 #include "data/pipeline/pipeline_run.h"

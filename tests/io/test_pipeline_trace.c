@@ -1,4 +1,5 @@
 /* Traces of pipelines' runs: every operation, once, in the row of its stage. */
+#include "hbp/io.h"
 #include "traces.h"
 
 #include "failing.h"
@@ -40,7 +41,7 @@ typedef struct traced {
 static hbp_status trace_once(hbp_context *context, void *user)
 {
     traced *t = user;
-    return hbp_pipeline_run_write_trace(context, t->run, t->path);
+    return hbp_pipeline_run_trace(context, t->run, t->path);
 }
 
 START_TEST_IN_CONTEXT(a_trace_shows_every_operation)
@@ -56,19 +57,18 @@ START_TEST_IN_CONTEXT(a_trace_shows_every_operation)
         draw_shape(&rng, 6, 3, 3, &stages, &virtual_stages, &m);
         piped_random(context, &rng, &p, stages, virtual_stages, m, PIPED_ALL);
         MAKES(context, t.run, hbp_simulate_pipeline(context, p.layers, p.cuts, &p.options, NULL, &t.run));
-        OK(context, hbp_pipeline_run_write_trace(context, t.run, t.path));
+        OK(context, hbp_pipeline_run_trace(context, t.run, t.path));
         check(t.run, t.path);
         ck_assert_int_eq(folder_count(folder), 1);
         if (trial == 0) {
-            FAILS(context, HBP_E_INVALID, "path is NULL", hbp_pipeline_run_write_trace(context, t.run, NULL));
-            FAILS(context, HBP_E_SYSTEM, "none/trace",
-                  hbp_pipeline_run_write_trace(context, t.run, "none/trace"));
+            FAILS(context, HBP_E_INVALID, "path is NULL", hbp_pipeline_run_trace(context, t.run, NULL));
+            FAILS(context, HBP_E_SYSTEM, "none/trace", hbp_pipeline_run_trace(context, t.run, "none/trace"));
             failing_sweep(trace_once, &t);
             ck_assert_int_gt(cancel_sweep(trace_once, &t), 0);
         }
         piped_free(&p);
     }
-    FAILS(context, HBP_E_INVALID, "run is NULL", hbp_pipeline_run_write_trace(context, NULL, t.path));
+    FAILS(context, HBP_E_INVALID, "run is NULL", hbp_pipeline_run_trace(context, NULL, t.path));
     folder_remove(folder);
 }
 END_TEST

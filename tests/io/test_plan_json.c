@@ -1,3 +1,4 @@
+#include "hbp/io.h"
 #include "plan_files.h"
 
 #include <jansson.h>

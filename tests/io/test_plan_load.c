@@ -1,3 +1,4 @@
+#include "hbp/io.h"
 #include "plan_changes.h"
 
 START_TEST(a_plan_comes_back_as_it_was)

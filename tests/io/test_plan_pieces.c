@@ -1,4 +1,5 @@
 /* Files of plans that tell which pieces of split samples were dropped. */
+#include "hbp/io.h"
 #include "plan_changes.h"
 
 #include <jansson.h>

@@ -1,3 +1,4 @@
+#include "hbp/io.h"
 #include "plan_changes.h"
 
 #include "io/msgpack/msgpack_buffer.h"
@@ -158,8 +159,7 @@ START_TEST(bad_arguments_and_full_disks_leave_nothing)
     char folder[64], path[128];
     folder_make(folder);
     folder_path(path, folder, "plan");
-    hbp_plan_save_options options;
-    hbp_plan_save_options_init(&options, sizeof options);
+    hbp_plan_save_options options = {.struct_size = sizeof options};
     ck_assert_uint_eq(options.struct_size, sizeof options);
     FAILS(context, HBP_E_INVALID, "plan is NULL", hbp_plan_save(context, NULL, path, NULL));
     FAILS(context, HBP_E_INVALID, "path is NULL", hbp_plan_save(context, plan, NULL, NULL));

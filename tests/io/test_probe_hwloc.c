@@ -2,6 +2,7 @@
 
 #include "failing.h"
 #include "files.h"
+#include "hbp/io.h"
 
 #include "data/machine/machine.h"
 #include "io/machine/probe.h"

@@ -1,7 +1,8 @@
+#include "hbp/io.h"
 #include "io/reading.h"
 
 #define OPTIONS(...)                                                                                         \
-    (&(hbp_lengths_read_options){.struct_size = sizeof(hbp_lengths_read_options), __VA_ARGS__})
+    (&(hbp_lengths_load_options){.struct_size = sizeof(hbp_lengths_load_options), __VA_ARGS__})
 
 START_TEST(columns_are_found_by_name)
 {
@@ -60,7 +61,7 @@ START_TEST(loss_and_ties_come_along)
 {
     hbp_context *context = test_context();
     const char *text = "length,loss,pair\n9,4,7\n3,3,\n5,0,7\n2,1,-1\n";
-    hbp_lengths_read_options *options = OPTIONS(.loss_column = "loss", .tie_column = "pair");
+    hbp_lengths_load_options *options = OPTIONS(.loss_column = "loss", .tie_column = "pair");
     hbp_lengths *got;
     OK(context, read_text(context, "x", text, options, &got));
     ck_assert_int_eq(got->loss_tokens, 8);
@@ -84,7 +85,7 @@ START_TEST(a_second_size_comes_along)
 {
     hbp_context *context = test_context();
     const char *text = "length,images,kind\n9,4,1\n3,,0\n5,0,61\n2,1,1\n";
-    hbp_lengths_read_options *options = OPTIONS(.vision_column = "images", .modality_column = "kind");
+    hbp_lengths_load_options *options = OPTIONS(.vision_column = "images", .modality_column = "kind");
     hbp_lengths *got;
     OK(context, read_text(context, "x", text, options, &got));
     check_lengths(got, (const int64_t[]){9, 3, 5, 2}, 4);

@@ -1,5 +1,6 @@
 #include <unistd.h>
 
+#include "hbp/io.h"
 #include "io/reading.h"
 
 /* The index of sequences of 3, 1 and 2 u16 tokens; documents begin at sequences 0 and 2. */
@@ -165,12 +166,12 @@ START_TEST(the_data_beside_the_index_settle_its_type)
     hbp_lengths *got;
     write_file(index, file, sizeof file);
     write_file(data, "123456789abc", 12);
-    OK(context, hbp_lengths_read(context, index, NULL, &got));
+    OK(context, hbp_lengths_load(context, index, NULL, &got));
     check_lengths(got, (const int64_t[]){3, 1, 2}, 3);
     hbp_lengths_free(got);
     write_file(data, "123456789abcd", 13);
     FAILS(context, HBP_E_FORMAT, "runs from byte 8, but the .bin file ends at 13",
-          hbp_lengths_read(context, index, NULL, &got));
+          hbp_lengths_load(context, index, NULL, &got));
     unlink(index);
     unlink(data);
     rmdir(folder);

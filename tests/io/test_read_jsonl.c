@@ -1,7 +1,8 @@
+#include "hbp/io.h"
 #include "io/reading.h"
 
 #define OPTIONS(...)                                                                                         \
-    (&(hbp_lengths_read_options){.struct_size = sizeof(hbp_lengths_read_options), __VA_ARGS__})
+    (&(hbp_lengths_load_options){.struct_size = sizeof(hbp_lengths_load_options), __VA_ARGS__})
 
 START_TEST(fields_are_found_by_name)
 {
@@ -39,7 +40,7 @@ START_TEST(loss_and_ties_come_along)
     hbp_context *context = test_context();
     const char *text = "{\"length\":9,\"loss\":4,\"pair\":7}\n{\"length\":3,\"loss\":3,\"pair\":null}\n"
                        "{\"length\":5,\"loss\":0,\"pair\":7}\n{\"length\":2,\"loss\":1}\n";
-    hbp_lengths_read_options *options = OPTIONS(.loss_column = "loss", .tie_column = "pair");
+    hbp_lengths_load_options *options = OPTIONS(.loss_column = "loss", .tie_column = "pair");
     hbp_lengths *got;
     OK(context, read_text(context, "x", text, options, &got));
     ck_assert_int_eq(got->loss_tokens, 8);
@@ -63,7 +64,7 @@ START_TEST(a_second_size_comes_along)
     const char *text = "{\"length\":9,\"images\":[\"a\",{\"b\":[1]}],\"kind\":1}\n"
                        "{\"length\":3,\"images\":null,\"kind\":0}\n{\"length\":5,\"kind\":61}\n"
                        "{\"images\":7,\"kind\":1,\"length\":2}\n{\"length\":4,\"images\":[],\"kind\":0}\n";
-    hbp_lengths_read_options *options = OPTIONS(.vision_column = "images", .modality_column = "kind");
+    hbp_lengths_load_options *options = OPTIONS(.vision_column = "images", .modality_column = "kind");
     hbp_lengths *got;
     OK(context, read_text(context, "x", text, options, &got));
     check_lengths(got, (const int64_t[]){9, 3, 5, 2, 4}, 5);

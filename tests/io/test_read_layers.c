@@ -1,3 +1,4 @@
+#include "hbp/io.h"
 #include "io/pipeline/read_layers.h"
 
 #include "data/pipeline/layers.h"
@@ -156,9 +157,9 @@ START_TEST(bad_files_are_refused)
         strcat(wide, ",a");
     REFUSES(context, "x, line 1: more than 256 columns", wide);
     hbp_layers *layers = NULL;
-    FAILS(context, HBP_E_SYSTEM, "nowhere", hbp_layers_read(context, "/nowhere/nowhere", &layers));
-    FAILS(context, HBP_E_INVALID, "path is NULL", hbp_layers_read(context, NULL, &layers));
-    FAILS(context, HBP_E_INVALID, "out is NULL", hbp_layers_read(context, "x", NULL));
+    FAILS(context, HBP_E_SYSTEM, "nowhere", hbp_layers_load(context, "/nowhere/nowhere", &layers));
+    FAILS(context, HBP_E_INVALID, "path is NULL", hbp_layers_load(context, NULL, &layers));
+    FAILS(context, HBP_E_INVALID, "out is NULL", hbp_layers_load(context, "x", NULL));
     hbp_context_free(context);
 }
 END_TEST
@@ -170,7 +171,7 @@ START_TEST(files_are_read_by_path)
     folder_make(folder);
     file_write(folder_path(path, folder, "layers.csv"), csv, strlen(csv));
     hbp_layers *layers;
-    OK(context, hbp_layers_read(context, path, &layers));
+    OK(context, hbp_layers_load(context, path, &layers));
     ck_assert_int_eq(layers_view(layers).layers, 2);
     hbp_layers_free(layers);
     folder_remove(folder);

@@ -1,7 +1,8 @@
+#include "hbp/io.h"
 #include "io/reading.h"
 
 #define OPTIONS(...)                                                                                         \
-    (&(hbp_lengths_read_options){.struct_size = sizeof(hbp_lengths_read_options), __VA_ARGS__})
+    (&(hbp_lengths_load_options){.struct_size = sizeof(hbp_lengths_load_options), __VA_ARGS__})
 
 START_TEST(the_content_tells_the_format)
 {
@@ -129,9 +130,9 @@ START_TEST(files_that_do_not_match_are_refused)
             OPTIONS(.vision_column = "v"));
     hbp_lengths *out;
     FAILS(context, HBP_E_INVALID, "both come from standard input",
-          hbp_lengths_read(context, "-", OPTIONS(.vision_path = "-"), &out));
+          hbp_lengths_load(context, "-", OPTIONS(.vision_path = "-"), &out));
     FAILS(context, HBP_E_SYSTEM, "nowhere", /* the lengths are there */
-          hbp_lengths_read(context, HBP_TESTS_DIR "/fuzz/corpus/lengths/text",
+          hbp_lengths_load(context, HBP_TESTS_DIR "/fuzz/corpus/lengths/text",
                            OPTIONS(.vision_path = "nowhere"), &out));
     ck_assert_ptr_null(out);
     hbp_context_free(context);
@@ -184,7 +185,7 @@ START_TEST(the_shared_pictures_are_read)
     fclose(file);
     hbp_lengths *got;
     OK(context,
-       hbp_lengths_read(context, path, OPTIONS(.vision_path = HBP_DATA_DIR "/vlm_images.npy"), &got));
+       hbp_lengths_load(context, path, OPTIONS(.vision_path = HBP_DATA_DIR "/vlm_images.npy"), &got));
     hbp_lengths_summary s = {.struct_size = sizeof s};
     OK(context, hbp_lengths_get_summary(context, got, &s));
     ck_assert_int_eq(s.samples, 70706);
@@ -199,17 +200,17 @@ END_TEST
 
 START_TEST(options_start_empty)
 {
-    hbp_lengths_read_options options;
+    hbp_lengths_load_options options;
     memset(&options, 255, sizeof options);
-    hbp_lengths_read_options_init(&options, sizeof options);
+    options = (hbp_lengths_load_options){.struct_size = sizeof options};
     ck_assert_uint_eq(options.struct_size, sizeof options);
     ck_assert_ptr_null(options.format);
     ck_assert_ptr_null(options.tie_column);
     hbp_context *context = test_context();
     hbp_lengths *out;
     options.struct_size = 2;
-    FAILS(context, HBP_E_INVALID, "hbp_lengths_read_options.struct_size is 2",
-          hbp_lengths_read(context, "nowhere", &options, &out));
+    FAILS(context, HBP_E_INVALID, "hbp_lengths_load_options.struct_size is 2",
+          hbp_lengths_load(context, "nowhere", &options, &out));
     hbp_context_free(context);
 }
 END_TEST

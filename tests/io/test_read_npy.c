@@ -1,3 +1,4 @@
+#include "hbp/io.h"
 #include "io/reading.h"
 
 /* A .npy file in `to`: version, type, shape as they stand in the header, then `bytes` of data. Returns its
@@ -161,7 +162,7 @@ START_TEST(the_shared_data_reads_as_numpy_wrote_it)
         hbp_context_free(context);
         return;
     }
-    OK(context, hbp_lengths_read(context, path, NULL, &got));
+    OK(context, hbp_lengths_load(context, path, NULL, &got));
     hbp_lengths_summary s = {.struct_size = sizeof s};
     OK(context, hbp_lengths_get_summary(context, got, &s));
     ck_assert_int_eq(s.samples, 1000000);

@@ -1,3 +1,4 @@
+#include "hbp/io.h"
 #include "io/reading.h"
 
 START_TEST(one_length_a_line)
@@ -36,7 +37,7 @@ START_TEST(bad_lines_are_refused_by_number)
     REFUSES(context, HBP_E_FORMAT, "line 1: the length '-'", "x.txt", "-\n", NULL);
     REFUSES(context, HBP_E_INVALID, "x holds no lengths", "x", "\n\n# nothing\n", NULL);
     REFUSES(context, HBP_E_FORMAT, "x is empty", "x", "", NULL);
-    hbp_lengths_read_options options = {.struct_size = sizeof options, .column = "len"};
+    hbp_lengths_load_options options = {.struct_size = sizeof options, .column = "len"};
     REFUSES(context, HBP_E_INVALID, "the format has no columns, so none is called 'len'", "x", "3\n",
             &options);
     hbp_context_free(context);

@@ -1,3 +1,4 @@
+#include "hbp/io.h"
 #include "io/file/stream.h"
 
 #include <fcntl.h>
@@ -125,30 +126,30 @@ START_TEST(files_are_read_or_refused_by_name)
     ck_assert_ptr_nonnull(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/lengths.txt", folder);
     hbp_lengths *out;
-    FAILS(context, HBP_E_SYSTEM, "lengths.txt: No such file", hbp_lengths_read(context, path, NULL, &out));
-    FAILS(context, HBP_E_SYSTEM, "is a directory", hbp_lengths_read(context, folder, NULL, &out));
+    FAILS(context, HBP_E_SYSTEM, "lengths.txt: No such file", hbp_lengths_load(context, path, NULL, &out));
+    FAILS(context, HBP_E_SYSTEM, "is a directory", hbp_lengths_load(context, folder, NULL, &out));
     FILE *file = fopen(path, "wb");
     fputs("3\n1\n2\n", file);
     fclose(file);
-    OK(context, hbp_lengths_read(context, path, NULL, &out));
+    OK(context, hbp_lengths_load(context, path, NULL, &out));
     check_lengths(out, (const int64_t[]){3, 1, 2}, 3);
     hbp_lengths_free(out);
     if (geteuid() != 0) { /* root reads what nobody may */
         chmod(path, 0);
-        FAILS(context, HBP_E_SYSTEM, "Permission denied", hbp_lengths_read(context, path, NULL, &out));
+        FAILS(context, HBP_E_SYSTEM, "Permission denied", hbp_lengths_load(context, path, NULL, &out));
     }
     /* standard input, twice from where it stands: it stays open */
     chmod(path, 0600);
     ck_assert_ptr_nonnull(freopen(path, "rb", stdin));
-    OK(context, hbp_lengths_read(context, "-", NULL, &out));
+    OK(context, hbp_lengths_load(context, "-", NULL, &out));
     check_lengths(out, (const int64_t[]){3, 1, 2}, 3);
     hbp_lengths_free(out);
-    FAILS(context, HBP_E_FORMAT, "standard input is empty", hbp_lengths_read(context, "-", NULL, &out));
+    FAILS(context, HBP_E_FORMAT, "standard input is empty", hbp_lengths_load(context, "-", NULL, &out));
     ck_assert_ptr_null(out);
     unlink(path);
     rmdir(folder);
-    FAILS(context, HBP_E_INVALID, "path is NULL", hbp_lengths_read(context, NULL, NULL, &out));
-    FAILS(context, HBP_E_INVALID, "out is NULL", hbp_lengths_read(context, path, NULL, NULL));
+    FAILS(context, HBP_E_INVALID, "path is NULL", hbp_lengths_load(context, NULL, NULL, &out));
+    FAILS(context, HBP_E_INVALID, "out is NULL", hbp_lengths_load(context, path, NULL, NULL));
     hbp_context_free(context);
 }
 END_TEST

@@ -1,4 +1,5 @@
 /* Objects of tables as JSON: every number, name and cell under the key of its file. */
+#include "hbp/io.h"
 #include "io/table/table_json.h"
 
 #include <jansson.h>

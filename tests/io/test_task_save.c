@@ -1,3 +1,4 @@
+#include "hbp/io.h"
 #include "task_files.h"
 
 #include "io/file/zipped.h"

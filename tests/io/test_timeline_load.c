@@ -1,3 +1,4 @@
+#include "hbp/io.h"
 #include "io/plan/timeline_file.h"
 
 #include "harm.h"

@@ -1,3 +1,4 @@
+#include "hbp/io.h"
 #include "timelines.h"
 
 #include <locale.h>

@@ -11,8 +11,7 @@ enum { SAMPLES = 3000 };
 
 static hbp_budgets_options options_of(int32_t mode)
 {
-    hbp_budgets_options options;
-    hbp_budgets_options_init(&options, sizeof options);
+    hbp_budgets_options options = {.struct_size = sizeof options};
     options.mode = mode;
     return options;
 }

@@ -39,8 +39,7 @@ static hbp_lengths *draw(hbp_context *context, uint64_t seed, int64_t count, int
 static hbp_budgets measure(hbp_context *context, const hbp_lengths *lengths, int64_t max_vision,
                            int64_t max_tokens, int64_t ranks)
 {
-    hbp_iterative_fill_options fill;
-    hbp_iterative_fill_options_init(&fill, sizeof fill);
+    hbp_iterative_fill_options fill = {.struct_size = sizeof fill};
     fill.max_vision = max_vision;
     fill.max_tokens = max_tokens;
     hbp_packs *packs = NULL;
@@ -89,8 +88,7 @@ START_TEST_IN_CONTEXT(chooses_a_good_pair)
 {
     for (uint64_t seed = 0; seed < 4; seed++) {
         hbp_lengths *lengths = draw(context, seed, 1000, seed % 2);
-        hbp_budgets_options options;
-        hbp_budgets_options_init(&options, sizeof options);
+        hbp_budgets_options options = {.struct_size = sizeof options};
         options.samples = 3 + 2 * (int32_t)seed;
         options.token_multiple = seed % 3 ? 0 : 32;
         hbp_budgets b = choose(context, lengths, &options);
@@ -120,8 +118,7 @@ END_TEST
 START_TEST_IN_CONTEXT(keeps_the_limits_and_says_when_there_is_no_pair)
 {
     hbp_lengths *lengths = keep(draw(context, 1, 2000, 1));
-    hbp_budgets_options options;
-    hbp_budgets_options_init(&options, sizeof options);
+    hbp_budgets_options options = {.struct_size = sizeof options};
     hbp_budgets free_choice = choose(context, lengths, &options), b = {.struct_size = sizeof b, .packs = -7};
     options.max_tokens = free_choice.max_tokens + 63;
     options.max_vision = free_choice.max_vision;
@@ -144,8 +141,7 @@ END_TEST
 START_TEST_IN_CONTEXT(packs_hold_no_more_samples_than_asked)
 {
     hbp_lengths *lengths = keep(draw(context, 3, 3000, 1));
-    hbp_budgets_options options;
-    hbp_budgets_options_init(&options, sizeof options);
+    hbp_budgets_options options = {.struct_size = sizeof options};
     options.most_samples = 4.25;
     hbp_budgets b = choose(context, lengths, &options);
     ck_assert(b.samples_per_pack >= 4 && b.samples_per_pack <= 4.25);
@@ -169,13 +165,11 @@ START_TEST_IN_CONTEXT(single_large_samples_set_a_budget)
             tokens[10] = 9000;
         if (large & 2)
             vision[20] = 60;
-        hbp_lengths_options columns;
-        hbp_lengths_options_init(&columns, sizeof columns);
+        hbp_lengths_options columns = {.struct_size = sizeof columns};
         columns.vision = vision;
         hbp_lengths *lengths = NULL;
         OK(context, hbp_lengths_create_u32(context, tokens, 1000, &columns, &lengths));
-        hbp_budgets_options options;
-        hbp_budgets_options_init(&options, sizeof options);
+        hbp_budgets_options options = {.struct_size = sizeof options};
         hbp_budgets b = {.struct_size = sizeof b};
         if (large == 3) {
             FAILS(context, HBP_E_INFEASIBLE,
@@ -209,8 +203,7 @@ START_TEST_IN_CONTEXT(linked_samples_are_held_together)
         hbp_lengths_options columns = {.struct_size = sizeof columns, .vision = vision, .ties = ties};
         hbp_lengths *lengths = NULL;
         OK(context, hbp_lengths_create_u32(context, tokens, SAMPLES, &columns, &lengths));
-        hbp_budgets_options options;
-        hbp_budgets_options_init(&options, sizeof options);
+        hbp_budgets_options options = {.struct_size = sizeof options};
         options.samples = 32;
         options.most_samples = 40;
         hbp_budgets b = choose(context, lengths, &options);
@@ -244,13 +237,11 @@ START_TEST_IN_CONTEXT(ordinary_mixes_have_budgets)
             if (hbp__rng_below(&rng, 200) == 0)
                 tokens[i] *= 2 + hbp__rng_below(&rng, 8);
         }
-        hbp_lengths_options columns;
-        hbp_lengths_options_init(&columns, sizeof columns);
+        hbp_lengths_options columns = {.struct_size = sizeof columns};
         columns.vision = vision;
         hbp_lengths *lengths = NULL;
         OK(context, hbp_lengths_create_u32(context, tokens, 1500, &columns, &lengths));
-        hbp_budgets_options options;
-        hbp_budgets_options_init(&options, sizeof options);
+        hbp_budgets_options options = {.struct_size = sizeof options};
         options.samples = 1 + (int32_t)(seed % 6);
         hbp_budgets b = {.struct_size = sizeof b};
         hbp_status status = hbp_choose_budgets(context, lengths, &options, &b);
@@ -275,8 +266,7 @@ START_TEST_IN_CONTEXT(is_better_than_the_line)
     if (!vlm_data(tokens, vision))
         return;
     hbp_lengths *lengths = keep(lengths_of(context, tokens, vision, VLM_SAMPLES));
-    hbp_budgets_options options;
-    hbp_budgets_options_init(&options, sizeof options);
+    hbp_budgets_options options = {.struct_size = sizeof options};
     hbp_budgets line = measure(context, lengths, 18, 6016, 8), plane = choose(context, lengths, &options);
     check_chosen(context, lengths, &plane, 4, 64);
     ck_assert(plane.score < line.score / 2);

@@ -1,19 +1,16 @@
-#include "hbp/groups.h"
+#include "hbp/pack.h"
 
 #include "cost/cost.h"
 #include "costs.h"
 #include "data/packs/groups.h"
 #include "failing.h"
-#include "hbp/packs.h"
-#include "hbp/sp.h"
 #include "keep.h"
 #include "pack/groups/hierarchy.h"
 
 static hbp_groups *plan(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost, int32_t mode,
                         int32_t max_groups)
 {
-    hbp_groups_options options;
-    hbp_groups_options_init(&options, sizeof options);
+    hbp_groups_options options = {.struct_size = sizeof options};
     options.mode = mode;
     options.max_groups = max_groups;
     options.max_length = 65536;
@@ -115,8 +112,7 @@ START_TEST_IN_CONTEXT(the_table_has_a_single_level_of_each_degree)
     int64_t narrow = 0;
     int mark = keep_mark();
     for (uint64_t seed = 0; seed < 60; keep_release(mark), seed++) {
-        hbp_groups_options options;
-        hbp_groups_options_init(&options, sizeof options);
+        hbp_groups_options options = {.struct_size = sizeof options};
         options.max_length = 4096 << seed % 5;
         options.mode = seed % 2 ? HBP_GROUPS_OPTIMAL : HBP_GROUPS_PAPER;
         hbp_lengths *lengths = keep(test_long_tail(context, seed, 3000, options.max_length >> seed % 3));
@@ -151,8 +147,7 @@ START_TEST_IN_CONTEXT(the_published_rule_is_followed)
         tokens += length <= 8192 ? length : 0;
         squares += length <= 8192 ? length * length : 0;
     }
-    hbp_sp_options options;
-    hbp_sp_options_init(&options, sizeof options);
+    hbp_sp_options options = {.struct_size = sizeof options};
     options.tokens_per_step = groups->tokens_per_step;
     options.squares_per_token = squares / tokens;
     int64_t best = 0, best_ns = INT64_MAX, wanted[4], count = 0;
@@ -231,8 +226,7 @@ START_TEST_IN_CONTEXT(senseless_requests_are_named)
     hbp_cost *cost = keep(test_cost(context));
     hbp_lengths *lengths = keep(test_long_tail(context, 1, 100, 30000));
     hbp_groups *groups = (hbp_groups *)1;
-    hbp_groups_options options;
-    hbp_groups_options_init(&options, sizeof options);
+    hbp_groups_options options = {.struct_size = sizeof options};
     options.max_length = 1000;
     FAILS(context, HBP_E_INVALID, "longer than max_length, 1000 tokens",
           hbp_plan_groups(context, lengths, cost, &options, &groups));
@@ -307,8 +301,7 @@ START_TEST_IN_CONTEXT(no_step_passes_what_it_may_hold)
         hbp__rng rng = hbp__rng_make(seed, 2, 0);
         hbp_lengths *lengths = test_long_tail(context, seed, 500, 30000);
         int64_t longest = lengths->bin_length[lengths->bins - 1];
-        hbp_groups_options options;
-        hbp_groups_options_init(&options, sizeof options);
+        hbp_groups_options options = {.struct_size = sizeof options};
         options.mode = (int32_t)(seed % 2);
         options.tokens_per_step = 1 + hbp__rng_below(&rng, seed % 3 ? 150000 : 1000000);
         hbp_groups *groups = NULL;
@@ -339,8 +332,7 @@ START_TEST_IN_CONTEXT(packs_may_be_longer_than_samples_up_to_what_is_asked)
 {
     hbp_cost *cost = keep(test_cost(context));
     hbp_lengths *lengths = keep(test_long_tail(context, 5, 20000, 3000));
-    hbp_groups_options options;
-    hbp_groups_options_init(&options, sizeof options);
+    hbp_groups_options options = {.struct_size = sizeof options};
     hbp_groups *groups = NULL;
     MAKES(context, groups, hbp_plan_groups(context, lengths, cost, &options, &groups));
     ck_assert_int_gt(groups->pack_length[groups->count - 1], 3000);
@@ -373,14 +365,12 @@ START_TEST_IN_CONTEXT(pairs_are_planned_wherever_the_published_rule_plans_them)
             length[i] = 1 + hbp__rng_below(&rng, hbp__rng_below(&rng, 5) ? most / 8 : most);
             tie[i] = i / 2;
         }
-        hbp_lengths_options lengths_options;
-        hbp_lengths_options_init(&lengths_options, sizeof lengths_options);
+        hbp_lengths_options lengths_options = {.struct_size = sizeof lengths_options};
         lengths_options.ties = tie;
         hbp_lengths *lengths = NULL;
         OK(context, hbp_lengths_create_u32(context, length, 1000, &lengths_options, &lengths));
         hbp_groups *groups = NULL;
-        hbp_groups_options options;
-        hbp_groups_options_init(&options, sizeof options);
+        hbp_groups_options options = {.struct_size = sizeof options};
         options.mode = HBP_GROUPS_PAPER;
         hbp_status paper = hbp_plan_groups(context, lengths, cost, &options, &groups);
         hbp_groups_free(groups);

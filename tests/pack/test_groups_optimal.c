@@ -87,8 +87,7 @@ START_TEST_IN_CONTEXT(equals_every_choice_of_levels_for_tied_samples)
             length[i] = 1 + hbp__rng_below(&rng, hbp__rng_below(&rng, 4) ? 1000 : 9000);
             tie[i] = hbp__rng_below(&rng, 3) ? i / 2 : -1;
         }
-        hbp_lengths_options options;
-        hbp_lengths_options_init(&options, sizeof options);
+        hbp_lengths_options options = {.struct_size = sizeof options};
         options.ties = tie;
         hbp_lengths *lengths = NULL;
         OK(context, hbp_lengths_create_u32(context, length, 200, &options, &lengths));

@@ -1,4 +1,4 @@
-#include "hbp/iterative_fill.h"
+#include "hbp/pack.h"
 
 #include "data/packs/packs.h"
 #include "failing.h"
@@ -23,8 +23,7 @@ static hbp_lengths *draw_lengths(hbp_context *context, uint64_t seed, int has_vi
 
 static hbp_iterative_fill_options options_of(int32_t mode)
 {
-    hbp_iterative_fill_options options;
-    hbp_iterative_fill_options_init(&options, sizeof options);
+    hbp_iterative_fill_options options = {.struct_size = sizeof options};
     options.mode = mode;
     options.max_tokens = 4096;
     options.max_vision = 20;
@@ -208,7 +207,7 @@ START_TEST_IN_CONTEXT(options_may_be_longer)
         hbp_iterative_fill_options known;
         int64_t later;
     } longer;
-    hbp_iterative_fill_options_init(&longer.known, sizeof longer);
+    longer.known = (hbp_iterative_fill_options){.struct_size = sizeof longer};
     ck_assert_int_eq(longer.later, 0);
     longer.known.mode = HBP_ISF_REFERENCE;
     longer.known.max_tokens = 4096;
@@ -229,8 +228,7 @@ static hbp_status fill_once(hbp_context *context, void *user)
     hbp_lengths_options create = {.struct_size = sizeof create, .vision = vision};
     hbp_lengths *lengths = NULL;
     hbp_packs *packs = NULL;
-    hbp_iterative_fill_options options;
-    hbp_iterative_fill_options_init(&options, sizeof options);
+    hbp_iterative_fill_options options = {.struct_size = sizeof options};
     options.mode = *(int32_t *)user;
     options.max_tokens = 100;
     options.max_vision = 3;

@@ -44,14 +44,12 @@ START_TEST_IN_CONTEXT(a_rank_holds_the_tokens_at_which_one_takes_least)
     ck_assert_msg(got >= tokens - 64 && got <= tokens + 64, "%d, not %d", (int)got, (int)tokens);
     ck_assert_int_gt(groups->pack_length[0], 2000);
     /* Limits on packs and ranks are limits here, too. */
-    hbp_groups_options options;
-    hbp_groups_options_init(&options, sizeof options);
+    hbp_groups_options options = {.struct_size = sizeof options};
     options.tokens_per_rank = 5000;
     groups = keep(plan(context, lengths, cost, &options));
     ck_assert_int_eq(groups->tokens_per_step, 3 * 32000);
     /* Where what a pack pays once is soon a small share, no more tokens are asked for. */
-    hbp_cost_terms terms;
-    hbp_cost_terms_init(&terms, sizeof terms);
+    hbp_cost_terms terms = {.struct_size = sizeof terms};
     OK(context, hbp_cost_get_terms(context, cost, &terms));
     terms.pack_ns = 1e6;
     hbp_cost *cheap = NULL;
@@ -90,8 +88,7 @@ START_TEST_IN_CONTEXT(short_samples_fill_whole_micro_batches)
     hbp_groups_free(groups);
     for (int64_t longest = 60000; longest <= 180000; longest += 5000) {
         int64_t batch = 2 * longest;
-        hbp_groups_options options;
-        hbp_groups_options_init(&options, sizeof options);
+        hbp_groups_options options = {.struct_size = sizeof options};
         options.max_length = longest;
         groups = plan(context, shorts, cost, &options);
         int64_t tokens = groups->tokens_per_step;
@@ -121,8 +118,7 @@ START_TEST_IN_CONTEXT(every_group_holds_a_pack_of_the_longest_sample)
     hbp_groups *groups = keep(plan(context, lengths, cost, NULL));
     ck_assert_int_ge(groups->tokens_per_step, 2 * 120000);
     /* A given max_length sizes the step for the longest sample that may come. */
-    hbp_groups_options options;
-    hbp_groups_options_init(&options, sizeof options);
+    hbp_groups_options options = {.struct_size = sizeof options};
     options.max_length = 131072;
     groups = keep(plan(context, lengths, cost, &options));
     ck_assert_int_ge(groups->tokens_per_step, 2 * 131072);
@@ -142,8 +138,7 @@ START_TEST_IN_CONTEXT(a_better_network_makes_no_smaller_steps)
     static const int32_t degree[] = {1, 2, 4, 8, 16, 32};
     double latency[] = {0, 2e6, 2e6, 2e6, 4e6, 4e6}, per_token[] = {0, 900, 700, 400, 0, 0};
     int64_t before = 0, wider = 0;
-    hbp_cost_terms terms;
-    hbp_cost_terms_init(&terms, sizeof terms);
+    hbp_cost_terms terms = {.struct_size = sizeof terms};
     OK(context, hbp_cost_get_terms(context, cost, &terms));
     terms.degrees = 6;
     terms.degree = degree;

@@ -37,8 +37,7 @@ static hbp_lengths *lengths_of(hbp_context *context, const sizes *s, int has_vis
 
 static hbp_iterative_fill_options options_of(int64_t max_tokens, int64_t max_vision)
 {
-    hbp_iterative_fill_options options;
-    hbp_iterative_fill_options_init(&options, sizeof options);
+    hbp_iterative_fill_options options = {.struct_size = sizeof options};
     options.max_tokens = max_tokens;
     options.max_vision = max_vision;
     return options;

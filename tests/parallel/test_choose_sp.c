@@ -15,8 +15,7 @@ static const double slopes[] = {0, 100, 75, 44, 500};
 
 static hbp_cost *some_cost(hbp_context *context, int32_t rows)
 {
-    hbp_cost_terms t;
-    hbp_cost_terms_init(&t, sizeof t);
+    hbp_cost_terms t = {.struct_size = sizeof t};
     t.ranks = 32;
     t.domain_ranks = 8;
     t.layers = 8;
@@ -71,8 +70,7 @@ START_TEST(a_long_pack_weighs_recomputation_against_communication)
 {
     hbp_context *context = test_context();
     hbp_cost *cost = some_cost(context, 5);
-    hbp_sp_options options;
-    hbp_sp_options_init(&options, sizeof options);
+    hbp_sp_options options = {.struct_size = sizeof options};
     options.tokens_per_step = 100000;
     options.squares_per_token = 500;
     hbp_sp_choice choice = choose(context, cost, 5000, &options);
@@ -108,8 +106,7 @@ START_TEST(the_choice_is_the_best_of_the_listing)
     int seen[17] = {0};
     for (int round = 0; round < 5000; round++) {
         int64_t length = 1 + hbp__rng_below(&rng, 120000);
-        hbp_sp_options options;
-        hbp_sp_options_init(&options, sizeof options);
+        hbp_sp_options options = {.struct_size = sizeof options};
         options.tokens_per_step = hbp__rng_below(&rng, 3000000);
         options.squares_per_token = (double)hbp__rng_below(&rng, (uint64_t)length + 1);
         for (int i = 1; i < 5; i++)
@@ -174,8 +171,7 @@ START_TEST(equal_times_go_to_the_smaller_degree)
     hbp_cost *cost = some_cost(context, 5);
     cost->terms.ns_per_token = 0;
     cost->terms.ns_per_token_squared = 0;
-    hbp_sp_options options;
-    hbp_sp_options_init(&options, sizeof options);
+    hbp_sp_options options = {.struct_size = sizeof options};
     options.tokens_per_step = 1000; /* one micro-batch whatever the degree */
     for (int i = 0; i < 5; i++)
         cost->sp_ns_per_token[i] = cost->sp_latency_ns[i] = 0;
@@ -193,8 +189,7 @@ START_TEST(the_listing_says_why_a_degree_is_out)
     /* Qwen2.5's 28 heads, 4 kv heads, on 56 ranks in domains of 28: legal are 1, 2, 4, 28. */
     static const int32_t allowed[] = {1, 2, 4, 28};
     static const double zero[4] = {0};
-    hbp_cost_terms t;
-    hbp_cost_terms_init(&t, sizeof t);
+    hbp_cost_terms t = {.struct_size = sizeof t};
     t.ranks = 56;
     t.layers = 2;
     t.activation_bytes = 100;
@@ -264,8 +259,7 @@ START_TEST(bad_input_is_named)
     hbp_context *context = test_context();
     hbp_cost *cost = some_cost(context, 5);
     hbp_sp_choice choice = {.struct_size = sizeof choice};
-    hbp_sp_options options;
-    hbp_sp_options_init(&options, sizeof options);
+    hbp_sp_options options = {.struct_size = sizeof options};
     int64_t count = 9;
     FAILS(context, HBP_E_INVALID, "cost is NULL", hbp_choose_sp(context, NULL, 1, NULL, &choice));
     FAILS(context, HBP_E_INVALID, "choice is NULL", hbp_choose_sp(context, cost, 1, NULL, NULL));
@@ -330,8 +324,7 @@ START_TEST(llama_8b_comes_out_as_published)
     OK(context, hbp_model_create_preset(context, "llama-3.1-8b", &model));
     OK(context, hbp_machine_create_preset(context, "h100:4", &machine));
     OK(context, hbp_cost_create(context, model, machine, NULL, &cost));
-    hbp_sp_options options;
-    hbp_sp_options_init(&options, sizeof options);
+    hbp_sp_options options = {.struct_size = sizeof options};
     options.tokens_per_step = 524288;
     options.squares_per_token = 1500;
     ck_assert_int_eq(choose(context, cost, 16384, &options).sp, 1);

@@ -69,7 +69,7 @@ static inline void instance_make(hbp_context *context, hbp__rng *rng, int32_t co
 {
     instance_layers(context, rng, count, d);
     hbp_pipeline_options *p = &d->pipeline;
-    hbp_pipeline_options_init(p, sizeof *p);
+    *p = (hbp_pipeline_options){.struct_size = sizeof *p};
     p->stages = stages;
     p->virtual_stages = virtual_stages;
     p->micro_batches = (int32_t)instance_draw(rng, 1, 12);

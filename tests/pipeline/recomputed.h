@@ -51,8 +51,7 @@ static inline hbp_layers *draw_layers(hbp_context *context, hbp__rng *rng, int32
         column[7][i] = up_to(&own, 1) ? up_to(&own, whole / 2) : 0;     /* mlp_bytes */
         column[8][i] = up_to(&own, most / 2);                           /* mlp_ns */
     }
-    hbp_layer_columns c;
-    hbp_layer_columns_init(&c, sizeof c);
+    hbp_layer_columns c = {.struct_size = sizeof c};
     c.count = count;
     c.kind = kind;
     c.forward_ns = column[0];
@@ -73,9 +72,9 @@ static inline void draw(hbp_context *context, instance *t, hbp__rng *rng, int32_
                         int64_t most)
 {
     memset(t, 0, sizeof *t);
-    hbp_pipeline_options_init(&t->pipeline, sizeof t->pipeline);
-    hbp_recompute_options_init(&t->options, sizeof t->options);
-    hbp_recompute_report_init(&t->report, sizeof t->report);
+    t->pipeline = (hbp_pipeline_options){.struct_size = sizeof t->pipeline};
+    t->options = (hbp_recompute_options){.struct_size = sizeof t->options};
+    t->report = (hbp_recompute_report){.struct_size = sizeof t->report};
     hbp_pipeline_options *p = &t->pipeline;
     p->stages = 1 + (int32_t)hbp__rng_below(rng, 3);
     p->virtual_stages = (int32_t)hbp__rng_below(rng, 3);
@@ -196,8 +195,7 @@ static inline void four(hbp_context *context, instance *t, int64_t first_limit, 
     static const int64_t recomputed[] = {10, 10, 10, 10, 10, 10, 10, 10};
     static const int64_t mlp[] = {12, 12, 0, 0, 12, 12, 0, 0}, mlp_ns[] = {20, 20, 0, 0, 20, 20, 0, 0};
     memset(t, 0, sizeof *t);
-    hbp_layer_columns c;
-    hbp_layer_columns_init(&c, sizeof c);
+    hbp_layer_columns c = {.struct_size = sizeof c};
     c.count = 8;
     c.kind = kind;
     c.forward_ns = forward;
@@ -207,7 +205,7 @@ static inline void four(hbp_context *context, instance *t, int64_t first_limit, 
     c.mlp_bytes = mlp;
     c.mlp_ns = mlp_ns;
     OK(context, hbp_layers_create(context, &c, &t->layers));
-    hbp_pipeline_options_init(&t->pipeline, sizeof t->pipeline);
+    t->pipeline = (hbp_pipeline_options){.struct_size = sizeof t->pipeline};
     t->pipeline.stages = 2;
     t->pipeline.micro_batches = 4;
     t->pipeline.limit_bytes = t->limit;
@@ -215,8 +213,8 @@ static inline void four(hbp_context *context, instance *t, int64_t first_limit, 
     t->limit[1] = second_limit;
     t->cuts[1] = 4;
     t->cuts[2] = 8;
-    hbp_recompute_options_init(&t->options, sizeof t->options);
-    hbp_recompute_report_init(&t->report, sizeof t->report);
+    t->options = (hbp_recompute_options){.struct_size = sizeof t->options};
+    t->report = (hbp_recompute_report){.struct_size = sizeof t->report};
 }
 
 static inline void expect(hbp_context *context, instance *t, int32_t mode, const char *choices)

@@ -294,8 +294,7 @@ END_TEST
  * and 1 (1, 5) first. */
 START_TEST_IN_CONTEXT(an_order_by_hand)
 {
-    hbp_layer_columns columns;
-    hbp_layer_columns_init(&columns, sizeof columns);
+    hbp_layer_columns columns = {.struct_size = sizeof columns};
     columns.count = 2;
     columns.forward_ns = (int64_t[]){1, 1};
     columns.backward_ns = (int64_t[]){0, 0};
@@ -365,8 +364,7 @@ static hbp_status order_once(hbp_context *context, void *user)
 /* Two stages of vision layers and two of language layers, whose scales go against each other. */
 static void make_halves(hbp_context *context, piped *p, int32_t micro_batches)
 {
-    hbp_layer_columns columns;
-    hbp_layer_columns_init(&columns, sizeof columns);
+    hbp_layer_columns columns = {.struct_size = sizeof columns};
     columns.count = 4;
     columns.forward_ns = (int64_t[]){1000, 1000, 1000, 1000};
     columns.kind = (int32_t[]){HBP_LAYER_VISION, HBP_LAYER_VISION, HBP_LAYER_LANGUAGE, HBP_LAYER_LANGUAGE};

@@ -7,8 +7,7 @@
 
 static hbp_partition_options options_of(int32_t mode)
 {
-    hbp_partition_options options;
-    hbp_partition_options_init(&options, sizeof options);
+    hbp_partition_options options = {.struct_size = sizeof options};
     options.mode = mode;
     return options;
 }
@@ -221,7 +220,7 @@ static void omnibal_layers(hbp_context *context, instance *d)
                                  .kind = d->kind,
                                  .cut_bytes = d->cut};
     OK(context, hbp_layers_create(context, &columns, &d->layers));
-    hbp_pipeline_options_init(&d->pipeline, sizeof d->pipeline);
+    d->pipeline = (hbp_pipeline_options){.struct_size = sizeof d->pipeline};
     d->pipeline.stages = 4;
     d->pipeline.micro_batches = 8;
 }
@@ -266,14 +265,12 @@ END_TEST
 START_TEST_IN_CONTEXT(the_run_decides_where_asked)
 {
     static const int64_t ns[11] = {3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5};
-    hbp_layer_columns columns;
-    hbp_layer_columns_init(&columns, sizeof columns);
+    hbp_layer_columns columns = {.struct_size = sizeof columns};
     columns.count = 11;
     columns.forward_ns = ns;
     hbp_layers *layers = NULL;
     MAKES(context, layers, hbp_layers_create(context, &columns, &layers));
-    hbp_pipeline_options pipeline;
-    hbp_pipeline_options_init(&pipeline, sizeof pipeline);
+    hbp_pipeline_options pipeline = {.struct_size = sizeof pipeline};
     pipeline.stages = 4;
     pipeline.micro_batches = 8;
     hbp_partition_options options = options_of(HBP_PARTITION_OPTIMAL);

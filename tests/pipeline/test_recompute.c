@@ -155,8 +155,7 @@ START_TEST_IN_CONTEXT(none_is_needed_once_balanced)
     hbp_vlm *vlm = NULL;
     MAKES(context, machine, hbp_machine_create_preset(context, "a100-80:2", &machine));
     MAKES(context, vlm, hbp_vlm_create_preset(context, "internvl-1.5-26b", &vlm));
-    hbp_vlm_layers_options o;
-    hbp_vlm_layers_options_init(&o, sizeof o);
+    hbp_vlm_layers_options o = {.struct_size = sizeof o};
     o.tensor_parallel = 4;
     o.vision = 9;
     o.tokens = 4096;
@@ -164,9 +163,9 @@ START_TEST_IN_CONTEXT(none_is_needed_once_balanced)
     memset(&t, 0, sizeof t);
     OK(context, hbp_vlm_create_layers(context, vlm, machine, &o, &t.layers));
     balance(t.layers, t.cuts);
-    hbp_pipeline_options_init(&t.pipeline, sizeof t.pipeline);
-    hbp_recompute_options_init(&t.options, sizeof t.options);
-    hbp_recompute_report_init(&t.report, sizeof t.report);
+    t.pipeline = (hbp_pipeline_options){.struct_size = sizeof t.pipeline};
+    t.options = (hbp_recompute_options){.struct_size = sizeof t.options};
+    t.report = (hbp_recompute_report){.struct_size = sizeof t.report};
     t.pipeline.stages = 4;
     t.pipeline.micro_batches = 32;
     t.pipeline.limit_bytes = t.limit;

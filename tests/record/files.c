@@ -1,6 +1,7 @@
 /* Files of every kind: their bytes, and what is said of damaged ones. */
 #include <unistd.h>
 
+#include "hbp/io.h"
 #include "record.h"
 
 typedef struct file_kind {
@@ -44,7 +45,7 @@ static hbp_status save_plan_json(const record *r, const char *path)
 
 static hbp_status save_plan_trace(const record *r, const char *path)
 {
-    return hbp_plan_write_trace(r->context, r->plan, 0, 0, path);
+    return hbp_plan_trace(r->context, r->plan, 0, 0, path);
 }
 
 static hbp_status save_schedule(const record *r, const char *path)
@@ -159,7 +160,7 @@ static hbp_status save_graph_msgpack(const record *r, const char *path)
 static hbp_status load_graph(const record *r, const char *path, answer *a)
 {
     hbp_graph *graph = NULL;
-    RECORD_TRY(hbp_graph_read(r->context, path, &graph));
+    RECORD_TRY(hbp_graph_load(r->context, path, &graph));
     hbp_graph_view view = {.struct_size = sizeof view};
     (void)hbp_graph_get_view(graph, &view);
     digest_number(a, view.operators);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "fuzz/calls_structs.h"
+#include "hbp/io.h"
 
 /* --- one line ----------------------------------------------------------------------------------------------
  */
@@ -165,7 +166,7 @@ static void draw(const record *r, const question *q, int32_t number)
     ask(r, q, variant, options, asked);
 }
 
-void record_ask(const record *r, const question *questions)
+void record_draw(const record *r, const question *questions)
 {
     static _Alignas(16) char options[OPTIONS];
     char asked[RECORD_TEXT];
@@ -180,6 +181,73 @@ void record_ask(const record *r, const question *questions)
         for (int32_t number = 0; number < q->drawn; number++)
             draw(r, q, number);
     }
+}
+
+/* Sets the field `name` of the question's options to what `value` says; 0: there is no such field. */
+static int set_named(const question *q, const char *name, const char *value, void *options)
+{
+    for (int32_t i = 0; i < FIELDS; i++)
+        if (strcmp(fields[i].of, q->options) == 0 && strcmp(fields[i].name, name) == 0) {
+            char *to = (char *)options + fields[i].at;
+            double real = strtod(value, NULL);
+            int64_t whole = strtoll(value, NULL, 10);
+            int32_t small = (int32_t)whole;
+            if (fields[i].is_real)
+                memcpy(to, &real, sizeof real);
+            else if (fields[i].bytes == sizeof whole)
+                memcpy(to, &whole, sizeof whole);
+            else
+                memcpy(to, &small, sizeof small);
+            return 1;
+        }
+    return 0;
+}
+
+/* "fill/7 max_samples=1000 seed=3": variant 7 of question fill with two fields set. */
+static void ask_line(const record *r, const question *questions, char *line)
+{
+    static _Alignas(16) char options[OPTIONS];
+    char asked[RECORD_TEXT];
+    snprintf(asked, sizeof asked, "%.*s", RECORD_TEXT - 1, line);
+    char *word = strtok(line, " "), *slash = word ? strchr(word, '/') : NULL;
+    const question *q = questions;
+    if (slash)
+        *slash = 0;
+    while (slash && q->name && strcmp(q->name, word) != 0)
+        q++;
+    int32_t variant = slash ? (int32_t)strtol(slash + 1, NULL, 10) : -1;
+    if (!slash || !q->name || variant < 0 || variant >= q->variants) {
+        fprintf(stderr, "record: there is no question '%s'\n", asked);
+        exit(1);
+    }
+    start(r, q, variant, options);
+    while ((word = strtok(NULL, " ")) != NULL) {
+        char *equals = strchr(word, '=');
+        if (equals)
+            *equals = 0;
+        if (!equals || !set_named(q, word, equals + 1, options)) {
+            fprintf(stderr, "record: '%s' sets no field of %s\n", asked, q->options);
+            exit(1);
+        }
+    }
+    ask(r, q, variant, options, asked);
+}
+
+void record_ask(const record *r, const question *questions, const char *path)
+{
+    static char line[16384];
+    FILE *file = fopen(path, "r");
+    if (!file) {
+        fprintf(stderr, "record: cannot read %s\n", path);
+        exit(1);
+    }
+    while (fgets(line, sizeof line, file)) {
+        char *end = strstr(line, " -> ");
+        if (end)
+            *end = 0;
+        ask_line(r, questions, line);
+    }
+    fclose(file);
 }
 
 /* --- what is asked about -----------------------------------------------------------------------------------
@@ -329,6 +397,8 @@ static void drop(record *r)
     rmdir(r->folder);
 }
 
+/* usage: record SECTION QUESTIONS     asks what the file's lines ask, up to " -> "
+ *        record SECTION               draws questions, where there is no file yet */
 int main(int argc, char **argv)
 {
     static const struct section {
@@ -342,13 +412,14 @@ int main(int argc, char **argv)
     record r = {0};
     make(&r);
     for (size_t s = 0; s < sizeof sections / sizeof *sections; s++) {
-        int asked = argc == 1;
-        for (int i = 1; i < argc; i++)
-            asked |= strcmp(argv[i], sections[s].name) == 0;
-        if (asked && sections[s].questions)
-            record_ask(&r, sections[s].questions);
-        else if (asked)
+        if (argc < 2 || strcmp(argv[1], sections[s].name) != 0)
+            continue;
+        if (!sections[s].questions)
             record_files(&r);
+        else if (argc > 2)
+            record_ask(&r, sections[s].questions, argv[2]);
+        else
+            record_draw(&r, sections[s].questions);
     }
     drop(&r);
     return 0;

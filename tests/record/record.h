@@ -52,8 +52,11 @@ typedef struct question {
 
 extern const question record_plans[], record_vision[], record_tasks[], record_costs[]; /* ended by no name */
 
-/* Asks each question of the list in every way, and prints a line for each. */
-void record_ask(const record *r, const question *questions);
+/* Asks what each line of the file at `path` asks, and prints it with the answer. */
+void record_ask(const record *r, const question *questions, const char *path);
+
+/* Asks each question of the list in every way: what a record of new questions begins with. */
+void record_draw(const record *r, const question *questions);
 
 /* Saves every kind of object, and reads the files whole, cut, with bytes flipped. */
 void record_files(const record *r);

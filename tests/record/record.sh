@@ -32,7 +32,7 @@ run() {
 sum() { if [ -e "$1" ]; then echo "($1: $(cksum <"$1"))"; else echo "(no $1)"; fi; }
 
 for section in plans vision tasks costs files; do
-    "$record" $section >"$work/said/$section.txt" || { echo "$record $section failed"; exit 1; }
+    "$record" $section "$expected/$section.txt" >"$work/said/$section.txt" || { echo "$record $section failed"; exit 1; }
 done
 . "$source/tests/record/commands.sh" >"$work/said/command.txt" 2>&1
 if [ -n "$write" ]; then

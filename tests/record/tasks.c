@@ -114,7 +114,7 @@ static hbp_status ask_operator(const record *r, int32_t variant, const void *opt
     if (status >= 0)
         status = hbp_graph_add_operators(c, graph, options, 3, &first);
     if (status >= 0)
-        status = hbp_graph_check(c, graph);
+        status = hbp_graph_validate(c, graph);
     if (status >= 0)
         status = hbp_plan_tasks(c, graph, r->machine, NULL, &schedule);
     if (status >= 0)

@@ -24,7 +24,7 @@ typedef struct piped {
 
 static inline void piped_options(piped *p, int32_t stages, int32_t virtual_stages, int32_t micro_batches)
 {
-    hbp_pipeline_options_init(&p->options, sizeof p->options);
+    p->options = (hbp_pipeline_options){.struct_size = sizeof p->options};
     p->options.stages = stages;
     p->options.virtual_stages = virtual_stages;
     p->options.micro_batches = micro_batches;
@@ -36,8 +36,7 @@ static inline void piped_plain(hbp_context *context, piped *p, int32_t stages, i
 {
     int32_t chunks = stages * (virtual_stages > 1 ? virtual_stages : 1);
     *p = (piped){.layers = NULL};
-    hbp_layer_columns columns;
-    hbp_layer_columns_init(&columns, sizeof columns);
+    hbp_layer_columns columns = {.struct_size = sizeof columns};
     columns.count = chunks;
     columns.forward_ns = forward;
     columns.backward_ns = backward;
@@ -79,8 +78,7 @@ static inline void piped_random(hbp_context *context, hbp__rng *rng, piped *p, i
         p->recompute[i] =
             activation[i] < 10 ? HBP_RECOMPUTE_NONE : (int32_t)hbp__rng_below(rng, HBP_RECOMPUTE_CHOICES);
     }
-    hbp_layer_columns columns;
-    hbp_layer_columns_init(&columns, sizeof columns);
+    hbp_layer_columns columns = {.struct_size = sizeof columns};
     columns.count = count;
     columns.forward_ns = forward;
     columns.backward_ns = backward;

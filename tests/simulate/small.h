@@ -26,7 +26,7 @@ typedef struct small_terms {
 static inline void small_terms_init(small_terms *t, int32_t ranks, int32_t layers, int64_t limit_bytes)
 {
     memset(t, 0, sizeof *t);
-    hbp_cost_terms_init(&t->all, sizeof t->all);
+    t->all = (hbp_cost_terms){.struct_size = sizeof t->all};
     t->all.ranks = ranks;
     t->all.domain_ranks = ranks;
     t->all.layers = layers;

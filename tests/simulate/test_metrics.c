@@ -8,8 +8,7 @@
 static hbp_report measure(hbp_context *context, const small_plan *from, int32_t ranks)
 {
     hbp_plan *plan = small_make(from, ranks);
-    hbp_report report;
-    hbp_report_init(&report, sizeof report);
+    hbp_report report = {.struct_size = sizeof report};
     OK(context, hbp__measure_steps(context, plan, &report));
     hbp_plan_free(plan);
     return report;
@@ -161,8 +160,7 @@ END_TEST
 
 static hbp_status measure_once(hbp_context *context, void *user)
 {
-    hbp_report report;
-    hbp_report_init(&report, sizeof report);
+    hbp_report report = {.struct_size = sizeof report};
     return hbp__measure_steps(context, user, &report);
 }
 
@@ -181,8 +179,7 @@ END_TEST
 START_TEST_IN_CONTEXT(more_steps_than_can_be_sorted_are_named)
 {
     hbp_plan plan = {.steps = (int64_t)UINT32_MAX + 1};
-    hbp_report report;
-    hbp_report_init(&report, sizeof report);
+    hbp_report report = {.struct_size = sizeof report};
     FAILS(context, HBP_E_OVERFLOW, "4294967296 steps; at most 4294967295",
           hbp__measure_steps(context, &plan, &report));
 }

@@ -143,8 +143,7 @@ END_TEST
 static void expect_link(double overlap, const char *const *rows, int64_t busy_ns, int64_t total_ns)
 {
     hbp_context *context = test_context();
-    hbp_layer_columns columns;
-    hbp_layer_columns_init(&columns, sizeof columns);
+    hbp_layer_columns columns = {.struct_size = sizeof columns};
     columns.count = 2;
     columns.forward_ns = (int64_t[]){2, 2};
     columns.backward_ns = (int64_t[]){3, 3};
@@ -188,8 +187,7 @@ END_TEST
 /* Stage 0 keeps both micro-batches, 10 and 20 bytes, while the first backward works with 7. */
 START_TEST_IN_CONTEXT(peaks_by_hand)
 {
-    hbp_layer_columns columns;
-    hbp_layer_columns_init(&columns, sizeof columns);
+    hbp_layer_columns columns = {.struct_size = sizeof columns};
     columns.count = 2;
     columns.forward_ns = (int64_t[]){1, 1};
     columns.state_bytes = (int64_t[]){100, 200};

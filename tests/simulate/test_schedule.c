@@ -169,8 +169,7 @@ START_TEST_IN_CONTEXT(in_flight_is_what_walking_the_order_finds)
                     continue;
                 hbp__schedule schedule;
                 OK(context, hbp__schedule_open(context, stages, virtual_stages, m, &schedule));
-                hbp_pipeline_options options;
-                hbp_pipeline_options_init(&options, sizeof options);
+                hbp_pipeline_options options = {.struct_size = sizeof options};
                 options.stages = stages;
                 options.virtual_stages = virtual_stages;
                 options.micro_batches = m;

@@ -1,4 +1,4 @@
-#include "hbp/simulate.h"
+#include "hbp/plan.h"
 
 #include "keep.h"
 #include "simulate/small.h"
@@ -8,8 +8,7 @@
 static hbp_report simulate(hbp_context *context, const small_plan *from, const hbp_cost *cost)
 {
     hbp_plan *plan = small_make(from, cost->terms.ranks);
-    hbp_report report;
-    hbp_report_init(&report, sizeof report);
+    hbp_report report = {.struct_size = sizeof report};
     OK(context, hbp_simulate(context, plan, cost, NULL, &report));
     hbp_plan_free(plan);
     return report;
@@ -187,10 +186,9 @@ START_TEST_IN_CONTEXT(options_turn_the_bound_off_or_set_its_steps)
     small_plan from;
     mixed_plan(&from);
     hbp_plan *plan = keep(small_make(&from, 4));
-    hbp_simulate_options options;
-    hbp_simulate_options_init(&options, sizeof options);
+    hbp_simulate_options options = {.struct_size = sizeof options};
     hbp_report own, one, eight, off;
-    hbp_report_init(&own, sizeof own);
+    own = (hbp_report){.struct_size = sizeof own};
     one = eight = off = own;
     OK(context, hbp_simulate(context, plan, cost, &options, &own));
     options.tokens_per_step = 102;
@@ -201,7 +199,7 @@ START_TEST_IN_CONTEXT(options_turn_the_bound_off_or_set_its_steps)
     ck_assert_int_eq(one.bound_ns / 1000000, 1);
     ck_assert_int_eq(eight.bound_ns / 1000000, 8);
     ck_assert_double_gt(own.gap, 0);
-    options.bound = 1;
+    options.no_bound = 1;
     OK(context, hbp_simulate(context, plan, cost, &options, &off));
     ck_assert_int_eq(off.bound_ns, 0);
     ck_assert_double_nan(off.gap);
@@ -310,8 +308,7 @@ START_TEST_IN_CONTEXT(random_plans_never_beat_the_bound)
             }
         }
         hbp_plan *plan = keep(small_make(from, 4));
-        hbp_report report;
-        hbp_report_init(&report, sizeof report);
+        hbp_report report = {.struct_size = sizeof report};
         OK(context, hbp_simulate(context, plan, cost, NULL, &report));
         for (int64_t m = 0; m < plan->micro_batches; m++) {
             int64_t slowest = 0;
@@ -347,8 +344,7 @@ START_TEST_IN_CONTEXT(what_does_not_fit_together_is_named)
     small_plan from;
     mixed_plan(&from);
     hbp_plan *plan = keep(small_make(&from, 4));
-    hbp_report report;
-    hbp_report_init(&report, sizeof report);
+    hbp_report report = {.struct_size = sizeof report};
     report.epoch_ns = -7;
     FAILS(context, HBP_E_INVALID, "plan is NULL", hbp_simulate(context, NULL, cost, NULL, &report));
     FAILS(context, HBP_E_INVALID, "cost is NULL", hbp_simulate(context, plan, NULL, NULL, &report));
@@ -396,8 +392,7 @@ typedef struct simulation {
 static hbp_status simulate_one(hbp_context *context, void *user)
 {
     const simulation *s = user;
-    hbp_report report;
-    hbp_report_init(&report, sizeof report);
+    hbp_report report = {.struct_size = sizeof report};
     hbp_status status = hbp_simulate(context, s->plan, s->cost, NULL, &report);
     ck_assert_int_eq(status == HBP_OK, report.epoch_ns > 0);
     return status;

@@ -13,8 +13,7 @@
 /* Vision, language, fixed, language; cut behind the second. */
 static void make_four(hbp_context *context, piped *p)
 {
-    hbp_layer_columns columns;
-    hbp_layer_columns_init(&columns, sizeof columns);
+    hbp_layer_columns columns = {.struct_size = sizeof columns};
     columns.count = 4;
     columns.forward_ns = (int64_t[]){10, 20, 7, 40};
     columns.backward_ns = (int64_t[]){21, 43, 14, 81};
@@ -192,8 +191,7 @@ END_TEST
 
 START_TEST_IN_CONTEXT(live_sums_are_the_largest)
 {
-    hbp_pipeline_options o;
-    hbp_pipeline_options_init(&o, sizeof o);
+    hbp_pipeline_options o = {.struct_size = sizeof o};
     o.micro_batches = 5;
     o.token_scale = (double[]){0.5, 3, -0.0, 1, 0.25};
     hbp__live live;
@@ -270,8 +268,7 @@ END_TEST
 
 START_TEST_IN_CONTEXT(bytes_and_times_saturate)
 {
-    hbp_layer_columns columns;
-    hbp_layer_columns_init(&columns, sizeof columns);
+    hbp_layer_columns columns = {.struct_size = sizeof columns};
     columns.count = 2;
     columns.forward_ns = columns.activation_bytes = columns.cut_bytes =
         (int64_t[]){INT64_C(1) << 60, INT64_C(1) << 60};
@@ -365,9 +362,8 @@ END_TEST
 
 START_TEST(options_begin_as_zeros)
 {
-    hbp_pipeline_options o;
+    hbp_pipeline_options o = {.struct_size = sizeof o};
     memset(&o, 0xff, sizeof o);
-    hbp_pipeline_options_init(&o, sizeof o);
     hbp_pipeline_options zero = {.struct_size = sizeof zero};
     ck_assert_mem_eq(&o, &zero, sizeof o);
     ck_assert_int_eq(sizeof o, 96);

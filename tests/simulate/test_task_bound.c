@@ -80,9 +80,8 @@ static many chains_of(hbp_context *context, int32_t gpus, int64_t work, int64_t 
 {
     static const char *const names[] = {"a", "b", "c", "d", "e", "f"};
     hbp_graph *graph = new_graph(context);
-    hbp_operator o;
+    hbp_operator o = {.struct_size = sizeof o};
     many t;
-    hbp_operator_init(&o, sizeof o);
     o.profile = add_falling_profile(context, graph, work, latency, most_gpus);
     o.degrees = HBP_DEGREES_PROFILED;
     o.least_gpus = least_gpus;

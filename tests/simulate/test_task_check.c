@@ -290,8 +290,7 @@ static void good(drawn *d)
 {
     hbp_context *context = test_context();
     hbp_graph *graph = new_graph(context);
-    hbp_operator o;
-    hbp_operator_init(&o, sizeof o);
+    hbp_operator o = {.struct_size = sizeof o};
     o.profile = add_falling_profile(context, graph, 4000, 0, 4);
     o.degrees = HBP_DEGREES_PROFILED;
     o.state_bytes = 1000;
@@ -513,8 +512,7 @@ START_TEST(wider_than_useful)
     hbp_graph *graph = new_graph(context);
     static const int32_t gpus[] = {1, 2, 4};
     static const int64_t ns[] = {1000, 600, 700};
-    hbp_operator o;
-    hbp_operator_init(&o, sizeof o);
+    hbp_operator o = {.struct_size = sizeof o};
     o.degrees = HBP_DEGREES_PROFILED;
     OK(context, hbp_graph_add_profile(context, graph, gpus, ns, 3, &o.profile));
     add_chain(context, graph, &o, "a", "a", "one", 1);
@@ -556,8 +554,7 @@ START_TEST(cancelled)
     hbp_graph *graph = new_graph(context);
     static const int32_t gpus[] = {GPUS};
     static const int64_t ns[] = {10};
-    hbp_operator o;
-    hbp_operator_init(&o, sizeof o);
+    hbp_operator o = {.struct_size = sizeof o};
     o.degrees = HBP_DEGREES_PROFILED;
     OK(context, hbp_graph_add_profile(context, graph, gpus, ns, 1, &o.profile));
     add_chain(context, graph, &o, "a", "a", "one", OPERATORS);

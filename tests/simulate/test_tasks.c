@@ -9,14 +9,13 @@
 #include "failing.h"
 #include "task_schedules.h"
 
-static hbp_task_run *run_with(const drawn *d, int32_t barriers, int32_t transfers, int32_t gradients,
-                              hbp_task_run_summary *summary)
+static hbp_task_run *run_with(const drawn *d, int32_t barriers, int32_t free_transfers,
+                              int32_t free_gradients, hbp_task_run_summary *summary)
 {
-    hbp_task_run_options options;
-    hbp_task_run_options_init(&options, sizeof options);
+    hbp_task_run_options options = {.struct_size = sizeof options};
     options.barriers = barriers;
-    options.transfers = transfers;
-    options.gradients = gradients;
+    options.free_transfers = free_transfers;
+    options.free_gradients = free_gradients;
     hbp_task_run *run = NULL;
     OK(d->context, hbp_simulate_tasks(d->context, d->graph, d->machine, d->schedule, &options, &run));
     memset(summary, 0, sizeof *summary);
@@ -35,8 +34,7 @@ static void pair(drawn *d, int32_t domain, int64_t gradient, int shared, int32_t
 {
     hbp_context *context = test_context();
     hbp_graph *graph = new_graph(context);
-    hbp_operator o;
-    hbp_operator_init(&o, sizeof o);
+    hbp_operator o = {.struct_size = sizeof o};
     o.profile = add_falling_profile(context, graph, 1000, 0, 4);
     o.degrees = HBP_DEGREES_PROFILED;
     o.output_bytes = 1000000;
@@ -94,7 +92,7 @@ START_TEST(known_transfers)
         ck_assert_int_eq(view.slice_ends[1], summary.slices_ns);
         ck_assert_int_eq(view.slices, 2);
         hbp_task_run_free(run);
-        run = run_with(&d, 0, -1, 0, &summary);
+        run = run_with(&d, 0, 1, 0, &summary);
         ck_assert_int_eq(summary.total_ns, first + second);
         ck_assert_int_eq(summary.transfer_ns, 0);
         ck_assert_int_eq(summary.moved_bytes, d.schedule->summary.moved_bytes);
@@ -127,13 +125,13 @@ START_TEST(known_gradients)
         drawn d;
         hbp_task_run_summary summary;
         pair(&d, cases[i].domain, 1000000, cases[i].shared, cases[i].a, cases[i].as, cases[i].b, cases[i].bs);
-        hbp_task_run *run = run_with(&d, 0, -1, 0, &summary);
+        hbp_task_run *run = run_with(&d, 0, 1, 0, &summary);
         ck_assert_msg(summary.gradient_ns == cases[i].ns, "case %d: %lld ns", (int)i,
                       (long long)summary.gradient_ns);
         ck_assert_int_eq(summary.total_ns, summary.slices_ns + cases[i].ns);
         ck_assert_int_eq(summary.slices_ns, d.schedule->summary.makespan_ns);
         hbp_task_run_free(run);
-        run = run_with(&d, 0, -1, -1, &summary);
+        run = run_with(&d, 0, 1, 1, &summary);
         ck_assert_int_eq(summary.gradient_ns, 0);
         ck_assert_int_eq(summary.total_ns, summary.slices_ns);
         hbp_task_run_free(run);
@@ -149,7 +147,7 @@ START_TEST(fast_network)
     hbp_task_run_summary summary;
     pair(&d, 4, 1000000, 1, 0, 4, 4, 4);
     OK(d.context, hbp_machine_set_field(d.context, d.machine, "network_bytes_per_s", 5e10, "test"));
-    hbp_task_run_free(run_with(&d, 0, -1, 0, &summary));
+    hbp_task_run_free(run_with(&d, 0, 1, 0, &summary));
     ck_assert_int_eq(summary.gradient_ns, 17500 + 10000);
     drawn_close(&d);
 }
@@ -214,7 +212,7 @@ static void raise_to(int64_t *value, int64_t to)
 }
 
 /* Starts of slices rise until each is after all that it waits for. */
-static void refer(const drawn *d, int barriers, int transfers, reference *r)
+static void refer(const drawn *d, int barriers, int free_transfers, reference *r)
 {
     const hbp_task_schedule *s = d->schedule;
     const hbp_graph *graph = d->graph;
@@ -225,7 +223,7 @@ static void refer(const drawn *d, int barriers, int transfers, reference *r)
     for (int64_t e = 0; e < graph->edge_count; e++) {
         from[e] = slice_of(d, graph->edges[e].from);
         to[e] = slice_of(d, graph->edges[e].to);
-        flow[e] = from[e] == to[e] || transfers < 0 ? 0 : transfer(d, from[e], to[e], graph->edges[e].bytes);
+        flow[e] = from[e] == to[e] || free_transfers ? 0 : transfer(d, from[e], to[e], graph->edges[e].bytes);
     }
     for (int changed = 1; changed;) {
         changed = 0;
@@ -312,7 +310,7 @@ START_TEST(matches_the_reference)
         drawn_random(&d, &rng);
         const hbp_task_schedule *s = d.schedule;
         int32_t barriers = (int32_t)random_between(&rng, 0, 1),
-                transfers = (int32_t)random_between(&rng, -1, 0);
+                transfers = (int32_t)random_between(&rng, 0, 1);
         hbp_task_run_summary summary;
         hbp_task_run *run = run_with(&d, barriers, transfers, 0, &summary);
         reference r;
@@ -346,7 +344,7 @@ START_TEST(order_of_runs)
         drawn_random(&d, &rng);
         const hbp_task_schedule *s = d.schedule;
         hbp_task_run_summary plain, moving, full, stopping;
-        hbp_task_run *runs[] = {run_with(&d, 0, -1, -1, &plain), run_with(&d, 0, 0, -1, &moving),
+        hbp_task_run *runs[] = {run_with(&d, 0, 1, 1, &plain), run_with(&d, 0, 0, 1, &moving),
                                 run_with(&d, 0, 0, 0, &full), run_with(&d, 1, 0, 0, &stopping)};
         ck_assert_int_le(plain.total_ns, s->summary.makespan_ns);
         ck_assert_int_eq(plain.transfer_ns, 0);
@@ -380,20 +378,11 @@ START_TEST(bad_arguments)
     drawn d;
     pair(&d, 4, 100, 0, 0, 2, 4, 2);
     hbp_task_run *run = NULL;
-    hbp_task_run_options options;
-    hbp_task_run_options_init(&options, sizeof options);
+    hbp_task_run_options options = {.struct_size = sizeof options};
 #define RUN hbp_simulate_tasks(d.context, d.graph, d.machine, d.schedule, &options, &run)
-    options.transfers = -2;
-    FAILS(d.context, HBP_E_INVALID, "transfers is -2", RUN);
-    options.transfers = 1;
-    FAILS(d.context, HBP_E_INVALID, "transfers is 1", RUN);
-    options.transfers = 0;
-    options.gradients = -2;
-    FAILS(d.context, HBP_E_INVALID, "gradients is -2", RUN);
-    hbp_task_run_options_init(&options, 2);
     options.struct_size = 2;
     FAILS(d.context, HBP_E_INVALID, "hbp_task_run_options", RUN);
-    hbp_task_run_options_init(&options, sizeof options);
+    options = (hbp_task_run_options){.struct_size = sizeof options};
     d.schedule->rank_bytes[0]++;
     FAILS(d.context, HBP_E_INVALID, "bytes in the schedule; its slices need", RUN);
     ck_assert_ptr_null(run);
@@ -430,17 +419,16 @@ START_TEST(unknown_links)
     drawn d;
     hbp_task_run_summary summary;
     hbp_task_run *run = NULL;
-    hbp_task_run_options options;
-    hbp_task_run_options_init(&options, sizeof options);
+    hbp_task_run_options options = {.struct_size = sizeof options};
     pair(&d, 4, 100, 0, 0, 2, 4, 2);
     OK(d.context, hbp_machine_set_field(d.context, d.machine, "nvlink_bytes_per_s", 0, "test"));
     FAILS(d.context, HBP_E_INVALID, "nvlink_bytes_per_s of machine given is 0 or unknown", RUN);
-    options.transfers = -1;
+    options.free_transfers = 1;
     FAILS(d.context, HBP_E_INVALID, "nvlink_bytes_per_s of machine given is 0 or unknown", RUN);
     OK(d.context, hbp_machine_set_field(d.context, d.machine, "nvlink_bytes_per_s", 1e9, "test"));
     OK(d.context, hbp_machine_set_field(d.context, d.machine, "network_bytes_per_s", 0, "test"));
     FAILS(d.context, HBP_E_INVALID, "network_bytes_per_s of machine given is 0 or unknown", RUN);
-    run = run_with(&d, 0, -1, -1, &summary);
+    run = run_with(&d, 0, 1, 1, &summary);
     ck_assert_int_eq(summary.total_ns, 1000);
     hbp_task_run_free(run);
     drawn_close(&d);
@@ -484,8 +472,7 @@ START_TEST(cancelled)
     hbp_graph *graph = new_graph(context);
     static const int32_t gpus[] = {GPUS};
     static const int64_t ns[] = {10};
-    hbp_operator o;
-    hbp_operator_init(&o, sizeof o);
+    hbp_operator o = {.struct_size = sizeof o};
     o.degrees = HBP_DEGREES_PROFILED;
     o.gradient_bytes = 1;
     OK(context, hbp_graph_add_profile(context, graph, gpus, ns, 1, &o.profile));
@@ -516,8 +503,8 @@ START_TEST(a_run_is_held_to_its_schedule)
         drawn d;
         drawn_random(&d, &rng);
         hbp_task_run_summary summary;
-        hbp_task_run *run = run_with(&d, i % 2, i / 2 % 2 - 1, i / 4 % 2 - 1, &summary);
-        OK(d.context, validate_with(&d, run, i % 2, i / 2 % 2 - 1, i / 4 % 2 - 1));
+        hbp_task_run *run = run_with(&d, i % 2, i / 2 % 2, i / 4 % 2, &summary);
+        OK(d.context, validate_with(&d, run, i % 2, i / 2 % 2, i / 4 % 2));
         hbp_status status = validate_with(&d, run, i % 2, -1 - (i / 2 % 2 - 1), i / 4 % 2 - 1);
         ck_assert(status == HBP_OK || status == HBP_E_INVALID);
         differ += status == HBP_E_INVALID;
@@ -538,7 +525,7 @@ START_TEST(a_run_is_held_to_its_schedule)
               what == 1   ? "slice_"
               : what == 3 ? "peak_bytes is"
                           : "_ns is",
-              validate_with(&d, run, i % 2, i / 2 % 2 - 1, i / 4 % 2 - 1));
+              validate_with(&d, run, i % 2, i / 2 % 2, i / 4 % 2));
         hbp_task_run_free(run);
         drawn_close(&d);
     }
@@ -565,7 +552,6 @@ START_TEST(other_schedules_are_named)
           hbp_task_run_validate(d.context, run, d.graph, NULL, d.schedule, NULL));
     FAILS(d.context, HBP_E_INVALID, "run is NULL",
           hbp_task_run_validate(d.context, NULL, d.graph, d.machine, d.schedule, NULL));
-    FAILS(d.context, HBP_E_INVALID, "transfers is 5", validate_with(&d, run, 0, 5, 0));
     hbp_task_run_free(run);
     drawn_close(&d);
 }

@@ -28,8 +28,7 @@ static hbp_cost *make_cost(hbp_context *context)
 {
     static const int32_t degrees[] = {1, 2, 4};
     static const double latency[] = {0, 1000, 2000}, slope[] = {0, 3, 2};
-    hbp_cost_terms t;
-    hbp_cost_terms_init(&t, sizeof t);
+    hbp_cost_terms t = {.struct_size = sizeof t};
     t.ranks = 4;
     t.layers = 8;
     t.ns_per_token = 100;
@@ -205,8 +204,7 @@ START_TEST_IN_CONTEXT(errors_are_those_of_plain_loops)
         if (!real)
             continue;
         hbp_timeline *timeline = make(context, &r, seed & 1);
-        hbp_timeline_report report;
-        hbp_timeline_report_init(&report, sizeof report);
+        hbp_timeline_report report = {.struct_size = sizeof report};
         OK(context, hbp_timeline_compare(context, timeline, cost, &report));
         check(&r, cost, &report, seed & 1);
         hbp_timeline_free(timeline);

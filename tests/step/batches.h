@@ -68,8 +68,7 @@ static inline uint64_t batches_digest(hbp_context *context, const hbp_cost *cost
 static inline hbp_stepper *batches_stepper(hbp_context *context, const hbp_cost *cost, int32_t depth,
                                            int32_t wait)
 {
-    hbp_stepper_options options;
-    hbp_stepper_options_init(&options, sizeof options);
+    hbp_stepper_options options = {.struct_size = sizeof options};
     options.depth = depth;
     options.wait = wait;
     hbp_stepper *stepper = NULL;

@@ -1,3 +1,4 @@
+#include "hbp/io.h"
 #include "step/buckets.h"
 
 #include "base/rng.h"
@@ -151,7 +152,7 @@ START_TEST(wikipedia_grows_little)
         return;
     }
     fclose(file);
-    OK(context, hbp_lengths_read(context, HBP_DATA_DIR "/wikipedia.npy", NULL, &lengths));
+    OK(context, hbp_lengths_load(context, HBP_DATA_DIR "/wikipedia.npy", NULL, &lengths));
     hbp__rng rng = hbp__rng_make(3, 0, 0);
     int64_t length[BATCH], rounded[BATCH], first[MICRO_BATCHES + 1];
     double sum = 0, most = 0, even = 0;

@@ -1,4 +1,4 @@
-#include "hbp/communicators.h"
+#include "hbp/step.h"
 
 #include "base/rng.h"
 #include "costs.h"
@@ -13,8 +13,7 @@ static hbp_cost *twelves(hbp_context *context, int32_t ranks, int32_t domain)
     static const int32_t degree[] = {1, 2, 3, 4, 6, 12, 24};
     static const double latency[] = {0, 2e6, 2e6, 2e6, 2e6, 2e6, 9e6};
     static const double per_token[] = {0, 900, 800, 700, 500, 400, 2000};
-    hbp_cost_terms terms;
-    hbp_cost_terms_init(&terms, sizeof terms);
+    hbp_cost_terms terms = {.struct_size = sizeof terms};
     terms.ranks = ranks;
     terms.domain_ranks = domain;
     terms.layers = 8;
@@ -83,8 +82,7 @@ START_TEST_IN_CONTEXT(the_table_is_every_group_that_may_be)
         for (int any = 0; any < 2; any++) {
             int32_t ranks = shapes[i][0], domain = shapes[i][1];
             hbp_cost *cost = twelves(context, ranks, domain);
-            hbp_step_options options;
-            hbp_step_options_init(&options, sizeof options);
+            hbp_step_options options = {.struct_size = sizeof options};
             options.degrees = any;
             int64_t count = list(context, cost, &options, -1, all), row = 0;
             for (int32_t sp = 1; sp <= 24; sp++) {
@@ -110,8 +108,7 @@ START_TEST_IN_CONTEXT(options_narrow_the_table_but_not_to_nothing)
 {
     hbp_cost *cost = keep(test_cost(context));
     hbp_communicator mine[MOST];
-    hbp_step_options options;
-    hbp_step_options_init(&options, sizeof options);
+    hbp_step_options options = {.struct_size = sizeof options};
     options.min_sp = 4;
     options.max_sp = 4;
     ck_assert_int_eq(list(context, cost, &options, 5, mine), 2);
@@ -150,8 +147,7 @@ START_TEST_IN_CONTEXT(every_pack_is_in_the_table)
         hbp__rng rng = hbp__rng_make(seed, 5, 0);
         const hbp_cost *cost = costs[seed % 4];
         hbp_lengths *lengths = test_long_tail(context, seed, 5 + hbp__rng_below(&rng, 60), 60000);
-        hbp_step_options options;
-        hbp_step_options_init(&options, sizeof options);
+        hbp_step_options options = {.struct_size = sizeof options};
         options.mode = (int32_t)(seed / 4 % HBP_STEP_MODE_COUNT);
         options.degrees = (int32_t)hbp__rng_below(&rng, 2);
         options.recompute = (int32_t)hbp__rng_below(&rng, 3);
@@ -178,8 +174,7 @@ START_TEST_IN_CONTEXT(packs_of_an_epoch_are_in_the_table)
 {
     hbp_communicator all[MOST];
     hbp_cost *cost = keep(twelves(context, 24, 12));
-    hbp_step_options options;
-    hbp_step_options_init(&options, sizeof options);
+    hbp_step_options options = {.struct_size = sizeof options};
     options.degrees = HBP_STEP_ANY_DEGREE;
     int64_t count = list(context, cost, &options, -1, all);
     for (uint64_t seed = 0; seed < 5; seed++) {
@@ -216,8 +211,7 @@ START_TEST_IN_CONTEXT(bad_arguments_are_named)
     hbp_cost *cost = keep(test_cost(context));
     hbp_communicator all[4];
     int64_t count = -1;
-    hbp_step_options options;
-    hbp_step_options_init(&options, sizeof options);
+    hbp_step_options options = {.struct_size = sizeof options};
     FAILS(context, HBP_E_INVALID, "cost is NULL",
           hbp_list_communicators(context, NULL, NULL, -1, all, sizeof *all, 4, &count));
     ck_assert_int_eq(count, 0);

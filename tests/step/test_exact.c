@@ -87,8 +87,7 @@ static hbp_cost *random_cost(hbp_context *context, hbp__rng *rng, int32_t ranks)
 {
     static const int32_t degree[] = {1, 2, 4, 8};
     double latency[4], per_token[4];
-    hbp_cost_terms terms;
-    hbp_cost_terms_init(&terms, sizeof terms);
+    hbp_cost_terms terms = {.struct_size = sizeof terms};
     terms.ranks = ranks;
     terms.domain_ranks = ranks;
     terms.layers = 1 + (int32_t)hbp__rng_below(rng, 4);

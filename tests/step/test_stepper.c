@@ -1,4 +1,4 @@
-#include "hbp/stepper.h"
+#include "hbp/step.h"
 
 #include "data/plan/plan.h"
 #include "failing.h"
@@ -96,8 +96,7 @@ START_TEST_IN_CONTEXT(what_cannot_be_submitted_or_taken_is_refused)
     int64_t lengths[] = {5, 0, 7};
     uint32_t loss[] = {5, 3, 8};
     int64_t ties[] = {-1, -2, 0};
-    hbp_lengths_options options;
-    hbp_lengths_options_init(&options, sizeof options);
+    hbp_lengths_options options = {.struct_size = sizeof options};
     FAILS(context, HBP_E_INVALID, "sample 1 has 0 tokens",
           hbp_stepper_submit(context, stepper, lengths, 3, NULL));
     lengths[1] = INT64_C(1) << 40;
@@ -145,10 +144,8 @@ END_TEST
 START_TEST_IN_CONTEXT(a_stepper_without_sense_is_refused)
 {
     hbp_cost *cost = keep(test_cost(context));
-    hbp_stepper_options options;
-    hbp_stepper_options_init(&options, sizeof options);
-    hbp_step_options step;
-    hbp_step_options_init(&step, sizeof step);
+    hbp_stepper_options options = {.struct_size = sizeof options};
+    hbp_step_options step = {.struct_size = sizeof step};
     hbp_stepper *stepper = (hbp_stepper *)1;
     FAILS(context, HBP_E_INVALID, "cost is NULL", hbp_stepper_create(context, NULL, NULL, NULL, &stepper));
     ck_assert_ptr_null(stepper);
@@ -168,8 +165,7 @@ END_TEST
 START_TEST_IN_CONTEXT(step_options_are_kept)
 {
     hbp_cost *cost = keep(test_cost(context));
-    hbp_step_options options;
-    hbp_step_options_init(&options, sizeof options);
+    hbp_step_options options = {.struct_size = sizeof options};
     options.min_sp = 4;
     options.sequence_multiple = 128;
     options.micro_batch_multiple = 3;

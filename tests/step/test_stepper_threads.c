@@ -3,7 +3,7 @@
 #include <stdatomic.h>
 
 #include "failing.h"
-#include "hbp/stepper.h"
+#include "hbp/step.h"
 #include "keep.h"
 #include "step/batches.h"
 
@@ -92,8 +92,7 @@ START_TEST_IN_CONTEXT(the_solver_of_the_context_is_used_and_cancelled)
     atomic_init(&e.ended, 0);
     hbp_solver solver = {sizeof solver, solve_for_ever, &e};
     OK(context, hbp_context_set_solver(context, &solver));
-    hbp_step_options options;
-    hbp_step_options_init(&options, sizeof options);
+    hbp_step_options options = {.struct_size = sizeof options};
     options.solver = HBP_STEP_EXACT;
     hbp_stepper *stepper = NULL;
     OK(context, hbp_stepper_create(context, cost, &options, NULL, &stepper));

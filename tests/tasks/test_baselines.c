@@ -12,8 +12,7 @@ static void add_task(hbp_context *context, hbp_graph *graph, const char *name, i
 {
     static const int32_t gpus[] = {1, 2, 4};
     const int64_t ns[] = {on_1, on_2, on_4};
-    hbp_operator o;
-    hbp_operator_init(&o, sizeof o);
+    hbp_operator o = {.struct_size = sizeof o};
     o.degrees = HBP_DEGREES_PROFILED;
     OK(context, hbp_graph_add_profile(context, graph, gpus, ns, 1 + (on_2 > 0) + (on_4 > 0), &o.profile));
     add_chain(context, graph, &o, name, "layer", name, count);
@@ -73,8 +72,7 @@ START_TEST_IN_CONTEXT(tasks_with_edges_between_them_are_one)
     add_task(context, graph, "a0", 1, 10, 6, 0);
     add_task(context, graph, "b0", 1, 10, 6, 0);
     add_task(context, graph, "c", 1, 25, 14, 0);
-    hbp_operator o;
-    hbp_operator_init(&o, sizeof o);
+    hbp_operator o = {.struct_size = sizeof o};
     o.degrees = HBP_DEGREES_PROFILED;
     int32_t a1 = add_chain(context, graph, &o, "a1", "end", "a0", 1); /* b0 -> a1 and a0 -> b1 */
     int32_t b1 = add_chain(context, graph, &o, "b1", "end", "b0", 1);

@@ -10,8 +10,7 @@ START_TEST_IN_CONTEXT(towers_of_a_task_run_side_by_side)
     hbp_graph *graph = keep(new_graph(context));
     static const int32_t gpus[] = {1, 2};
     static const int64_t ns[] = {10, 8};
-    hbp_operator o;
-    hbp_operator_init(&o, sizeof o);
+    hbp_operator o = {.struct_size = sizeof o};
     o.degrees = HBP_DEGREES_PROFILED;
     OK(context, hbp_graph_add_profile(context, graph, gpus, ns, 2, &o.profile));
     int32_t left = add_chain(context, graph, &o, "left", "left", "pair", 2);

@@ -243,8 +243,7 @@ END_TEST
 START_TEST_IN_CONTEXT(simple_ones_are_optimal)
 {
     hbp_graph *graph = keep(new_graph(context));
-    hbp_operator o;
-    hbp_operator_init(&o, sizeof o);
+    hbp_operator o = {.struct_size = sizeof o};
     o.degrees = HBP_DEGREES_PROFILED;
     o.profile = add_falling_profile(context, graph, 8000, 100, 8);
     add_chain(context, graph, &o, "alone", "layer", "task", 10);

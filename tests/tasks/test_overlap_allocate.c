@@ -139,8 +139,7 @@ START_TEST_IN_CONTEXT(the_cheapest_on_the_path_gets_more)
     hbp_graph *graph = keep(new_graph(context));
     static const int32_t gpus[] = {1, 2};
     static const int64_t cheap[] = {100, 60}, dear[] = {100, 90};
-    hbp_operator o;
-    hbp_operator_init(&o, sizeof o);
+    hbp_operator o = {.struct_size = sizeof o};
     o.degrees = HBP_DEGREES_PROFILED;
     OK(context, hbp_graph_add_profile(context, graph, gpus, cheap, 2, &o.profile));
     int32_t a = add_chain(context, graph, &o, "cheap", "a", "task", 4);
@@ -184,15 +183,13 @@ START_TEST(edges_are_counted_and_users_may_cancel)
 {
     enum { SIDE = 200, ROUNDS = 100 };
     int ticks = 0;
-    hbp_context_options options;
-    hbp_context_options_init(&options, sizeof options);
+    hbp_context_options options = {.struct_size = sizeof options};
     options.progress = count_ticks;
     options.progress_user = &ticks;
     hbp_context *context = NULL;
     ck_assert_int_eq(hbp_context_create(&options, &context), HBP_OK);
     hbp_graph *graph = new_graph(context);
-    hbp_operator o;
-    hbp_operator_init(&o, sizeof o);
+    hbp_operator o = {.struct_size = sizeof o};
     o.profile = add_falling_profile(context, graph, 1000000, 50000, 8);
     o.batch = 8;
     for (int32_t i = 0; i < 2 * SIDE; i++) {

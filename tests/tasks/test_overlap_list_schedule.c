@@ -56,8 +56,7 @@ END_TEST
 START_TEST_IN_CONTEXT(two_alike_share_evenly)
 {
     hbp_graph *graph = keep(new_graph(context));
-    hbp_operator o;
-    hbp_operator_init(&o, sizeof o);
+    hbp_operator o = {.struct_size = sizeof o};
     o.degrees = HBP_DEGREES_PROFILED;
     o.profile = add_falling_profile(context, graph, 960, 20, 4);
     add_chain(context, graph, &o, "a", "a", "task a", 8);

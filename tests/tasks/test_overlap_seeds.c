@@ -53,8 +53,7 @@ END_TEST
 START_TEST_IN_CONTEXT(given_slices_lose_their_barriers)
 {
     hbp_graph *graph = keep(new_graph(context));
-    hbp_operator o;
-    hbp_operator_init(&o, sizeof o);
+    hbp_operator o = {.struct_size = sizeof o};
     o.degrees = HBP_DEGREES_PROFILED;
     static const int32_t gpus[] = {1, 2};
     static const int64_t ns[] = {100, 100};

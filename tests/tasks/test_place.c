@@ -199,8 +199,7 @@ END_TEST
 static void open_pair(hbp_context *context, int64_t state_bytes, int64_t limit_bytes, place_case *c)
 {
     hbp_graph *graph = new_graph(context);
-    hbp_operator o;
-    hbp_operator_init(&o, sizeof o);
+    hbp_operator o = {.struct_size = sizeof o};
     o.profile = add_falling_profile(context, graph, 1000, 0, 2);
     o.batch = 2;
     o.state_bytes = state_bytes;

@@ -136,8 +136,7 @@ END_TEST
 START_TEST_IN_CONTEXT(huge_bytes_do_not_overflow)
 {
     hbp_graph *graph = new_graph(context);
-    hbp_operator o;
-    hbp_operator_init(&o, sizeof o);
+    hbp_operator o = {.struct_size = sizeof o};
     o.profile = add_falling_profile(context, graph, 1000, 0, 4);
     o.batch = 4;
     o.gradient_bytes = INT64_C(1) << 60;

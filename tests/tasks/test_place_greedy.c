@@ -64,8 +64,7 @@ END_TEST
 START_TEST_IN_CONTEXT(flows_find_their_ranks)
 {
     hbp_graph *graph = new_graph(context);
-    hbp_operator o;
-    hbp_operator_init(&o, sizeof o);
+    hbp_operator o = {.struct_size = sizeof o};
     o.profile = add_falling_profile(context, graph, 1000, 0, 4);
     o.batch = 4;
     o.output_bytes = 1 << 20;

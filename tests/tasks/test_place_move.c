@@ -67,8 +67,7 @@ END_TEST
 START_TEST_IN_CONTEXT(slices_in_the_way_follow)
 {
     hbp_graph *graph = new_graph(context);
-    hbp_operator o;
-    hbp_operator_init(&o, sizeof o);
+    hbp_operator o = {.struct_size = sizeof o};
     o.profile = add_falling_profile(context, graph, 1000, 0, 1);
     static const char *const names[] = {"a", "b", "c", "d"};
     for (int32_t i = 0; i < 4; i++)

@@ -15,8 +15,7 @@ static void open_waves(hbp_context *context, const waved *slices, int32_t count,
 {
     static const char *const names[] = {"a", "b", "c", "d"};
     hbp_graph *graph = new_graph(context);
-    hbp_operator o;
-    hbp_operator_init(&o, sizeof o);
+    hbp_operator o = {.struct_size = sizeof o};
     int32_t done[4] = {0};
     o.profile = add_falling_profile(context, graph, 1000, 0, 4);
     o.batch = 4;

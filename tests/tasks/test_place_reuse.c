@@ -8,8 +8,7 @@
 /* The schedule that these ranks make. */
 static hbp_task_schedule *build(place_case *c, const int32_t *ranks)
 {
-    hbp_task_summary summary;
-    hbp_task_summary_init(&summary, sizeof summary);
+    hbp_task_summary summary = {.struct_size = sizeof summary};
     hbp__task_bounds bounds;
     int64_t *level_ns = calloc((size_t)c->meta.levels + 1, sizeof *level_ns);
     OK(c->context, hbp__task_bound(c->context, &c->meta, &c->scaling, &bounds, level_ns));

@@ -59,8 +59,7 @@ END_TEST
 static void open_towers(hbp_context *context, int32_t cut, place_case *c)
 {
     hbp_graph *graph = new_graph(context);
-    hbp_operator o;
-    hbp_operator_init(&o, sizeof o);
+    hbp_operator o = {.struct_size = sizeof o};
     o.profile = add_falling_profile(context, graph, 1000, 0, 2);
     o.batch = 2;
     o.state_bytes = 10;
@@ -108,8 +107,7 @@ END_TEST
 START_TEST_IN_CONTEXT(uneven_states_are_not_bundled)
 {
     hbp_graph *graph = new_graph(context);
-    hbp_operator o;
-    hbp_operator_init(&o, sizeof o);
+    hbp_operator o = {.struct_size = sizeof o};
     o.profile = add_falling_profile(context, graph, 1000, 0, 2);
     for (int32_t t = 0; t < 2; t++) {
         static const char *const names[2][2] = {{"a0", "a1"}, {"b0", "b1"}};

@@ -33,8 +33,7 @@ static hbp_machine *make_machine(hbp_context *context, const char *preset, int32
 
 static hbp_machine *small_machine(hbp_context *context, int32_t nodes, int32_t gpus)
 {
-    hbp_machine_fields fields;
-    hbp_machine_fields_init(&fields, sizeof fields);
+    hbp_machine_fields fields = {.struct_size = sizeof fields};
     fields.nodes = nodes;
     fields.gpus_per_node = gpus;
     fields.domain_gpus = gpus;
@@ -88,8 +87,7 @@ START_TEST_IN_CONTEXT(random_graphs_keep_every_promise)
         graph_sizes sizes = {.tasks = 4, .most_gpus = nodes * gpus};
         hbp_graph *graph = keep(random_graph(context, &rng, &sizes));
         hbp_machine *machine = keep(small_machine(context, nodes, gpus));
-        hbp_tasks_options options;
-        hbp_tasks_options_init(&options, sizeof options);
+        hbp_tasks_options options = {.struct_size = sizeof options};
         options.effort = 1;
         options.limit_bytes = -1;
         options.mode = i % 8 ? (int32_t)hbp__rng_below(&rng, HBP_TASKS_DISTMM + 1) : HBP_TASKS_OVERLAP;
@@ -123,8 +121,7 @@ START_TEST_IN_CONTEXT(memory_is_never_exceeded)
     for (int i = 0, mark = keep_mark(); i < 16; keep_release(mark), i++) {
         hbp_graph *graph = keep(random_graph(context, &rng, NULL));
         hbp_machine *machine = keep(small_machine(context, 2, 4));
-        hbp_tasks_options options;
-        hbp_tasks_options_init(&options, sizeof options);
+        hbp_tasks_options options = {.struct_size = sizeof options};
         options.effort = 1;
         options.limit_bytes = -1;
         hbp_task_summary s = planned(context, graph, machine, &options, NULL);
@@ -174,8 +171,7 @@ START_TEST_IN_CONTEXT(workloads_come_near_the_optimum)
             hbp_graph *graph = NULL;
             const char *name = hbp_workload_get_preset_name(w);
             OK(context, hbp_graph_create_workload(context, name, machine, &graph));
-            hbp_tasks_options options;
-            hbp_tasks_options_init(&options, sizeof options);
+            hbp_tasks_options options = {.struct_size = sizeof options};
             hbp_task_schedule *schedule = NULL;
             hbp_status status = hbp_plan_tasks(context, graph, machine, &options, &schedule);
             if (status == HBP_E_INFEASIBLE && nodes == 1) { /* 9 and 30 billion parameters on 8 GPUs */
@@ -210,8 +206,7 @@ START_TEST_IN_CONTEXT(states_stay_when_tasks_come_and_go)
     hbp_task_summary first = planned(context, many, machine, NULL, &before);
     ck_assert_int_eq(first.kept_bytes, 0);
     ck_assert_int_eq(first.fetched_bytes, 0);
-    hbp_tasks_options options;
-    hbp_tasks_options_init(&options, sizeof options);
+    hbp_tasks_options options = {.struct_size = sizeof options};
     options.previous = before;
     hbp_task_summary left = planned(context, few, machine, &options, &after);
     ck_assert_int_gt(left.kept_bytes, left.fetched_bytes);
@@ -236,9 +231,8 @@ START_TEST_IN_CONTEXT(wrong_arguments_are_named)
     hbp__rng rng = hbp__rng_make(5, 3, 0);
     hbp_graph *graph = keep(random_graph(context, &rng, NULL)), *empty = NULL;
     hbp_task_schedule *out = NULL;
-    hbp_tasks_options options;
+    hbp_tasks_options options = {.struct_size = sizeof options};
     MAKES(context, empty, hbp_graph_create(context, &empty));
-    hbp_tasks_options_init(&options, sizeof options);
     FAILS(context, HBP_E_INVALID, "graph", hbp_plan_tasks(context, NULL, machine, NULL, &out));
     FAILS(context, HBP_E_INVALID, "machine", hbp_plan_tasks(context, graph, NULL, NULL, &out));
     FAILS(context, HBP_E_INVALID, "out", hbp_plan_tasks(context, graph, machine, NULL, NULL));
@@ -288,7 +282,7 @@ START_TEST_IN_CONTEXT(allocations_may_fail_and_calls_be_cancelled)
     graph_sizes sizes = {.tasks = 2, .encoders = 1, .heads = 1, .chain = 2, .most_gpus = 4, .all_tasks = 1};
     call c = {.machine = keep(small_machine(context, 1, 4)),
               .graph = keep(random_graph(context, &rng, &sizes))};
-    hbp_tasks_options_init(&c.options, sizeof c.options);
+    c.options = (hbp_tasks_options){.struct_size = sizeof c.options};
     c.options.effort = 1;
     c.options.limit_bytes = -1;
     failing_sweep(plan_once, &c);

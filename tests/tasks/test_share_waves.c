@@ -44,8 +44,7 @@ START_TEST_IN_CONTEXT(one_wave_where_one_will_do)
     for (int32_t tasks = 1; tasks <= 8; tasks *= 2)
         for (int32_t gpus = tasks; gpus <= 64; gpus *= 2) {
             hbp_graph *graph = new_graph(context);
-            hbp_operator o;
-            hbp_operator_init(&o, sizeof o);
+            hbp_operator o = {.struct_size = sizeof o};
             o.profile = add_falling_profile(context, graph, 1000003, 17, 16);
             o.batch = 16;
             for (int32_t t = 0; t < tasks; t++) {
@@ -168,8 +167,7 @@ END_TEST
 START_TEST_IN_CONTEXT(wide_levels_end)
 {
     hbp_graph *graph = keep(new_graph(context));
-    hbp_operator o;
-    hbp_operator_init(&o, sizeof o);
+    hbp_operator o = {.struct_size = sizeof o};
     o.batch = 16;
     for (int32_t t = 0; t < 1500; t++) {
         char name[16];

@@ -1,7 +1,7 @@
 /* Waves of all levels, the shorter of two ways (lib/tasks/waves/waves.c, lib/tasks/waves/level_waves.c). */
 #include "tasks/waves/waves.h"
 
-#include "hbp/workloads.h"
+#include "hbp/tasks.h"
 #include "keep.h"
 #include "nodes.h"
 #include "tasks/waved.h"

@@ -19,8 +19,7 @@ static inline hbp_lengths *draw_samples(hbp_context *context, uint64_t seed, int
         vision[i] = least + hbp__rng_below(&rng, 6 - least);
         tokens[i] = 256 * vision[i] + 20 + hbp__rng_below(&rng, 600);
     }
-    hbp_lengths_options options;
-    hbp_lengths_options_init(&options, sizeof options);
+    hbp_lengths_options options = {.struct_size = sizeof options};
     options.vision = vision;
     hbp_lengths *lengths = NULL;
     OK(context, hbp_lengths_create_u32(context, tokens, count, &options, &lengths));
@@ -49,7 +48,7 @@ static inline fixture setup(hbp_context *context, int64_t samples)
     f.lengths = keep(draw_lengths(context, 1, samples));
     MAKES(context, f.vlm, hbp_vlm_create_preset(context, "internvl-1.5-26b", &f.vlm));
     MAKES(context, f.machine, hbp_machine_create_preset(context, "a100-80:4", &f.machine));
-    hbp_vlm_options_init(&f.options, sizeof f.options);
+    f.options = (hbp_vlm_options){.struct_size = sizeof f.options};
     f.options.tensor_parallel = 4;
     f.options.pipeline_stages = 4;
     f.options.batch_samples = 64;
@@ -90,8 +89,7 @@ static inline hbp_layers *draw_measured(hbp_context *context, hbp__rng *rng, int
     }
     for (int32_t i = 0; i < count; i++)
         column[9][i] = (int64_t)hbp__rng_below(rng, 150000); /* working_bytes */
-    hbp_layer_columns c;
-    hbp_layer_columns_init(&c, sizeof c);
+    hbp_layer_columns c = {.struct_size = sizeof c};
     c.working_bytes = hbp__rng_below(rng, 2) ? column[9] : NULL;
     c.count = count;
     c.kind = kind;
@@ -130,7 +128,7 @@ static inline small small_setup(hbp__rng *rng, int32_t layers, int32_t stages, i
     OK(f->context, hbp_machine_create_preset(f->context, "a100-80:4", &f->machine));
     s.layers = draw_measured(f->context, rng, layers);
     hbp_vlm_options *o = &f->options;
-    hbp_vlm_options_init(o, sizeof *o);
+    *o = (hbp_vlm_options){.struct_size = sizeof *o};
     o->data = way;
     o->pipeline_stages = stages;
     o->virtual_stages = virtual_stages;
@@ -179,7 +177,7 @@ static inline void read_scales(const hbp__vlm_run *run, const hbp__vlm_reference
     double whole = r->token_ns * r->mean.tokens + r->square_ns * r->mean.squares;
     ck_assert_int_le(count, MOST_STEP);
     hbp_pipeline_options *o = &out->options;
-    hbp_pipeline_options_init(o, sizeof *o);
+    *o = (hbp_pipeline_options){.struct_size = sizeof *o};
     o->stages = run->options.pipeline_stages;
     o->virtual_stages = run->options.virtual_stages;
     o->micro_batches = (int32_t)count;

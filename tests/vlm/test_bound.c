@@ -119,8 +119,7 @@ static hbp_layers *even_layers(hbp_context *context, int32_t count)
         forward[i] = 1000000;
         kind[i] = HBP_LAYER_FIXED;
     }
-    hbp_layer_columns c;
-    hbp_layer_columns_init(&c, sizeof c);
+    hbp_layer_columns c = {.struct_size = sizeof c};
     c.count = count;
     c.forward_ns = forward;
     c.kind = kind;

@@ -1,4 +1,5 @@
 /* Files of vision-language plans: what is written comes back, and nothing in a file is believed. */
+#include "hbp/io.h"
 #include "vlm_files.h"
 
 #include "harm.h"
@@ -178,7 +179,7 @@ static hbp_status validate_once(hbp_context *context, void *user)
 static hbp_status trace_once(hbp_context *context, void *user)
 {
     filing *c = user;
-    return hbp_vlm_plan_write_trace(context, c->plan, 0, 0, c->path);
+    return hbp_vlm_plan_trace(context, c->plan, 0, 0, c->path);
 }
 
 START_TEST_IN_CONTEXT(short_memory_and_cancelling_leave_nothing)

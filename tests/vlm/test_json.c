@@ -1,4 +1,5 @@
 /* Vision-language plans as JSON: the data as any plan's, and all else under "vlm". */
+#include "hbp/io.h"
 #include "io/plan/plan_json.h"
 #include "traces.h"
 

@@ -59,8 +59,7 @@ static int64_t rerun_as(const fixture *f, const hbp_vlm_plan *plan, int64_t step
     int64_t first = data->step_offsets[step], count = data->step_offsets[step + 1] - first, slowest = 0;
     double scale[3][64];
     ck_assert_int_le(count, 64);
-    hbp_pipeline_options o;
-    hbp_pipeline_options_init(&o, sizeof o);
+    hbp_pipeline_options o = {.struct_size = sizeof o};
     o.stages = f->options.pipeline_stages;
     o.virtual_stages = f->options.virtual_stages;
     o.micro_batches = (int32_t)count;
@@ -208,8 +207,7 @@ START_TEST_IN_CONTEXT(measured_layers_take_the_place_of_derived_ones)
     const int64_t forward[6] = {4000000, 4000000, 4000000, 3000000, 3000000, 3000000};
     const int32_t kind[6] = {HBP_LAYER_VISION,   HBP_LAYER_VISION,   HBP_LAYER_VISION,
                              HBP_LAYER_LANGUAGE, HBP_LAYER_LANGUAGE, HBP_LAYER_LANGUAGE};
-    hbp_layer_columns columns;
-    hbp_layer_columns_init(&columns, sizeof columns);
+    hbp_layer_columns columns = {.struct_size = sizeof columns};
     columns.count = 6;
     columns.forward_ns = forward;
     columns.kind = kind;
@@ -303,7 +301,6 @@ START_TEST_IN_CONTEXT(bad_options_are_named)
     REFUSE(max_tokens, -1, "max_tokens is -1");
     REFUSE(reserve_bytes, -2, "reserve_bytes is -2");
     REFUSE(reserve_bytes, INT64_C(90000000000), "90000000000");
-    REFUSE(order, 1, "order is 1");
     f.options.virtual_stages = 2;
     REFUSE(micro_batches, 6, "multiple of pipeline_stages 4");
     hbp_lengths *text = NULL;
@@ -314,8 +311,7 @@ START_TEST_IN_CONTEXT(bad_options_are_named)
           hbp_plan_vlm(f.context, text, f.vlm, f.machine, &f.options, &plan));
     FAILS(f.context, HBP_E_INVALID, "vlm", hbp_plan_vlm(f.context, text, NULL, f.machine, NULL, &plan));
     const uint32_t units[2] = {0, 0};
-    hbp_lengths_options columns;
-    hbp_lengths_options_init(&columns, sizeof columns);
+    hbp_lengths_options columns = {.struct_size = sizeof columns};
     columns.vision = units;
     hbp_lengths_free(text);
     OK(f.context, hbp_lengths_create_u32(f.context, tokens, 2, &columns, &text));

@@ -5,9 +5,8 @@
 
 static hbp_layers *derive(const fixture *f, const hbp__vlm_size *size)
 {
-    hbp_vlm_layers_options o;
+    hbp_vlm_layers_options o = {.struct_size = sizeof o};
     hbp_layers *layers = NULL;
-    hbp_vlm_layers_options_init(&o, sizeof o);
     o.tensor_parallel = f->options.tensor_parallel;
     o.data_parallel = f->options.data_parallel;
     o.vision = size->vision;
@@ -124,8 +123,7 @@ START_TEST_IN_CONTEXT(measured_layers_are_taken_as_they_are)
     /* Layers without time of language: their scale is still one of tokens. */
     const int64_t forward[2] = {5, 5}, none[2] = {0, 0};
     const int32_t kind[2] = {HBP_LAYER_VISION, HBP_LAYER_LANGUAGE};
-    hbp_layer_columns c;
-    hbp_layer_columns_init(&c, sizeof c);
+    hbp_layer_columns c = {.struct_size = sizeof c};
     c.count = 2;
     c.kind = kind;
     for (int turn = 0; turn < 2; turn++) {

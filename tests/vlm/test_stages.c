@@ -96,8 +96,7 @@ static int64_t oracle_best(const oracle *o)
     int32_t cuts[MOST_MEASURED + 1], choices[MOST_MEASURED], count = o->s->layers->count;
     int32_t chunks = run->options.pipeline_stages * run->options.virtual_stages;
     int64_t best = INT64_MAX;
-    hbp_recompute_options options;
-    hbp_recompute_options_init(&options, sizeof options);
+    hbp_recompute_options options = {.struct_size = sizeof options};
     options.mode = run->options.memory;
     options.selective = run->options.selective;
     first_cuts(count, chunks, cuts);

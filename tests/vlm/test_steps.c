@@ -25,7 +25,7 @@ static hbp_status run_steps(hbp_context *context, const small *s, int32_t order,
     hbp__vlm_stages stages;
     hbp__vlm_run run = s->run;
     run.context = context;
-    run.options.order = order;
+    run.options.keep_order = order;
     even_stages(s, &stages, cuts, choices);
     *out = (outcome){.data = hbp__plan_copy(&context->memory, s->data)};
     if (!out->data)
@@ -115,7 +115,7 @@ START_TEST(steps_are_the_simulators)
         if (hbp__rng_below(&rng, 2))
             s.run.link_bytes_per_s = 0;
         outcome drawn, ordered;
-        OK(s.f.context, run_steps(s.f.context, &s, -1, &drawn));
+        OK(s.f.context, run_steps(s.f.context, &s, 1, &drawn));
         OK(s.f.context, run_steps(s.f.context, &s, 0, &ordered));
         check_times(&s, &drawn);
         check_times(&s, &ordered);

@@ -3,6 +3,7 @@
 #define HBP_TESTS_VLM_FILES_H
 
 #include "files.h"
+#include "hbp/io.h"
 #include "io/plan/plan_file.h"
 #include "runs.h"
 
@@ -15,7 +16,7 @@ static inline hbp_vlm_plan *draw_plan(hbp_context *context, uint64_t seed, int32
     f->lengths = keep(draw_samples(context, seed, 30 + (int64_t)hbp__rng_below(&rng, 40), 0));
     MAKES(context, f->machine, hbp_machine_create_preset(context, "a100-80:4", &f->machine));
     hbp_vlm_options *o = &f->options;
-    hbp_vlm_options_init(o, sizeof *o);
+    *o = (hbp_vlm_options){.struct_size = sizeof *o};
     o->data = way;
     o->pipeline_stages = stages;
     o->virtual_stages = virtual_stages;

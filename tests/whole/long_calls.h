@@ -7,6 +7,7 @@
 #include "base/context.h"
 #include "data/lengths/lengths.h"
 #include "data/plan/plan.h"
+#include "hbp/io.h"
 #include "world.h"
 
 typedef hbp_status (*call_fn)(hbp_context *context, world *w, int32_t kind);
@@ -57,10 +58,10 @@ static inline hbp_status build(hbp_context *context, world *w, int32_t kind)
 static inline hbp_status read_lengths(hbp_context *context, world *w, int32_t kind)
 {
     static const char *const names[] = {"a.npy", "a.txt", "a.csv", "a.jsonl"};
-    hbp_lengths_read_options options = {.struct_size = sizeof options,
+    hbp_lengths_load_options options = {.struct_size = sizeof options,
                                         .loss_column = kind == 2 ? "loss" : NULL};
     hbp_lengths *lengths = NULL;
-    hbp_status status = hbp_lengths_read(context, path_of(w, names[kind]), &options, &lengths);
+    hbp_status status = hbp_lengths_load(context, path_of(w, names[kind]), &options, &lengths);
     hbp_lengths_free(lengths);
     return status;
 }
@@ -197,7 +198,7 @@ static inline hbp_status validate(hbp_context *context, world *w, int32_t kind)
 
 static inline hbp_status simulate(hbp_context *context, world *w, int32_t kind)
 {
-    hbp_simulate_options options = {.struct_size = sizeof options, .bound = kind};
+    hbp_simulate_options options = {.struct_size = sizeof options, .no_bound = kind};
     hbp_report report = {.struct_size = sizeof report};
     return hbp_simulate(context, w->plan, w->cost, &options, &report);
 }
@@ -238,10 +239,10 @@ static inline hbp_status load_plan(hbp_context *context, world *w, int32_t kind)
 static inline hbp_status trace(hbp_context *context, world *w, int32_t kind)
 {
     if (kind == 0)
-        return hbp_plan_write_trace(context, w->plan, 0, 0, path_of(w, "b.trace"));
+        return hbp_plan_trace(context, w->plan, 0, 0, path_of(w, "b.trace"));
     if (kind == 1)
         return hbp_plan_write_json(context, w->plan, path_of(w, "b.json"));
-    return hbp_plan_write_measured_trace(context, w->plan, w->timeline, 0, 0, path_of(w, "b.trace"));
+    return hbp_plan_trace_measured(context, w->plan, w->timeline, 0, 0, path_of(w, "b.trace"));
 }
 
 static inline hbp_status timeline(hbp_context *context, world *w, int32_t kind)

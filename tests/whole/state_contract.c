@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "data/plan/plan.h"
-#include "hbp/plan_file.h"
+#include "hbp/io.h"
 
 int main(int argc, char **argv)
 {

@@ -73,7 +73,7 @@ static void draw_lengths(instance *x)
 
 static void draw_base(instance *x)
 {
-    hbp_epoch_options_init(&x->base, sizeof x->base);
+    x->base = (hbp_epoch_options){.struct_size = sizeof x->base};
     hbp_lengths_summary s = {.struct_size = sizeof s};
     OK(x->context, hbp_lengths_get_summary(x->context, x->lengths, &s));
     if (below(x, 4) == 0)
@@ -203,9 +203,8 @@ static void plan_one_step(instance *x)
 {
     int first = x->plans;
     for (int32_t mode = 0; mode < HBP_STEP_MODE_COUNT; mode++) {
-        hbp_step_options o;
+        hbp_step_options o = {.struct_size = sizeof o};
         hbp_plan *plan = NULL;
-        hbp_step_options_init(&o, sizeof o);
         o.mode = mode;
         o.max_pack_length = x->base.max_pack_length;
         o.max_samples = x->base.max_samples;

@@ -29,8 +29,7 @@ START_TEST(fixed_inputs_give_fixed_schedules)
     hbp_task_schedule *schedule = NULL;
     OK(context, make_nodes(context, "a800-80", g->nodes, &machine));
     OK(context, hbp_graph_create_workload(context, g->workload, machine, &graph));
-    hbp_tasks_options options;
-    hbp_tasks_options_init(&options, sizeof options);
+    hbp_tasks_options options = {.struct_size = sizeof options};
     options.mode = g->mode;
     options.placement = g->placement;
     options.seed = 7;

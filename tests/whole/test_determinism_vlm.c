@@ -38,8 +38,7 @@ static hbp_lengths *draw(hbp_context *context, int64_t count)
         vision[i] = hbp__rng_below(&rng, 7);
         tokens[i] = 256 * vision[i] + 20 + hbp__rng_below(&rng, 900);
     }
-    hbp_lengths_options options;
-    hbp_lengths_options_init(&options, sizeof options);
+    hbp_lengths_options options = {.struct_size = sizeof options};
     options.vision = vision;
     hbp_lengths *lengths = NULL;
     OK(context, hbp_lengths_create_u32(context, tokens, count, &options, &lengths));
@@ -60,8 +59,7 @@ START_TEST(fixed_inputs_give_fixed_runs)
     OK(context, hbp_machine_create_preset(context, "a100-80:8", &machine));
     if (g->hbm_bytes > 0)
         OK(context, hbp_machine_set_field(context, machine, "hbm_bytes", g->hbm_bytes, "given"));
-    hbp_vlm_options options;
-    hbp_vlm_options_init(&options, sizeof options);
+    hbp_vlm_options options = {.struct_size = sizeof options};
     options.tensor_parallel = g->tensor_parallel;
     options.pipeline_stages = g->stages;
     options.virtual_stages = g->virtual_stages;

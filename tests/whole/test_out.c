@@ -2,6 +2,7 @@
  * never what stood there before. The list is held against the headers. */
 #include <dirent.h>
 
+#include "hbp/io.h"
 #include "test.h"
 
 static int places; /* the out pointers point here, so that a set one is seen */
@@ -23,19 +24,19 @@ OUT(hbp_plan, hbp_balance_attention, context, NULL, NULL, NULL, NULL)
 OUT(hbp_plan, hbp_plan_epoch, context, NULL, NULL, NULL)
 OUT(hbp_plan, hbp_plan_baseline, context, NULL, NULL, -1, NULL)
 OUT(hbp_graph, hbp_graph_create, NULL)
-OUT(hbp_graph, hbp_graph_read, context, NULL)
+OUT(hbp_graph, hbp_graph_load, context, NULL)
 OUT(hbp_groups, hbp_plan_groups, context, NULL, NULL, NULL)
 OUT(hbp_groups, hbp_groups_create, context, NULL, -1, NULL, NULL, NULL, -1)
 OUT(hbp_packs, hbp_iterative_fill, context, NULL, NULL)
 OUT(hbp_layers, hbp_layers_create, context, NULL)
-OUT(hbp_layers, hbp_layers_read, context, NULL)
+OUT(hbp_layers, hbp_layers_load, context, NULL)
 OUT(hbp_lengths, hbp_lengths_create_u32, context, NULL, -1, NULL)
 OUT(hbp_lengths, hbp_lengths_create_i32, context, NULL, -1, NULL)
 OUT(hbp_lengths, hbp_lengths_create_i64, context, NULL, -1, NULL)
 OUT(hbp_lengths, hbp_lengths_create_histogram, context, NULL, NULL, -1)
 OUT(hbp_lengths_builder, hbp_lengths_builder_create, NULL)
 OUT(hbp_lengths, hbp_lengths_builder_finish, context, NULL)
-OUT(hbp_lengths, hbp_lengths_read, context, NULL, NULL)
+OUT(hbp_lengths, hbp_lengths_load, context, NULL, NULL)
 OUT(hbp_lengths, hbp_lengths_limit, context, NULL, -1, -1)
 OUT(hbp_machine, hbp_machine_create, context, NULL)
 OUT(hbp_machine, hbp_machine_create_preset, context, NULL)
@@ -45,7 +46,7 @@ OUT(hbp_model, hbp_model_create, context, NULL)
 OUT(hbp_model, hbp_model_create_preset, context, NULL)
 OUT(hbp_model, hbp_model_create_variant, context, NULL, NULL)
 OUT(hbp_model, hbp_model_create_config, context, NULL, -1)
-OUT(hbp_model, hbp_model_load_config, context, NULL)
+OUT(hbp_model, hbp_model_load, context, NULL)
 OUT(hbp_packs, hbp_greedy_fill, context, NULL, NULL, NULL)
 OUT(hbp_partition, hbp_partition_layers, context, NULL, NULL, NULL)
 OUT(hbp_pipeline_run, hbp_simulate_pipeline, context, NULL, NULL, NULL, NULL)
@@ -86,19 +87,19 @@ static const out_call OUT_CALL[] = {
     CALL(hbp_plan_epoch),
     CALL(hbp_plan_baseline),
     CALL(hbp_graph_create),
-    CALL(hbp_graph_read),
+    CALL(hbp_graph_load),
     CALL(hbp_plan_groups),
     CALL(hbp_groups_create),
     CALL(hbp_iterative_fill),
     CALL(hbp_layers_create),
-    CALL(hbp_layers_read),
+    CALL(hbp_layers_load),
     CALL(hbp_lengths_create_u32),
     CALL(hbp_lengths_create_i32),
     CALL(hbp_lengths_create_i64),
     CALL(hbp_lengths_create_histogram),
     CALL(hbp_lengths_builder_create),
     CALL(hbp_lengths_builder_finish),
-    CALL(hbp_lengths_read),
+    CALL(hbp_lengths_load),
     CALL(hbp_lengths_limit),
     CALL(hbp_machine_create),
     CALL(hbp_machine_create_preset),
@@ -108,7 +109,7 @@ static const out_call OUT_CALL[] = {
     CALL(hbp_model_create_preset),
     CALL(hbp_model_create_variant),
     CALL(hbp_model_create_config),
-    CALL(hbp_model_load_config),
+    CALL(hbp_model_load),
     CALL(hbp_greedy_fill),
     CALL(hbp_partition_layers),
     CALL(hbp_simulate_pipeline),

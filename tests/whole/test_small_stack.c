@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include "every_call.h"
+#include "hbp/io.h"
 
 /* Sanitizers widen every frame. */
 #define STACK_BYTES (TEST_SANITIZED ? 2048 * 1024 : 128 * 1024)
@@ -65,12 +66,12 @@ static hbp_status read_all(hbp_context *context, const every *e)
     hbp_task_schedule *schedule = NULL;
     hbp_timeline *timeline = NULL;
     hbp_status status[] = {
-        hbp_model_load_config(context, path, &model),
+        hbp_model_load(context, path, &model),
         hbp_machine_load(context, path, &machine),
         hbp_cost_load(context, path, &cost),
-        hbp_graph_read(context, path, &graph),
-        hbp_lengths_read(context, path, NULL, &lengths),
-        hbp_layers_read(context, path, &layers),
+        hbp_graph_load(context, path, &graph),
+        hbp_lengths_load(context, path, NULL, &lengths),
+        hbp_layers_load(context, path, &layers),
         hbp_plan_load(context, path, &plan),
         hbp_task_schedule_load(context, path, &schedule),
         hbp_timeline_load(context, path, &timeline),

@@ -63,12 +63,10 @@ static void *work(void *argument)
     SURE(w, hbp_model_get_summary(context, all->model, &model) == HBP_OK);
     SURE(w, hbp_cost_predict_pack_ns(all->cost, 1, 0, 4096, 4096.0 * 4096.0) > 0);
     read_columns(w, context);
-    hbp_report report;
-    hbp_report_init(&report, sizeof report);
+    hbp_report report = {.struct_size = sizeof report};
     SURE(w, hbp_simulate(context, all->plan, all->cost, NULL, &report) == HBP_OK);
     w->epoch_ns = report.epoch_ns;
-    hbp_epoch_options options;
-    hbp_epoch_options_init(&options, sizeof options);
+    hbp_epoch_options options = {.struct_size = sizeof options};
     options.max_length = 65536;
     SURE(w, hbp_plan_epoch(context, all->lengths, all->cost, &options, &plan) >= 0);
     w->digest = plan ? hbp_plan_get_digest(plan) : 0;
@@ -92,8 +90,7 @@ START_TEST(threads_share_what_is_shareable)
     OK(context, hbp_model_create_preset(context, "llama-3.1-8b", &model));
     OK(context, hbp_machine_create_preset(context, "h100:2", &machine));
     OK(context, hbp_cost_create(context, model, machine, NULL, &cost));
-    hbp_epoch_options options;
-    hbp_epoch_options_init(&options, sizeof options);
+    hbp_epoch_options options = {.struct_size = sizeof options};
     options.max_length = 65536;
     OK(context, hbp_plan_epoch(context, lengths, cost, &options, &plan));
 

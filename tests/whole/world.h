@@ -8,6 +8,7 @@
 #include "data/lengths/lengths.h"
 #include "data/plan/plan.h"
 #include "files.h"
+#include "hbp/io.h"
 #include "test.h"
 
 typedef struct world {

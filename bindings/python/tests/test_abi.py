@@ -26,7 +26,7 @@ NUMBERS = {
 def headers() -> str:
     """Of libhbp: glpk.h is that of libhbp-glpk."""
     text = "".join(path.read_text() for path in sorted(INCLUDE.glob("hbp/*.h")) if path.name != "glpk.h")
-    return re.sub(r"/\*.*?\*/", " ", text, flags=re.S)
+    return re.sub(r"(?m)^#.*$", " ", re.sub(r"/\*.*?\*/", " ", text, flags=re.S))
 
 
 def python_name(c_name: str) -> str:
@@ -199,7 +199,7 @@ class TestStructs(unittest.TestCase):
             self.skipTest("no C compiler")
         structs = open_structs(headers())
         self.assertGreater(len(structs), 20)
-        lines = ["#include <hbp/hbp.h>", "#include <stddef.h>", "#include <stdio.h>", "int main(void)", "{"]
+        lines = ["#include <hbp/hbp.h>", "#include <hbp/io.h>", "#include <stddef.h>", "#include <stdio.h>", "int main(void)", "{"]
         for name, fields in structs.items():
             lines.append(f'    printf("{name} . %zu 0\\n", sizeof({name}));')
             for field in fields:

@@ -307,12 +307,12 @@ class TestEpoch(unittest.TestCase):
             (hbp.balance_attention, _structs.BalanceOptions),
             (hbp.simulate, _structs_plan.SimulateOptions),
             (hbp.Cost.__init__, _structs.CostOptions),
-            (hbp.Lengths.read, _structs.LengthsReadOptions),
+            (hbp.Lengths.read, _structs.LengthsLoadOptions),
             (hbp.Plan.save, _structs_plan.PlanSaveOptions),
         ):
             keywords = {name for name, parameter in inspect.signature(function).parameters.items()
                         if parameter.kind is parameter.KEYWORD_ONLY}
-            self.assertEqual(keywords - {"progress"}, set(struct.names()) - {"reserved"}, function.__qualname__)
+            self.assertEqual(keywords - {"progress"}, set(struct.names()), function.__qualname__)
         keywords = set(EpochKeywords.__annotations__) | {"batch_offsets", "batch_samples"}
         self.assertEqual(keywords, set(_structs.EpochOptions.names()))  # two more are of `batches`
         for name in EpochKeywords.__annotations__:
@@ -321,7 +321,7 @@ class TestEpoch(unittest.TestCase):
             struct, _kept = _options({name: value})
             self.assertEqual(struct, _structs.EpochOptions(), name)
             hbp.plan_epoch([64, 65], samples.cost(), **{name: value})
-        for name in ("batch_offsets", "reserved"):
+        for name in ("batch_offsets",):
             with self.assertRaisesRegex(TypeError, name):
                 hbp.plan_epoch([64, 65], samples.cost(), **{name: 0})
 
@@ -447,7 +447,7 @@ class TestEpoch(unittest.TestCase):
         report = hbp.simulate(plan, cost)
         self.assertEqual(report.epoch_ns, plan.summary().predicted_ns)
         self.assertGreater(report.bound_ns, 0)
-        self.assertEqual(hbp.simulate(plan, cost, bound=False).bound_ns, 0)
+        self.assertEqual(hbp.simulate(plan, cost, no_bound=True).bound_ns, 0)
         self.assertEqual(hbp.bound_epoch(samples.lengths(), cost, len(plan)), report.bound_ns)
         self.assertIn("idle", str(report))
 

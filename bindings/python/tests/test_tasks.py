@@ -352,7 +352,7 @@ class TestRun(unittest.TestCase):
         for seed in range(6):
             graph = drawn(seed)
             schedule = hbp.plan_tasks(graph, machine(), mode=list(MODES)[seed])
-            plain = hbp.simulate_tasks(graph, machine(), schedule, transfers=False, gradients=False)
+            plain = hbp.simulate_tasks(graph, machine(), schedule, free_transfers=True, free_gradients=True)
             real = hbp.simulate_tasks(graph, machine(), schedule)
             barred = hbp.simulate_tasks(graph, machine(), schedule, barriers=True)
             spans = schedule.slice_ends - schedule.slice_starts
@@ -404,7 +404,7 @@ class TestRun(unittest.TestCase):
             back.validate()
             back.validate(graph, machine(), schedule, barriers=True)
             with self.assertRaisesRegex(hbp.InvalidError, "the schedule makes it"):
-                back.validate(graph, machine(), schedule, barriers=True, gradients=False)
+                back.validate(graph, machine(), schedule, barriers=True, free_gradients=True)
             with self.assertRaisesRegex(hbp.InvalidError, "the run is of a schedule with digest"):
                 back.validate(graph, machine(), hbp.TaskSchedule.load(GOLDEN))
             for made, columns in ((run, ("slice_starts", "slice_ends")), (schedule, ("slice_gpus", "wave_offsets"))):

@@ -344,7 +344,7 @@ class TestPlan(unittest.TestCase):
         self.assertGreater(every.summary().epoch_ns, self.plan().summary().epoch_ns)
         uniform = self.plan(model="uniform")
         self.assertEqual(uniform.cuts.tolist(), [0, 25, 50, 74, 98])
-        given = self.plan(order=False)
+        given = self.plan(keep_order=True)
         self.assertGreaterEqual(given.summary().epoch_ns, self.plan().summary().epoch_ns)
         self.assertEqual(self.plan(reserve_bytes=0).summary().limit_bytes, self.machine.fields.hbm_bytes)
         self.assertEqual(self.plan(data_parallel=1).summary().gpus, 16)
@@ -494,7 +494,7 @@ class TestKeywords(unittest.TestCase):
             (hbp.choose_recompute, _structs_vlm.RecomputeOptions),
         ):
             keywords = set(inspect.signature(function).parameters)
-            self.assertEqual(set(struct.names()) - keywords - {"reserved"}, set(), function.__name__)
+            self.assertEqual(set(struct.names()) - keywords, set(), function.__name__)
         from hbp.pipeline import Pipeline, PipelineKeywords
 
         keywords = set(inspect.signature(Pipeline).parameters) - {"layers", "stages"}

@@ -1,5 +1,6 @@
 #include "model/shape.h"
 
+#include <hbp/io.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -24,11 +25,11 @@ hbp_model *ex_model_read(hbp_context *context, const char *text, ex_fault *fault
     if (!ends_in_json(text, length))
         status = hbp_model_create_preset(context, text, &model);
     else if (!text[length] || length >= sizeof path)
-        status = hbp_model_load_config(context, text, &model);
+        status = hbp_model_load(context, text, &model);
     else {
         memcpy(path, text, length);
         path[length] = 0;
-        status = hbp_model_load_config(context, path, &file);
+        status = hbp_model_load(context, path, &file);
         if (status >= 0)
             status = hbp_model_create_variant(context, file, text + length + 1, &model);
         hbp_model_free(file);
@@ -43,8 +44,7 @@ int ex_shape_from_model(const hbp_model *model, ex_shape *shape, ex_fault *fault
     hbp_context *context = NULL;
     if (hbp_context_create(NULL, &context) != HBP_OK)
         return ex_fail(fault, "no memory for a context");
-    hbp_model_fields f;
-    hbp_model_fields_init(&f, sizeof f);
+    hbp_model_fields f = {.struct_size = sizeof f};
     const char *name = hbp_model_get_name(model);
     if (hbp_model_get_fields(context, model, &f) != HBP_OK) {
         ex_fail(fault, "%s: %s", name, hbp_context_message(context));

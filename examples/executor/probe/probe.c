@@ -1,4 +1,5 @@
 #include "probe/probe.h"
+#include "hbp/io.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -129,8 +129,7 @@ int ex_record_add(ex_record *r, ex_comm *comm, const ex_measured *own, int64_t c
 int ex_record_finish(const ex_record *r, hbp_context *context, int32_t ranks, const char *device,
                      hbp_timeline **out, ex_fault *fault)
 {
-    hbp_timeline_columns c;
-    hbp_timeline_columns_init(&c, sizeof c);
+    hbp_timeline_columns c = {.struct_size = sizeof c};
     c.ranks = ranks;
     c.count = r->count;
     c.step = r->step;

@@ -15,11 +15,6 @@
 #define NAME_MORE   16 /* "[2147483647]" */
 #define TICK        65536
 
-void hbp_operator_init(hbp_operator *fields, uint32_t struct_size)
-{
-    hbp__struct_init(fields, struct_size);
-}
-
 hbp_status hbp__graph_create(hbp_context *context, hbp_graph **out)
 {
     hbp_graph *graph = hbp__new_zero(&context->memory, 1, sizeof *graph);

@@ -6,7 +6,7 @@
 
 #include "base/context.h"
 #include "data/table/names.h"
-#include "hbp/graph.h"
+#include "hbp/tasks.h"
 
 /* GPUs of a profile's point are at most so many. */
 #define HBP__PROFILE_GPUS (INT32_C(1) << 20)

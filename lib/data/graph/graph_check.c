@@ -214,7 +214,7 @@ hbp_status hbp__graph_check(hbp_context *context, const hbp_graph *graph)
     return HBP_OK;
 }
 
-hbp_status hbp_graph_check(hbp_context *context, const hbp_graph *graph)
+hbp_status hbp_graph_validate(hbp_context *context, const hbp_graph *graph)
 {
     HBP__TRY(hbp__enter(context));
     int64_t mark = hbp__scratch_mark(context);

@@ -24,7 +24,7 @@ typedef struct hbp__graph_order {
 hbp_status hbp__graph_order_open(hbp_context *context, const hbp_graph *graph, hbp__graph_order *order);
 void hbp__graph_order_close(hbp__graph_order *order);
 
-/* hbp_graph_check within a call. */
+/* hbp_graph_validate within a call. */
 hbp_status hbp__graph_check(hbp_context *context, const hbp_graph *graph);
 
 #endif

@@ -5,11 +5,6 @@
 #include "base/sort.h"
 #include "data/lengths/lengths_make.h"
 
-void hbp_lengths_options_init(hbp_lengths_options *options, uint32_t struct_size)
-{
-    hbp__struct_init(options, struct_size);
-}
-
 hbp_lengths *hbp__lengths_retain(const hbp_lengths *lengths)
 {
     hbp_lengths *shared = (hbp_lengths *)(uintptr_t)lengths; /* only the count of owners changes */

@@ -183,11 +183,6 @@ hbp_status hbp_lengths_builder_append(hbp_context *context, hbp_lengths_builder 
     return append_piece(context, builder, lengths, &columns, count);
 }
 
-void hbp_lengths_columns_init(hbp_lengths_columns *columns, uint32_t struct_size)
-{
-    hbp__struct_init(columns, struct_size);
-}
-
 hbp_status hbp__lengths_builder_append_columns(hbp_context *context, hbp_lengths_builder *builder,
                                                const int64_t *lengths, const hbp_lengths_columns *columns,
                                                int64_t count)

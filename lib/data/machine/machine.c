@@ -27,11 +27,6 @@ static const struct field {
 #undef ROW
 };
 
-void hbp_machine_fields_init(hbp_machine_fields *fields, uint32_t struct_size)
-{
-    hbp__struct_init(fields, struct_size);
-}
-
 const char *hbp__machine_field_name(int32_t index)
 {
     return fields_of_machine[index].name;

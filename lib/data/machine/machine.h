@@ -6,7 +6,7 @@
 
 #include "base/context.h"
 #include "base/fields.h"
-#include "hbp/machine.h"
+#include "hbp/cost.h"
 
 #define HBP__SOURCE_BYTES 64
 

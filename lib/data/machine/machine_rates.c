@@ -6,11 +6,6 @@
 #include "base/options.h"
 #include "data/machine/machine.h"
 
-void hbp_machine_rate_init(hbp_machine_rate *rate, uint32_t struct_size)
-{
-    hbp__struct_init(rate, struct_size);
-}
-
 /* The first row not before (rate, size). O(log count). */
 static int64_t find_rate(const hbp_machine *machine, int32_t rate, int64_t size)
 {

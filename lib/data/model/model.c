@@ -30,11 +30,6 @@ static void add_part(tally *t, int64_t times, const tally *part)
     t->overflow |= part->overflow;
 }
 
-void hbp_model_fields_init(hbp_model_fields *fields, uint32_t struct_size)
-{
-    hbp__struct_init(fields, struct_size);
-}
-
 static hbp_status check_ranges(hbp_context *context, const hbp_model_fields *f)
 {
     const hbp__range fields[] = {

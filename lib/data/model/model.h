@@ -3,7 +3,7 @@
 #define HBP_DATA_MODEL_H
 
 #include "base/context.h"
-#include "hbp/model.h"
+#include "hbp/cost.h"
 
 #define HBP__NAME_BYTES 64
 

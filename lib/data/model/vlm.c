@@ -10,11 +10,6 @@
 /* As for a language model: the product of two widths stays far from 64 bits. */
 #define MOST_FIELD (1 << 24)
 
-void hbp_vlm_fields_init(hbp_vlm_fields *fields, uint32_t struct_size)
-{
-    hbp__struct_init(fields, struct_size);
-}
-
 static hbp_status check_ranges(hbp_context *context, const hbp_vlm_fields *f)
 {
     const hbp__range fields[] = {

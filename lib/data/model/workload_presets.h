@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "hbp/workloads.h"
+#include "hbp/tasks.h"
 
 /* What a component is made of. */
 enum {

@@ -5,11 +5,6 @@
 
 #include "base/options.h"
 
-void hbp_groups_options_init(hbp_groups_options *options, uint32_t struct_size)
-{
-    hbp__struct_init(options, struct_size);
-}
-
 hbp_groups *hbp__groups_new(const hbp__memory *memory, int64_t candidates)
 {
     hbp_groups *groups = hbp__new_zero(memory, 1, sizeof *groups);

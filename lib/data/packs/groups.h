@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #include "base/context.h"
-#include "hbp/groups.h"
+#include "hbp/pack.h"
 
 #define HBP__MAX_GROUPS     16
 #define HBP__CANDIDATE_TEXT 256

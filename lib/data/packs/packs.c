@@ -107,11 +107,6 @@ hbp_status hbp__packs_measure(hbp_context *context, hbp_packs *packs)
     return HBP_OK;
 }
 
-void hbp_fill_options_init(hbp_fill_options *options, uint32_t struct_size)
-{
-    hbp__struct_init(options, struct_size);
-}
-
 hbp_status hbp_packs_get_view(const hbp_packs *packs, hbp_packs_view *view)
 {
     hbp_packs_view all = {0};

@@ -8,7 +8,7 @@
 #include "data/lengths/lengths.h"
 #include "data/packs/groups.h"
 #include "data/packs/padding.h"
-#include "hbp/packs.h"
+#include "hbp/pack.h"
 
 struct hbp_packs {
     hbp__memory memory;

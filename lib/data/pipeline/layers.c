@@ -32,11 +32,6 @@ const hbp__table hbp__layers_table = {
     .name_count = 1,
 };
 
-void hbp_layer_columns_init(hbp_layer_columns *columns, uint32_t struct_size)
-{
-    hbp__struct_init(columns, struct_size);
-}
-
 /* A layer's name as messages give it. */
 static const char *layer_name(const hbp_layer_columns *given, int32_t i, char *text, size_t room)
 {

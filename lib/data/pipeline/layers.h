@@ -7,7 +7,7 @@
 
 #include "base/context.h"
 #include "data/table/table.h"
-#include "hbp/layers.h"
+#include "hbp/pipeline.h"
 
 /* Every int64 column of hbp_layer_columns. */
 #define HBP__LAYER_COLUMNS(X)                                                                                \

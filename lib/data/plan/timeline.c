@@ -7,11 +7,6 @@
 
 #define TICK_ROWS 32768
 
-void hbp_timeline_columns_init(hbp_timeline_columns *columns, uint32_t struct_size)
-{
-    hbp__struct_init(columns, struct_size);
-}
-
 /* Copies a text less the blanks around it. A control character would break the line of the file it stands in.
  */
 static hbp_status copy_text(hbp_context *context, const char *name, const char *from, char *to)

@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #include "base/context.h"
-#include "hbp/timeline.h"
+#include "hbp/cost.h"
 
 /* Longest text of a device or a date, with its final 0. */
 #define HBP__TIMELINE_TEXT_BYTES 128

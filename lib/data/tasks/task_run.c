@@ -111,11 +111,6 @@ hbp_status hbp__task_run_check(hbp_context *context, const hbp_task_run *run)
     return HBP_OK;
 }
 
-void hbp_task_run_summary_init(hbp_task_run_summary *summary, uint32_t struct_size)
-{
-    hbp__struct_init(summary, struct_size);
-}
-
 hbp_status hbp_task_run_get_summary(hbp_context *context, const hbp_task_run *run,
                                     hbp_task_run_summary *summary)
 {

@@ -142,11 +142,6 @@ hbp_status hbp__task_schedule_slices(hbp_context *context, const hbp_task_schedu
     return HBP_OK;
 }
 
-void hbp_task_summary_init(hbp_task_summary *summary, uint32_t struct_size)
-{
-    hbp__struct_init(summary, struct_size);
-}
-
 hbp_status hbp_task_schedule_get_summary(hbp_context *context, const hbp_task_schedule *schedule,
                                          hbp_task_summary *summary)
 {

@@ -6,7 +6,6 @@
 
 #include "data/graph/meta_graph.h"
 #include "data/table/table.h"
-#include "hbp/task_schedule.h"
 #include "hbp/tasks.h"
 
 /* Every column: X(name, type, table, extra rows). */

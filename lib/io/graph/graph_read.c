@@ -6,6 +6,7 @@
 #include "base/checked.h"
 #include "base/nearest.h"
 #include "data/graph/graph.h"
+#include "hbp/io.h"
 #include "io/file/file_error.h"
 #include "io/file/stream.h"
 #include "io/graph/graph_file.h"
@@ -352,10 +353,9 @@ static hbp_status add_chain(reading *r, const char *name, chain added)
 static hbp_status read_operator(reading *r, int64_t index, const json_t *entry)
 {
     char place[PLACE_BYTES], printable[64];
-    hbp_operator o;
+    hbp_operator o = {.struct_size = sizeof o};
     int64_t count = 1;
     int32_t first;
-    hbp_operator_init(&o, sizeof o);
     snprintf(place, sizeof place, "operators[%lld]", (long long)index);
     if (!json_is_object(entry))
         return hbp__fail(r->context, HBP_E_FORMAT, "%s is %s; it must be a map", place,
@@ -480,7 +480,7 @@ hbp_status hbp__graph_read(hbp_context *context, const char *name, const char *d
     return HBP_OK;
 }
 
-hbp_status hbp_graph_read(hbp_context *context, const char *path, hbp_graph **out)
+hbp_status hbp_graph_load(hbp_context *context, const char *path, hbp_graph **out)
 {
     HBP__ENTER_OUT(context, out);
     HBP__TRY(hbp__require(context, path, "path"));

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "hbp/io.h"
 #include "io/file/atomic_file.h"
 #include "io/graph/graph_file.h"
 #include "io/graph/value_out.h"

@@ -1,4 +1,5 @@
 #include "io/lengths/length_rows.h"
+#include "hbp/io.h"
 
 #include <stdio.h>
 
@@ -7,7 +8,7 @@
 #include "data/lengths/lengths_make.h"
 
 hbp_status hbp__rows_begin(hbp__length_rows *rows, hbp_context *context, hbp__stream *in,
-                           const hbp_lengths_read_options *options)
+                           const hbp_lengths_load_options *options)
 {
     *rows = (hbp__length_rows){
         .context = context, .in = in, .options = options, .unit = "line", .noun = "the length"};

@@ -6,6 +6,7 @@
 
 #include "base/context.h"
 #include "data/lengths/lengths.h"
+#include "hbp/io.h"
 #include "io/file/stream.h"
 
 #define HBP__ROWS_BATCH 4096
@@ -21,7 +22,7 @@ typedef struct hbp__unit_list {
 typedef struct hbp__length_rows {
     hbp_context *context;
     hbp__stream *in;
-    const hbp_lengths_read_options *options;
+    const hbp_lengths_load_options *options;
     const char *unit; /* what a row's number counts: "line", "item" */
     const char *noun; /* what a row's length is called; it holds vision units where they are listed */
     int has_loss;
@@ -55,7 +56,7 @@ typedef struct hbp__length_row {
 } hbp__length_row;
 
 hbp_status hbp__rows_begin(hbp__length_rows *rows, hbp_context *context, hbp__stream *in,
-                           const hbp_lengths_read_options *options);
+                           const hbp_lengths_load_options *options);
 
 /* From here on rows are (length, count). HBP_E_INVALID where more is wished for than a histogram has. */
 hbp_status hbp__rows_histogram(hbp__length_rows *rows);

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/number.h"
+#include "hbp/io.h"
 #include "io/lengths/read_lengths.h"
 #include "io/text/fields.h"
 
@@ -48,14 +49,14 @@ static void show_name(columns *c, const hbp__fields *fields)
 }
 
 /* Whether any column beside the lengths is asked for. */
-static int asks_columns(const hbp_lengths_read_options *options)
+static int asks_columns(const hbp_lengths_load_options *options)
 {
     return options->loss_column || options->tie_column || options->vision_column || options->modality_column;
 }
 
 static void match_name(columns *c, const hbp__fields *fields, const hbp__length_rows *rows)
 {
-    const hbp_lengths_read_options *options = rows->options;
+    const hbp_lengths_load_options *options = rows->options;
     /* "count" is looked for unasked only where a histogram can be meant */
     const char *count_name = options->count_column;
     if (!count_name && !asks_columns(options) && !rows->list && !rows->beside)
@@ -88,7 +89,7 @@ static hbp_status no_column(const hbp__length_rows *rows, const hbp__fields *fie
 /* The first record is a header: its first field is no number. */
 static hbp_status read_header(hbp__length_rows *rows, hbp__fields *fields, columns *c)
 {
-    const hbp_lengths_read_options *options = rows->options;
+    const hbp_lengths_load_options *options = rows->options;
     for (;; c->fields++) {
         show_name(c, fields);
         match_name(c, fields, rows);
@@ -158,7 +159,7 @@ static hbp_status read_record(hbp__length_rows *rows, hbp__fields *fields, const
 /* Without a header: lengths, or lengths and counts. The first record tells which, so it is read by hand. */
 static hbp_status read_bare_record(hbp__length_rows *rows, hbp__fields *fields, columns *c)
 {
-    const hbp_lengths_read_options *options = rows->options;
+    const hbp_lengths_load_options *options = rows->options;
     hbp__length_row row = {.tie = -1};
     if (options->column || options->count_column || asks_columns(options))
         return hbp__fail(rows->context, HBP_E_FORMAT,

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "hbp/io.h"
 #include "io/json/json_scan.h"
 #include "io/lengths/read_lengths.h"
 
@@ -164,7 +165,7 @@ static hbp_status check_vision(const hbp__length_rows *rows, const record *r)
 
 hbp_status hbp__read_jsonl(hbp__length_rows *rows)
 {
-    const hbp_lengths_read_options *options = rows->options;
+    const hbp_lengths_load_options *options = rows->options;
     record r = {.chosen = -1,
                 .loss = {.name = options->loss_column},
                 .tie = {.name = options->tie_column},

@@ -1,4 +1,5 @@
 #include "io/lengths/read_lengths.h"
+#include "hbp/io.h"
 
 #include <string.h>
 
@@ -47,11 +48,6 @@ static const struct {
 };
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
-
-void hbp_lengths_read_options_init(hbp_lengths_read_options *options, uint32_t struct_size)
-{
-    hbp__struct_init(options, struct_size);
-}
 
 static reader by_name(const hbp__stream *in)
 {
@@ -140,7 +136,7 @@ static hbp_status find_reader(hbp_context *context, hbp__stream *in, const char 
 
 /* Only CSV and JSON have columns; a wish for one elsewhere would be lost without a word. */
 static hbp_status check_columns(hbp_context *context, const hbp__stream *in,
-                                const hbp_lengths_read_options *options, reader read)
+                                const hbp_lengths_load_options *options, reader read)
 {
     const char *wishes[] = {options->column, options->loss_column, options->tie_column,
                             options->vision_column, options->modality_column};
@@ -159,7 +155,7 @@ static hbp_status check_columns(hbp_context *context, const hbp__stream *in,
 }
 
 /* A stream of lengths with their vision units `beside` them, or of vision units into a list. */
-static hbp_status read_rows(hbp_context *context, hbp__stream *in, const hbp_lengths_read_options *options,
+static hbp_status read_rows(hbp_context *context, hbp__stream *in, const hbp_lengths_load_options *options,
                             hbp__unit_list *list, const hbp__unit_list *beside, hbp_lengths **out)
 {
     reader read;
@@ -180,11 +176,11 @@ static hbp_status read_rows(hbp_context *context, hbp__stream *in, const hbp_len
 }
 
 hbp_status hbp__lengths_read_stream(hbp_context *context, hbp__stream *in, hbp__stream *vision,
-                                    const hbp_lengths_read_options *options, hbp_lengths **out)
+                                    const hbp_lengths_load_options *options, hbp_lengths **out)
 {
     if (!vision)
         return read_rows(context, in, options, NULL, NULL, out);
-    hbp_lengths_read_options of_lengths = *options, of_vision = {.column = options->vision_column};
+    hbp_lengths_load_options of_lengths = *options, of_vision = {.column = options->vision_column};
     of_lengths.vision_column = NULL;
     hbp__unit_list list = {.name = hbp__stream_name(vision)};
     hbp_status status = read_rows(context, vision, &of_vision, &list, NULL, NULL);
@@ -194,13 +190,13 @@ hbp_status hbp__lengths_read_stream(hbp_context *context, hbp__stream *in, hbp__
     return status;
 }
 
-hbp_status hbp_lengths_read(hbp_context *context, const char *path, const hbp_lengths_read_options *options,
+hbp_status hbp_lengths_load(hbp_context *context, const char *path, const hbp_lengths_load_options *options,
                             hbp_lengths **out)
 {
     HBP__ENTER_OUT(context, out);
     HBP__TRY(hbp__require(context, path, "path"));
-    hbp_lengths_read_options all;
-    HBP__TRY(hbp__options_read(context, &all, sizeof all, options, "hbp_lengths_read_options"));
+    hbp_lengths_load_options all;
+    HBP__TRY(hbp__options_read(context, &all, sizeof all, options, "hbp_lengths_load_options"));
     if (all.vision_path && strcmp(path, "-") == 0 && strcmp(all.vision_path, "-") == 0)
         return hbp__fail(context, HBP_E_INVALID,
                          "lengths and vision units both come from standard input; name a file for one");

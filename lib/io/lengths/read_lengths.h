@@ -2,6 +2,7 @@
 #ifndef HBP_IO_READ_LENGTHS_H
 #define HBP_IO_READ_LENGTHS_H
 
+#include "hbp/io.h"
 #include "io/lengths/length_rows.h"
 
 /* One length a line; blank lines and lines that begin with # are skipped. */
@@ -20,8 +21,8 @@ hbp_status hbp__read_npy(hbp__length_rows *rows);
 /* The index of a Megatron or DeepSpeed data set: a sample is a sequence. */
 hbp_status hbp__read_idx(hbp__length_rows *rows);
 
-/* hbp_lengths_read from a stream, and from one of vision units unless that is NULL. */
+/* hbp_lengths_load from a stream, and from one of vision units unless that is NULL. */
 hbp_status hbp__lengths_read_stream(hbp_context *context, hbp__stream *in, hbp__stream *vision,
-                                    const hbp_lengths_read_options *options, hbp_lengths **out);
+                                    const hbp_lengths_load_options *options, hbp_lengths **out);
 
 #endif

@@ -1,4 +1,5 @@
 #include "io/machine/machine_profile.h"
+#include "hbp/io.h"
 
 #include <string.h>
 

@@ -1,4 +1,5 @@
 #include "io/machine/nccl_tests.h"
+#include "hbp/io.h"
 
 #include <stdio.h>
 #include <string.h>

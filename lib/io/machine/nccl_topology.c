@@ -4,6 +4,7 @@
 
 #include "base/number.h"
 #include "data/machine/machine.h"
+#include "hbp/io.h"
 #include "io/text/xml_reader.h"
 
 #define SOURCE "NCCL topology"

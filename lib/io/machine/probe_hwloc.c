@@ -6,6 +6,7 @@
 
 #include "base/checked.h"
 #include "data/machine/machine.h"
+#include "hbp/io.h"
 #include "io/machine/probe.h"
 
 #define MOST_UNITS  4096

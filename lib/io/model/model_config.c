@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "data/model/model.h"
+#include "hbp/io.h"
 #include "io/file/file_error.h"
 #include "io/file/stream.h"
 #include "io/json/json_tree.h"
@@ -267,7 +268,7 @@ hbp_status hbp_model_create_config(hbp_context *context, const char *json, int64
     return read_config(context, json, bytes, out);
 }
 
-hbp_status hbp_model_load_config(hbp_context *context, const char *path, hbp_model **out)
+hbp_status hbp_model_load(hbp_context *context, const char *path, hbp_model **out)
 {
     HBP__ENTER_OUT(context, out);
     HBP__TRY(hbp__require(context, path, "path"));

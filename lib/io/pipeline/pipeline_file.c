@@ -1,4 +1,5 @@
 #include "io/pipeline/pipeline_file.h"
+#include "hbp/io.h"
 
 #include <zlib.h>
 

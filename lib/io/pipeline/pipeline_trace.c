@@ -1,4 +1,5 @@
 #include "io/pipeline/pipeline_trace.h"
+#include "hbp/io.h"
 
 #include "data/pipeline/pipeline_run.h"
 
@@ -38,7 +39,7 @@ static hbp_status write_trace(hbp_context *context, const hbp_pipeline_run *run,
     return trace->json.status;
 }
 
-hbp_status hbp_pipeline_run_write_trace(hbp_context *context, const hbp_pipeline_run *run, const char *path)
+hbp_status hbp_pipeline_run_trace(hbp_context *context, const hbp_pipeline_run *run, const char *path)
 {
     HBP__TRY(hbp__enter(context));
     HBP__TRY(hbp__require(context, run, "run"));

@@ -1,5 +1,6 @@
 /* Layers out of CSV or JSON lines: values go into rows by the names of their columns, rows become columns. */
 #include "io/pipeline/read_layers.h"
+#include "hbp/io.h"
 
 #include <stdint.h>
 #include <stdio.h>
@@ -335,7 +336,7 @@ hbp_status hbp__layers_read_stream(hbp_context *context, hbp__stream *in, hbp_la
     return status;
 }
 
-hbp_status hbp_layers_read(hbp_context *context, const char *path, hbp_layers **out)
+hbp_status hbp_layers_load(hbp_context *context, const char *path, hbp_layers **out)
 {
     HBP__ENTER_OUT(context, out);
     HBP__TRY(hbp__require(context, path, "path"));

@@ -3,6 +3,7 @@
 #include "base/checked.h"
 #include "base/scratch.h"
 #include "data/plan/timeline.h"
+#include "hbp/io.h"
 #include "io/plan/plan_trace.h"
 
 #define TICK_ROWS 32768
@@ -192,9 +193,8 @@ static hbp_status trace_into(hbp_context *context, tracing *t, int64_t first, in
     return hbp__atomic_end(context, &file, write_trace(t, first, end));
 }
 
-hbp_status hbp_plan_write_measured_trace(hbp_context *context, const hbp_plan *plan,
-                                         const hbp_timeline *timeline, int64_t first, int64_t count,
-                                         const char *path)
+hbp_status hbp_plan_trace_measured(hbp_context *context, const hbp_plan *plan, const hbp_timeline *timeline,
+                                   int64_t first, int64_t count, const char *path)
 {
     static const char *const kinds[KINDS] = {"predicted", "measured"};
     HBP__TRY(hbp__enter(context));

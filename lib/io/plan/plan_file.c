@@ -1,6 +1,7 @@
 /* Header and index of a plan file. Nothing in it is believed: sizes are held against the file's before memory
  * is taken, and every byte lies under a CRC or is compared. */
 #include "io/plan/plan_file.h"
+#include "hbp/io.h"
 
 #include <stddef.h>
 #include <stdio.h>

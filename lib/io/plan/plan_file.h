@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "hbp/plan_file.h"
+#include "hbp/io.h"
 #include "io/file/file_bytes.h"
 #include "io/msgpack/msgpack_buffer.h"
 #include "io/plan/plan_format.h"

@@ -1,7 +1,7 @@
 /* A plan as JSON: its summary, then a line for each step with all below it, then the dropped samples. */
 #include "io/plan/plan_json.h"
 
-#include "hbp/plan_file.h"
+#include "hbp/io.h"
 #include "io/plan/plan_format.h"
 
 #define TICK_ROWS 32768

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "hbp/io.h"
 #include "io/file/zipped.h"
 #include "io/msgpack/msgpack_buffer.h"
 #include "io/plan/plan_file.h"

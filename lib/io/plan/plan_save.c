@@ -4,8 +4,8 @@
 #include "base/checked.h"
 #include "base/options.h"
 #include "data/cost/cost.h"
-#include "hbp/plan_file.h"
-#include "hbp/version.h"
+#include "hbp/base.h"
+#include "hbp/io.h"
 #include "io/file/atomic_file.h"
 #include "io/file/file_head.h"
 #include "io/file/little_endian.h"
@@ -31,11 +31,6 @@ typedef struct saving {
     uint32_t header_crc;
     hbp__zip zip;
 } saving;
-
-void hbp_plan_save_options_init(hbp_plan_save_options *options, uint32_t struct_size)
-{
-    hbp__struct_init(options, struct_size);
-}
 
 static hbp_status read_options(hbp_context *context, const hbp_plan_save_options *caller,
                                hbp_plan_save_options *all)

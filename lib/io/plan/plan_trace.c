@@ -5,7 +5,7 @@
 
 #include "base/checked.h"
 #include "base/scratch.h"
-#include "hbp/plan_file.h"
+#include "hbp/io.h"
 
 hbp_status hbp__plan_trace_range(hbp_context *context, const hbp_plan *plan, int64_t first, int64_t count,
                                  int64_t *end)
@@ -98,8 +98,8 @@ static hbp_status write_trace(hbp_context *context, hbp__plan_tracing *t, int64_
     return t->trace.json.status;
 }
 
-hbp_status hbp_plan_write_trace(hbp_context *context, const hbp_plan *plan, int64_t first, int64_t count,
-                                const char *path)
+hbp_status hbp_plan_trace(hbp_context *context, const hbp_plan *plan, int64_t first, int64_t count,
+                          const char *path)
 {
     HBP__TRY(hbp__enter(context));
     HBP__TRY(hbp__require(context, plan, "plan"));

@@ -6,6 +6,7 @@
 
 #include "base/checked.h"
 #include "base/number.h"
+#include "hbp/io.h"
 #include "hbp/lengths.h"
 #include "io/file/atomic_file.h"
 #include "io/file/file_error.h"

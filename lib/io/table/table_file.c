@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/scratch.h"
-#include "hbp/version.h"
+#include "hbp/base.h"
 #include "io/file/atomic_file.h"
 #include "io/file/file_head.h"
 #include "io/file/zipped.h"

@@ -1,4 +1,5 @@
 #include "io/tasks/task_file.h"
+#include "hbp/io.h"
 
 #include <zlib.h>
 

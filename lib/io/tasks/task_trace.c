@@ -1,6 +1,7 @@
 /* A task schedule as a Chrome trace: an event for each slice on each of its ranks, from 0 at the step's
  * start. A rank's memory over time needs the graph, so its peak is in the schedule and not here. */
 #include "data/tasks/task_schedule.h"
+#include "hbp/io.h"
 #include "io/json/trace_out.h"
 
 /* Colours by task, of the names that Chrome's viewer knows; Perfetto colours by name. */

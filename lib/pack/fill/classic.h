@@ -4,7 +4,7 @@
 
 #include "data/packs/groups.h"
 #include "data/packs/packs.h"
-#include "hbp/packs.h"
+#include "hbp/pack.h"
 
 /* Fills packs of the one group the way of `baseline`: HBP_BASELINE_NEXT_FIT takes samples as they come,
  * _RANDOM in a random order, in which _FIRST_FIT_SHUFFLED packs them by first fit; _FIRST_FIT_DECREASING,

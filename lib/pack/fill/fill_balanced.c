@@ -20,7 +20,7 @@
 #include "base/checked.h"
 #include "base/scratch.h"
 #include "data/packs/items.h"
-#include "hbp/packs.h"
+#include "hbp/pack.h"
 #include "pack/fill/deal.h"
 #include "pack/fill/fill.h"
 #include "pack/fill/item_fill.h"

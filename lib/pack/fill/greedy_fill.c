@@ -1,5 +1,5 @@
 /* hbp_greedy_fill: checks the options, chooses the fill, measures what it made. */
-#include "hbp/packs.h"
+#include "hbp/pack.h"
 
 #include "base/checked.h"
 #include "base/options.h"

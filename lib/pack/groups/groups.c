@@ -1,12 +1,11 @@
 /* Groups chosen by tokens: checks the options, ranks the published hierarchy, the optimal ones and single
  * levels, and keeps the best with a table of all. hbp_groups_create: groups given by hand. */
-#include "hbp/groups.h"
+#include "hbp/pack.h"
 
 #include <string.h>
 
 #include "base/options.h"
 #include "base/scratch.h"
-#include "hbp/sp.h"
 #include "pack/groups/hierarchy.h"
 #include "pack/tuning.h"
 

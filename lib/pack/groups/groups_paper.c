@@ -3,7 +3,7 @@
  * all with the same documents, since packing leaves a document's attention as it is; l_best is the fastest
  * length. The groups are the sorted unique of {l_best / sp_best at SP 1, l_best, l_max / sp_max at SP 1,
  * l_max}; l_max / sp_max is dropped when it is below l_best. */
-#include "hbp/sp.h"
+#include "hbp/pack.h"
 #include "pack/groups/hierarchy.h"
 #include "parallel/choose_sp.h"
 
@@ -78,8 +78,7 @@ hbp_status hbp__groups_paper(hbp_context *context, const hbp__estimator *estimat
 {
     int64_t min_length = limits->min_length, max_length = limits->max_length;
     int64_t largest = estimator->size[estimator->bins - 1];
-    hbp_sp_options options;
-    hbp_sp_options_init(&options, sizeof options);
+    hbp_sp_options options = {.struct_size = sizeof options};
     options.tokens_per_step = limits->tokens_per_step;
     options.squares_per_token = short_squares_per_token(estimator, min_length);
     hbp_sp_choice best, choice, longest;

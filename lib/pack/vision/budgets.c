@@ -4,15 +4,10 @@
 #include "base/options.h"
 #include "base/scratch.h"
 #include "data/lengths/lengths.h"
-#include "hbp/iterative_fill.h"
+#include "hbp/pack.h"
 #include "pack/fill/fill.h"
 
 enum { SAMPLES = 4, RANKS = 8, ROUNDS = 50, EFFORT = 1, TOKEN_MULTIPLE = 64 };
-
-void hbp_budgets_options_init(hbp_budgets_options *options, uint32_t struct_size)
-{
-    hbp__struct_init(options, struct_size);
-}
 
 static hbp_status check_options(hbp_context *context, hbp_budgets_options *o)
 {

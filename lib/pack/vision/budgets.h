@@ -4,7 +4,7 @@
 
 #include "base/context.h"
 #include "data/lengths/lengths.h"
-#include "hbp/iterative_fill.h"
+#include "hbp/pack.h"
 
 /* Why there is no pair of budgets. */
 enum {

@@ -1,5 +1,5 @@
 /* hbp_iterative_fill: checks the options and chooses the fill. */
-#include "hbp/iterative_fill.h"
+#include "hbp/pack.h"
 
 #include "base/checked.h"
 #include "base/options.h"
@@ -10,11 +10,6 @@
 #include "pack/vision/vector_fill.h"
 
 enum { ROUNDS = 50, FULL_SLACK = 128 };
-
-void hbp_iterative_fill_options_init(hbp_iterative_fill_options *options, uint32_t struct_size)
-{
-    hbp__struct_init(options, struct_size);
-}
 
 static hbp_status check_budgets(hbp_context *context, const hbp_lengths *lengths,
                                 hbp_iterative_fill_options *o)

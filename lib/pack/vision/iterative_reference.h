@@ -5,7 +5,7 @@
 #include "base/context.h"
 #include "data/lengths/lengths.h"
 #include "data/packs/packs.h"
-#include "hbp/iterative_fill.h"
+#include "hbp/pack.h"
 
 /* Packs of untied `lengths` under the checked `options`, which have no zeros left. They are
  * measured; there are none when every sample is over a budget. O(rounds x samples) at worst: a round takes

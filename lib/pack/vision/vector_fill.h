@@ -6,7 +6,7 @@
 #include "data/lengths/lengths.h"
 #include "data/packs/groups.h"
 #include "data/packs/packs.h"
-#include "hbp/iterative_fill.h"
+#include "hbp/pack.h"
 
 /* hbp_iterative_fill, within a call. *out is set on success alone. */
 hbp_status hbp__iterative_fill(hbp_context *context, const hbp_lengths *lengths,

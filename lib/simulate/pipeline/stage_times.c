@@ -15,11 +15,6 @@
 #define LEAST_RATE 1e-30
 #define MOST_RATE  1e30
 
-void hbp_pipeline_options_init(hbp_pipeline_options *options, uint32_t struct_size)
-{
-    hbp__struct_init(options, struct_size);
-}
-
 static hbp_status check_count(hbp_context *context, const char *name, int32_t value, int32_t least)
 {
     if (value < least)

@@ -6,7 +6,7 @@
 #include "base/sort.h"
 #include "cost/point.h"
 #include "data/lengths/lengths.h"
-#include "hbp/simulate.h"
+#include "hbp/plan.h"
 
 /* Covers the rounding of every double operation between a plan's integer times and the bound's sum. */
 #define MARGIN (1.0 / 1099511627776.0) /* 2^-40 */

@@ -4,7 +4,7 @@
 
 #include "base/context.h"
 #include "data/plan/plan.h"
-#include "hbp/simulate.h"
+#include "hbp/plan.h"
 
 /* Fills samples_cv, mixture_distance and the quantiles of samples and tokens per step, of a checked plan: its
  * columns of both are then the sums over its samples. O(samples), 4 bytes a step and 32 more while sorting.

@@ -1,5 +1,5 @@
 /* docs/explanation/metrics.md defines each number of the report. */
-#include "hbp/simulate.h"
+#include "hbp/plan.h"
 
 #include "base/checked.h"
 #include "base/options.h"
@@ -56,16 +56,6 @@ typedef struct replay {
     double busy_ns;          /* rank-time of packs */
     double communication_ns; /* rank-time */
 } replay;
-
-void hbp_report_init(hbp_report *report, uint32_t struct_size)
-{
-    hbp__struct_init(report, struct_size);
-}
-
-void hbp_simulate_options_init(hbp_simulate_options *options, uint32_t struct_size)
-{
-    hbp__struct_init(options, struct_size);
-}
 
 static void load_add(replay_load *load, double amount, double ranks)
 {
@@ -312,7 +302,7 @@ static hbp_status simulate_plan(hbp_context *context, const hbp_plan *plan, cons
     hbp_report result = {.struct_size = sizeof result};
     write_report(&r, &result);
     HBP__TRY(hbp__measure_steps(context, plan, &result));
-    if (!all.bound)
+    if (!all.no_bound)
         HBP__TRY(bound_plan(context, &r, all.tokens_per_step, &result.bound_ns));
     result.gap = hbp__plan_gap(result.epoch_ns, result.bound_ns);
     return hbp__struct_write(context, report, &result, sizeof result, "hbp_report");

@@ -25,11 +25,6 @@ typedef struct comparing {
     double whole[2]; /* rank-time of steps */
 } comparing;
 
-void hbp_timeline_report_init(hbp_timeline_report *report, uint32_t struct_size)
-{
-    hbp__struct_init(report, struct_size);
-}
-
 static hbp_status tick(const comparing *c, int64_t i)
 {
     return i % TICK_ROWS ? HBP_OK : hbp__tick(c->context, "compare", i, c->timeline->count);

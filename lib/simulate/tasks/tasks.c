@@ -25,16 +25,11 @@ typedef struct replay {
     hbp_task_run *run;
 } replay;
 
-void hbp_task_run_options_init(hbp_task_run_options *options, uint32_t struct_size)
-{
-    hbp__struct_init(options, struct_size);
-}
-
 /* The links that this schedule's ranks use must have a speed, where time on them is asked for. */
 static hbp_status check_links(const replay *r, const hbp_machine *machine)
 {
     int32_t gpus = r->schedule->summary.gpus;
-    if (r->options.transfers < 0 && r->options.gradients < 0)
+    if (r->options.free_transfers && r->options.free_gradients)
         return HBP_OK;
     const char *missing = NULL;
     if (gpus > 1 && r->domain_gpus > 1 && r->machine->nvlink_bytes_per_s <= 0)
@@ -67,7 +62,7 @@ static double link_ns(int64_t bytes, double bytes_per_s, int32_t gpus)
 static int64_t transfer_ns(const replay *r, const hbp__flow *flow, int32_t gpus)
 {
     const hbp_machine_fields *machine = r->machine;
-    if (r->options.transfers < 0 || flow->moved == 0)
+    if (r->options.free_transfers || flow->moved == 0)
         return 0;
     double latency = flow->crossing > 0 ? machine->network_latency_ns : machine->nvlink_latency_ns;
     return hbp__round_i64(2 * (link_ns(flow->moved - flow->crossing, machine->nvlink_bytes_per_s, gpus) +
@@ -193,7 +188,7 @@ static hbp_status sum_gradients(replay *r)
     const hbp_task_schedule *s = r->schedule;
     hbp_task_run_summary *summary = &r->run->summary;
     summary->total_ns = summary->slices_ns;
-    if (r->options.gradients < 0)
+    if (r->options.free_gradients)
         return HBP_OK;
     int64_t mark = hbp__scratch_mark(r->context), visited = 0;
     int64_t *bytes = hbp__take_zero(r->context, (uint64_t)s->parameters, sizeof *bytes);
@@ -253,10 +248,7 @@ static hbp_status run_all(replay *r)
 static hbp_status read_options(hbp_context *context, const hbp_task_run_options *caller,
                                hbp_task_run_options *options)
 {
-    HBP__TRY(hbp__options_read(context, options, sizeof *options, caller, "hbp_task_run_options"));
-    const hbp__range fields[] = {{"transfers", options->transfers, -1, 0},
-                                 {"gradients", options->gradients, -1, 0}};
-    return hbp__check_ranges(context, fields, 2);
+    return hbp__options_read(context, options, sizeof *options, caller, "hbp_task_run_options");
 }
 
 static hbp_status simulate_tasks(hbp_context *context, const hbp_graph *graph, const hbp_machine *machine,

@@ -160,10 +160,6 @@ OutDouble = POINTER(c_double)
 OutText = POINTER(c_char_p)
 
 
-def _init(struct: Any) -> tuple[Any, list[Any]]:
-    return None, [POINTER(struct), UInt32]
-
-
 def _to(struct: Any) -> Any:
     return POINTER(struct)
 
@@ -176,7 +172,6 @@ DECLARATIONS: dict[str, tuple[Any, list[Any]]] = {
     "hbp_status_name": (Text, [Status]),
     "hbp_status_text": (Text, [Status]),
     # context.h
-    "hbp_context_options_init": _init(s.ContextOptions),
     "hbp_context_create": (Status, [_to(s.ContextOptions), Out]),
     "hbp_context_free": (None, [Context]),
     "hbp_context_message": (Text, [Context]),
@@ -184,22 +179,19 @@ DECLARATIONS: dict[str, tuple[Any, list[Any]]] = {
     # solver.h
     "hbp_context_set_solver": (Status, [Context, _to(s.Solver)]),
     # lengths.h
-    "hbp_lengths_options_init": _init(s.LengthsOptions),
     "hbp_lengths_create_u32": (Status, [Context, Array, Int64, _to(s.LengthsOptions), Out]),
     "hbp_lengths_create_i32": (Status, [Context, Array, Int64, _to(s.LengthsOptions), Out]),
     "hbp_lengths_create_i64": (Status, [Context, Array, Int64, _to(s.LengthsOptions), Out]),
     "hbp_lengths_create_histogram": (Status, [Context, Array, Array, Int64, Out]),
     "hbp_lengths_builder_create": (Status, [Context, Out]),
     "hbp_lengths_builder_append": (Status, [Context, LengthsBuilder, Array, Array, Array, Int64]),
-    "hbp_lengths_columns_init": _init(s.LengthsColumns),
     "hbp_lengths_builder_append_columns": (
         Status,
         [Context, LengthsBuilder, Array, _to(s.LengthsColumns), Int64],
     ),
     "hbp_lengths_builder_finish": (Status, [Context, LengthsBuilder, Out]),
     "hbp_lengths_builder_free": (None, [LengthsBuilder]),
-    "hbp_lengths_read_options_init": _init(s.LengthsReadOptions),
-    "hbp_lengths_read": (Status, [Context, Text, _to(s.LengthsReadOptions), Out]),
+    "hbp_lengths_load": (Status, [Context, Text, _to(s.LengthsLoadOptions), Out]),
     "hbp_lengths_limit": (Status, [Context, Lengths, Int64, Int32, Out]),
     "hbp_lengths_free": (None, [Lengths]),
     "hbp_lengths_get_summary": (Status, [Context, Lengths, _to(s.LengthsSummary)]),
@@ -208,21 +200,19 @@ DECLARATIONS: dict[str, tuple[Any, list[Any]]] = {
     "hbp_lengths_get_vision": (Int64, [Lengths, Int64]),
     "hbp_lengths_get_modality": (Int32, [Lengths, Int64]),
     # model.h
-    "hbp_model_fields_init": _init(s.ModelFields),
     "hbp_model_create": (Status, [Context, _to(s.ModelFields), Out]),
     "hbp_model_create_preset": (Status, [Context, Text, Out]),
     "hbp_model_create_variant": (Status, [Context, Model, Text, Out]),
     "hbp_model_count_presets": (Int64, []),
     "hbp_model_get_preset_name": (Text, [Int64]),
     "hbp_model_create_config": (Status, [Context, Text, Int64, Out]),
-    "hbp_model_load_config": (Status, [Context, Text, Out]),
+    "hbp_model_load": (Status, [Context, Text, Out]),
     "hbp_model_free": (None, [Model]),
     "hbp_model_get_name": (Text, [Model]),
     "hbp_model_get_fields": (Status, [Context, Model, _to(s.ModelFields)]),
     "hbp_model_get_summary": (Status, [Context, Model, _to(s.ModelSummary)]),
     "hbp_model_is_sp_legal": (Int32, [Model, Int32]),
     # machine.h
-    "hbp_machine_fields_init": _init(s.MachineFields),
     "hbp_machine_create": (Status, [Context, _to(s.MachineFields), Out]),
     "hbp_machine_create_preset": (Status, [Context, Text, Out]),
     "hbp_machine_count_presets": (Int64, []),
@@ -236,7 +226,6 @@ DECLARATIONS: dict[str, tuple[Any, list[Any]]] = {
     "hbp_machine_fit_collective": (Status, [Context, Machine, Int32, Int32, Array, Array, Int64, Text]),
     "hbp_machine_set_fields": (Status, [Context, Machine, Text]),
     "hbp_machine_set_field": (Status, [Context, Machine, Text, Double, Text]),
-    "hbp_machine_rate_init": _init(timeline.MachineRate),
     "hbp_machine_set_rate": (Status, [Context, Machine, _to(timeline.MachineRate)]),
     "hbp_machine_count_rates": (Int64, [Machine]),
     "hbp_machine_get_rate": (Status, [Context, Machine, Int64, _to(timeline.MachineRate)]),
@@ -249,14 +238,11 @@ DECLARATIONS: dict[str, tuple[Any, list[Any]]] = {
     "hbp_machine_get_source": (Text, [Machine, Text]),
     "hbp_machine_get_collective": (Int32, [Machine, Int32, Int32, OutDouble, OutDouble, OutText]),
     # cost.h
-    "hbp_cost_options_init": _init(s.CostOptions),
     "hbp_cost_create": (Status, [Context, Model, Machine, _to(s.CostOptions), Out]),
-    "hbp_cost_terms_init": _init(s.CostTermsStruct),
     "hbp_cost_create_terms": (Status, [Context, _to(s.CostTermsStruct), Out]),
     "hbp_cost_get_terms": (Status, [Context, Cost, _to(s.CostTermsStruct)]),
     "hbp_cost_get_source": (Text, [Cost, Text]),
     "hbp_cost_fit": (Status, [Context, Cost, _to(timeline.Measurements), Out, _to(timeline.FitReport)]),
-    "hbp_cost_file_options_init": _init(s.CostFileOptions),
     "hbp_cost_save": (Status, [Context, Cost, Text, _to(s.CostFileOptions)]),
     "hbp_cost_load": (Status, [Context, Text, Out]),
     "hbp_cost_get_model_name": (Text, [Cost]),
@@ -269,29 +255,24 @@ DECLARATIONS: dict[str, tuple[Any, list[Any]]] = {
     "hbp_cost_predict_capacity": (Int64, [Cost, Int32, Int32]),
     "hbp_cost_predict_recompute": (Int32, [Cost, Int32, Int64]),
     # sp.h
-    "hbp_sp_options_init": _init(s.SpOptions),
     "hbp_choose_sp": (Status, [Context, Cost, Int64, _to(s.SpOptions), _to(s.SpChoice)]),
     "hbp_list_sp_choices": (
         Status,
         [Context, Cost, Int64, _to(s.SpOptions), _to(s.SpChoice), UInt32, Int64, Count],
     ),
     # groups.h
-    "hbp_groups_options_init": _init(s.GroupsOptions),
     "hbp_plan_groups": (Status, [Context, Lengths, Cost, _to(s.GroupsOptions), Out]),
     "hbp_groups_create": (Status, [Context, Cost, Int64, Array, Array, Array, Int64, Out]),
     "hbp_groups_free": (None, [Groups]),
     "hbp_groups_get_view": (Status, [Groups, _to(s.GroupsView)]),
     "hbp_groups_get_candidate_text": (Text, [Groups, Int64]),
     # packs.h
-    "hbp_fill_options_init": _init(s.FillOptions),
     "hbp_greedy_fill": (Status, [Context, Lengths, Groups, _to(s.FillOptions), Out]),
     "hbp_packs_free": (None, [Packs]),
     "hbp_packs_get_view": (Status, [Packs, _to(s.PacksView)]),
     "hbp_packs_get_bound": (Int64, [Packs, Int64]),
     # epoch.h
-    "hbp_balance_options_init": _init(s.BalanceOptions),
     "hbp_balance_attention": (Status, [Context, Packs, Groups, Cost, _to(s.BalanceOptions), Out]),
-    "hbp_epoch_options_init": _init(s.EpochOptions),
     "hbp_plan_epoch": (Status, [Context, Lengths, Cost, _to(s.EpochOptions), Out]),
     "hbp_baseline_name": (Text, [Int32]),
     "hbp_plan_baseline": (Status, [Context, Lengths, Cost, Int32, _to(s.EpochOptions), Out]),
@@ -312,7 +293,6 @@ DECLARATIONS: dict[str, tuple[Any, list[Any]]] = {
     "hbp_plan_save_cursor": (Status, [Context, Plan, Int64, Array]),
     "hbp_plan_load_cursor": (Status, [Context, Plan, Array, Count]),
     # plan_file.h
-    "hbp_plan_save_options_init": _init(p.PlanSaveOptions),
     "hbp_plan_save": (Status, [Context, Plan, Text, _to(p.PlanSaveOptions)]),
     "hbp_plan_load": (Status, [Context, Text, Out]),
     "hbp_plan_file_open": (Status, [Context, Text, Out]),
@@ -320,15 +300,12 @@ DECLARATIONS: dict[str, tuple[Any, list[Any]]] = {
     "hbp_plan_file_get_summary": (Status, [Context, PlanFile, _to(p.PlanSummary)]),
     "hbp_plan_file_has_vlm": (Int32, [PlanFile]),
     "hbp_plan_file_read": (Status, [Context, PlanFile, Int64, Int64, Out]),
-    "hbp_plan_write_trace": (Status, [Context, Plan, Int64, Int64, Text]),
+    "hbp_plan_trace": (Status, [Context, Plan, Int64, Int64, Text]),
     "hbp_plan_write_json": (Status, [Context, Plan, Text]),
     # simulate.h
-    "hbp_report_init": _init(p.Report),
-    "hbp_simulate_options_init": _init(p.SimulateOptions),
     "hbp_simulate": (Status, [Context, Plan, Cost, _to(p.SimulateOptions), _to(p.Report)]),
     "hbp_bound_epoch": (Status, [Context, Lengths, Cost, Int64, Count]),
     # step.h
-    "hbp_step_options_init": _init(s.StepOptions),
     "hbp_step_mode_name": (Text, [Int32]),
     "hbp_plan_step": (Status, [Context, Lengths, Cost, _to(s.StepOptions), Out]),
     # communicators.h
@@ -338,7 +315,6 @@ DECLARATIONS: dict[str, tuple[Any, list[Any]]] = {
     ),
     "hbp_find_communicator": (Int64, [_to(stepper.Communicator), UInt32, Int64, Int32, Int32]),
     # stepper.h
-    "hbp_stepper_options_init": _init(stepper.StepperOptions),
     "hbp_stepper_create": (
         Status,
         [Context, Cost, _to(s.StepOptions), _to(stepper.StepperOptions), Out],
@@ -349,18 +325,14 @@ DECLARATIONS: dict[str, tuple[Any, list[Any]]] = {
     "hbp_stepper_take": (Status, [Context, Stepper, Out]),
     "hbp_stepper_get_summary": (Status, [Context, Stepper, _to(stepper.StepperSummary)]),
     # iterative_fill.h
-    "hbp_iterative_fill_options_init": _init(v.IterativeFillOptions),
     "hbp_iterative_fill": (Status, [Context, Lengths, _to(v.IterativeFillOptions), Out]),
-    "hbp_budgets_options_init": _init(v.BudgetsOptions),
     "hbp_choose_budgets": (Status, [Context, Lengths, _to(v.BudgetsOptions), _to(v.Budgets)]),
     # layers.h
-    "hbp_layer_columns_init": _init(v.LayerColumns),
     "hbp_layers_create": (Status, [Context, _to(v.LayerColumns), Out]),
-    "hbp_layers_read": (Status, [Context, Text, Out]),
+    "hbp_layers_load": (Status, [Context, Text, Out]),
     "hbp_layers_free": (None, [Layers]),
     "hbp_layers_get_view": (Status, [Layers, _to(v.LayersView)]),
     # vlm.h
-    "hbp_vlm_fields_init": _init(v.VlmFields),
     "hbp_vlm_create": (Status, [Context, _to(v.VlmFields), Model, Out]),
     "hbp_vlm_create_preset": (Status, [Context, Text, Out]),
     "hbp_vlm_count_presets": (Int64, []),
@@ -370,11 +342,8 @@ DECLARATIONS: dict[str, tuple[Any, list[Any]]] = {
     "hbp_vlm_get_fields": (Status, [Context, Vlm, _to(v.VlmFields)]),
     "hbp_vlm_get_language": (Model, [Vlm]),
     "hbp_vlm_get_summary": (Status, [Context, Vlm, _to(v.VlmSummary)]),
-    "hbp_vlm_layers_options_init": _init(v.VlmLayersOptions),
     "hbp_vlm_create_layers": (Status, [Context, Vlm, Machine, _to(v.VlmLayersOptions), Out]),
     # pipeline.h
-    "hbp_pipeline_options_init": _init(v.PipelineOptions),
-    "hbp_partition_options_init": _init(v.PartitionOptions),
     "hbp_partition_layers": (
         Status,
         [Context, Layers, _to(v.PipelineOptions), _to(v.PartitionOptions), Out],
@@ -394,15 +363,13 @@ DECLARATIONS: dict[str, tuple[Any, list[Any]]] = {
     "hbp_pipeline_run_save": (Status, [Context, PipelineRun, Text]),
     "hbp_pipeline_run_load": (Status, [Context, Text, Out]),
     "hbp_pipeline_run_validate": (Status, [Context, PipelineRun, Layers, Array, _to(v.PipelineOptions)]),
-    "hbp_pipeline_run_write_trace": (Status, [Context, PipelineRun, Text]),
+    "hbp_pipeline_run_trace": (Status, [Context, PipelineRun, Text]),
     "hbp_pipeline_run_write_json": (Status, [Context, PipelineRun, Text]),
     "hbp_order_micro_batches": (
         Status,
         [Context, Layers, Array, _to(v.PipelineOptions), Array, Count, Count],
     ),
     # recompute.h
-    "hbp_recompute_options_init": _init(v.RecomputeOptions),
-    "hbp_recompute_report_init": _init(v.RecomputeReport),
     "hbp_choose_recompute": (
         Status,
         [
@@ -417,7 +384,6 @@ DECLARATIONS: dict[str, tuple[Any, list[Any]]] = {
     ),
     "hbp_fit_layer_bytes": (Status, [Context, Array, Array, Array, Count, Count]),
     # plan_vlm.h
-    "hbp_vlm_options_init": _init(v.VlmOptions),
     "hbp_plan_vlm": (Status, [Context, Lengths, Vlm, Machine, _to(v.VlmOptions), Out]),
     "hbp_vlm_plan_free": (None, [VlmPlan]),
     "hbp_vlm_plan_get_summary": (Status, [Context, VlmPlan, _to(v.VlmPlanSummary)]),
@@ -427,20 +393,19 @@ DECLARATIONS: dict[str, tuple[Any, list[Any]]] = {
     "hbp_vlm_plan_save": (Status, [Context, VlmPlan, Text, _to(p.PlanSaveOptions)]),
     "hbp_vlm_plan_load": (Status, [Context, Text, Out]),
     "hbp_vlm_plan_validate": (Status, [Context, VlmPlan, Lengths]),
-    "hbp_vlm_plan_write_trace": (Status, [Context, VlmPlan, Int64, Int64, Text]),
+    "hbp_vlm_plan_trace": (Status, [Context, VlmPlan, Int64, Int64, Text]),
     "hbp_vlm_plan_write_json": (Status, [Context, VlmPlan, Text]),
     # graph.h
     "hbp_graph_create": (Status, [Context, Out]),
     "hbp_graph_free": (None, [Graph]),
     "hbp_graph_add_profile": (Status, [Context, Graph, Array, Array, Int64, POINTER(Int32)]),
-    "hbp_operator_init": _init(t.OperatorStruct),
     "hbp_graph_add_operators": (
         Status,
         [Context, Graph, _to(t.OperatorStruct), Int64, POINTER(Int32)],
     ),
     "hbp_graph_add_edge": (Status, [Context, Graph, Int32, Int32, Int64]),
-    "hbp_graph_check": (Status, [Context, Graph]),
-    "hbp_graph_read": (Status, [Context, Text, Out]),
+    "hbp_graph_validate": (Status, [Context, Graph]),
+    "hbp_graph_load": (Status, [Context, Text, Out]),
     "hbp_graph_save": (Status, [Context, Graph, Text, Int32]),
     "hbp_graph_get_view": (Status, [Graph, _to(t.GraphView)]),
     "hbp_graph_get_operator": (Status, [Context, Graph, Int64, _to(t.OperatorStruct)]),
@@ -458,8 +423,6 @@ DECLARATIONS: dict[str, tuple[Any, list[Any]]] = {
     "hbp_graph_create_workload": (Status, [Context, Text, Machine, Out]),
     # task_schedule.h
     "hbp_task_schedule_free": (None, [TaskSchedule]),
-    "hbp_task_summary_init": _init(t.TaskSummary),
-    "hbp_task_run_summary_init": _init(t.TaskRunSummary),
     "hbp_task_schedule_get_summary": (Status, [Context, TaskSchedule, _to(t.TaskSummary)]),
     "hbp_task_schedule_get_digest": (UInt64, [TaskSchedule]),
     "hbp_task_schedule_get_view": (Status, [TaskSchedule, _to(t.TaskScheduleView)]),
@@ -472,9 +435,7 @@ DECLARATIONS: dict[str, tuple[Any, list[Any]]] = {
     "hbp_task_schedule_write_json": (Status, [Context, TaskSchedule, Text]),
     "hbp_task_schedule_trace": (Status, [Context, TaskSchedule, Array, Array, Text]),
     # tasks.h
-    "hbp_tasks_options_init": _init(t.TasksOptions),
     "hbp_plan_tasks": (Status, [Context, Graph, Machine, _to(t.TasksOptions), Out]),
-    "hbp_task_run_options_init": _init(t.TaskRunOptions),
     "hbp_simulate_tasks": (
         Status,
         [Context, Graph, Machine, TaskSchedule, _to(t.TaskRunOptions), Out],
@@ -490,16 +451,14 @@ DECLARATIONS: dict[str, tuple[Any, list[Any]]] = {
         [Context, TaskRun, Graph, Machine, TaskSchedule, _to(t.TaskRunOptions)],
     ),
     # timeline.h
-    "hbp_timeline_columns_init": _init(timeline.TimelineColumns),
     "hbp_timeline_create": (Status, [Context, _to(timeline.TimelineColumns), Out]),
     "hbp_timeline_load": (Status, [Context, Text, Out]),
     "hbp_timeline_save": (Status, [Context, Timeline, Text]),
     "hbp_timeline_get_columns": (Status, [Context, Timeline, _to(timeline.TimelineColumns)]),
     "hbp_timeline_get_measurements": (Status, [Context, Timeline, _to(timeline.Measurements)]),
     "hbp_timeline_free": (None, [Timeline]),
-    "hbp_timeline_report_init": _init(timeline.TimelineReport),
     "hbp_timeline_compare": (Status, [Context, Timeline, Cost, _to(timeline.TimelineReport)]),
-    "hbp_plan_write_measured_trace": (Status, [Context, Plan, Timeline, Int64, Int64, Text]),
+    "hbp_plan_trace_measured": (Status, [Context, Plan, Timeline, Int64, Int64, Text]),
 }
 
 

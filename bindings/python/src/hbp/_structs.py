@@ -155,7 +155,6 @@ class LengthsOptions(Struct):
 
 @struct
 class LengthsColumns(Struct):
-    reserved: I32
     loss_tokens: Address
     ties: Address
     vision: Address
@@ -163,7 +162,7 @@ class LengthsColumns(Struct):
 
 
 @struct
-class LengthsReadOptions(Struct):
+class LengthsLoadOptions(Struct):
     format: Text
     column: Text
     count_column: Text
@@ -289,7 +288,6 @@ class CostOptions(Struct):
     shard_ranks: I32
     lockstep_ranks: I32
     uneven_micro_batches: I32
-    reserved: I32
 
 
 @struct
@@ -324,7 +322,6 @@ class CostTermsStruct(Struct):
 
 @struct
 class CostFileOptions(Struct):
-    reserved: I32
     model: Text
     machine: Text
     note: Text
@@ -332,7 +329,6 @@ class CostFileOptions(Struct):
 
 @struct
 class SpOptions(Struct):
-    reserved: I32
     tokens_per_step: I64
     squares_per_token: F64
 

@@ -53,7 +53,6 @@ class PlanSummary(Struct):
     hierarchy_ns: I64
     mixture_ns: I64
     lockstep_ranks: I32
-    reserved: I32
     free_bound_ns: I64
 
     @property
@@ -233,7 +232,7 @@ class Report(Struct):
 
 @struct
 class SimulateOptions(Struct):
-    bound: I32
+    no_bound: I32
     tokens_per_step: I64
 
 

@@ -87,8 +87,8 @@ class TaskSummary(Struct):
 @struct
 class TaskRunOptions(Struct):
     barriers: I32
-    transfers: I32
-    gradients: I32
+    free_transfers: I32
+    free_gradients: I32
 
 
 @struct

@@ -217,7 +217,6 @@ class PipelineSummary(Struct):
 class RecomputeOptions(Struct):
     mode: I32
     selective: I32
-    reserved: I32
     measured_free_bytes: Address
     measured_vision_bytes: I64
     measured_language_bytes: I64
@@ -259,7 +258,7 @@ class VlmOptions(Struct):
     zero_stage: I32
     over_long: I32
     modality_order: I32
-    order: I32
+    keep_order: I32
     rounds: I32
     effort: I32
     fused_cross_entropy: I32
@@ -302,7 +301,6 @@ class VlmPlanSummary(Struct):
     digest: U64
     packs_bound_ns: I64
     pack_samples: I32
-    reserved: I32
 
     def __str__(self) -> str:
         lines = [

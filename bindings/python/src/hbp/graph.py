@@ -80,7 +80,7 @@ class Graph(Saved):
     @classmethod
     def read(cls, path: Path) -> Graph:
         """From JSON or msgpack, told apart by content."""
-        return cls._make(lib.hbp_graph_read, path_bytes(path))
+        return cls._make(lib.hbp_graph_load, path_bytes(path))
 
     @classmethod
     def workload(cls, name: str, machine: Machine) -> Graph:
@@ -197,7 +197,7 @@ class Graph(Saved):
     def check(self) -> None:
         """Raises for what planning refuses: cycles, an operator without a profile, or one that no number of
         GPUs suits."""
-        call(lib.hbp_graph_check, self)
+        call(lib.hbp_graph_validate, self)
 
     def operator(self, index: int) -> Operator:
         """Operator `index`; negative from the end."""

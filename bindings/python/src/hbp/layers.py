@@ -120,7 +120,7 @@ class Layers(Owned):
     def read(cls, path: Path) -> Layers:
         """From CSV or JSON lines with columns named as the arguments of Layers, and `name`; `forward_us`,
         `activation_mib` and the like say other units than nanoseconds and bytes. "-" is standard input."""
-        return cls._make(lib.hbp_layers_read, path_bytes(path))
+        return cls._make(lib.hbp_layers_load, path_bytes(path))
 
     @property
     def names(self) -> list[str]:

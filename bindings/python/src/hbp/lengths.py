@@ -14,7 +14,7 @@ from ._context import Owned, ProgressFn, call, call_long
 from ._files import Path, path_bytes, text_bytes
 from ._native import lib
 from ._numbers import choice, int64
-from ._structs import LengthsColumns, LengthsOptions, LengthsReadOptions, LengthsSummary, LengthsView
+from ._structs import LengthsColumns, LengthsOptions, LengthsLoadOptions, LengthsSummary, LengthsView
 
 OVER_LONG = {"error": 0, "drop": 1, "truncate": 2, "split": 3}
 
@@ -106,7 +106,7 @@ class Lengths(Owned):
         Columns are those of CSV or fields of JSON; `format` is "npy", "text", "csv", "jsonl" or "idx" where
         the content does not tell. Vision units come from `vision_column`, or from a file of their own, one
         number a sample: `vision_column` is then that file's, and `column` the lengths'."""
-        options = LengthsReadOptions(
+        options = LengthsLoadOptions(
             format=text_bytes(format),
             column=text_bytes(column),
             count_column=text_bytes(count_column),
@@ -116,7 +116,7 @@ class Lengths(Owned):
             modality_column=text_bytes(modality_column),
             vision_path=None if vision_path is None else path_bytes(vision_path),
         )
-        return cls._make(lib.hbp_lengths_read, path_bytes(path), ctypes.byref(options), progress=progress)
+        return cls._make(lib.hbp_lengths_load, path_bytes(path), ctypes.byref(options), progress=progress)
 
     @classmethod
     def of(cls, lengths: Union[Lengths, npt.ArrayLike]) -> Lengths:

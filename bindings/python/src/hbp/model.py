@@ -54,7 +54,7 @@ class Model(Owned):
             config = json.dumps(dict(config)).encode()
         if isinstance(config, (bytes, bytearray)):
             return cls._make(lib.hbp_model_create_config, bytes(config), len(config))
-        return cls._make(lib.hbp_model_load_config, path_bytes(config))
+        return cls._make(lib.hbp_model_load, path_bytes(config))
 
     @property
     def name(self) -> str:

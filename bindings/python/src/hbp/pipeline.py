@@ -280,7 +280,7 @@ class PipelineRun(Saved):
 
     def write_trace(self, path: Path) -> None:
         """Writes a Chrome trace, which Perfetto opens: a row for each stage."""
-        call_long(lib.hbp_pipeline_run_write_trace, self, path_bytes(path))
+        call_long(lib.hbp_pipeline_run_trace, self, path_bytes(path))
 
     def write_json(self, path: Path) -> None:
         """Writes all of it as JSON, under the keys of its file; whole or not at all."""

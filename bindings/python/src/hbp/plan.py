@@ -446,9 +446,9 @@ class Plan(Saved):
         Perfetto. With a `timeline` it shows every rank twice, as predicted and as measured."""
         steps = int64("first", first), int64("count", count)
         if timeline is None:
-            call_long(lib.hbp_plan_write_trace, self, *steps, path_bytes(path))
+            call_long(lib.hbp_plan_trace, self, *steps, path_bytes(path))
         else:
-            call_long(lib.hbp_plan_write_measured_trace, self, timeline, *steps, path_bytes(path))
+            call_long(lib.hbp_plan_trace_measured, self, timeline, *steps, path_bytes(path))
 
     def write_json(self, path: Path) -> None:
         """Writes the plan as JSON."""

@@ -20,12 +20,12 @@ def simulate(
     plan: Plan,
     cost: Cost,
     *,
-    bound: bool = True,
+    no_bound: bool = False,
     tokens_per_step: int = 0,
     progress: Optional[ProgressFn] = None,
 ) -> Report:
-    """Replays a plan under a cost; without `bound`, bound_ns is 0 and gap NaN."""
-    options, report = SimulateOptions(bound=not bound, tokens_per_step=tokens_per_step), Report()
+    """Replays a plan under a cost; with `no_bound`, bound_ns is 0 and gap NaN."""
+    options, report = SimulateOptions(no_bound=bool(no_bound), tokens_per_step=tokens_per_step), Report()
     call_long(lib.hbp_simulate, plan, cost, ctypes.byref(options), ctypes.byref(report), progress=progress)
     return report
 

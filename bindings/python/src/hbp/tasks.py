@@ -246,9 +246,9 @@ def plan_tasks(
     )
 
 
-def _run_options(barriers: bool, transfers: bool, gradients: bool) -> TaskRunOptions:
+def _run_options(barriers: bool, free_transfers: bool, free_gradients: bool) -> TaskRunOptions:
     return TaskRunOptions(
-        barriers=bool(barriers), transfers=0 if transfers else -1, gradients=0 if gradients else -1
+        barriers=bool(barriers), free_transfers=bool(free_transfers), free_gradients=bool(free_gradients)
     )
 
 
@@ -289,12 +289,12 @@ class TaskRun(Saved):
         schedule: Optional[TaskSchedule] = None,
         *,
         barriers: bool = False,
-        transfers: bool = True,
-        gradients: bool = True,
+        free_transfers: bool = False,
+        free_gradients: bool = False,
     ) -> None:
         """Checks that the numbers are those of the slices; with `schedule`, its graph and machine also that
         these, run with the options of simulate_tasks, make this run. InvalidError names the first breach."""
-        options = _run_options(barriers, transfers, gradients)
+        options = _run_options(barriers, free_transfers, free_gradients)
         call_long(lib.hbp_task_run_validate, self, graph, machine, schedule, ctypes.byref(options))
 
     def __len__(self) -> int:
@@ -311,14 +311,14 @@ def simulate_tasks(
     schedule: TaskSchedule,
     *,
     barriers: bool = False,
-    transfers: bool = True,
-    gradients: bool = True,
+    free_transfers: bool = False,
+    free_gradients: bool = False,
     progress: Optional[ProgressFn] = None,
 ) -> TaskRun:
     """Runs one step of a schedule on paper: every rank works through its slices in order, each as soon as its
     ranks are free and its inputs are there; then gradients are summed. The schedule is validated first.
-    `barriers`: a wave starts when the one before has ended; without `transfers` outputs take no time."""
-    options = _run_options(barriers, transfers, gradients)
+    `barriers`: a wave starts when the one before has ended; with `free_transfers` outputs take no time, with `free_gradients` sums of gradients."""
+    options = _run_options(barriers, free_transfers, free_gradients)
     return TaskRun._make(
         lib.hbp_simulate_tasks, graph, machine, schedule, ctypes.byref(options), progress=progress
     )

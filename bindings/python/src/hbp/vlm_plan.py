@@ -96,7 +96,7 @@ class VlmPlan(Saved):
         """Writes a Chrome trace of steps [first, first + count), all when `count` is 0: every forward and backward
         on each stage of each replica. It opens in Perfetto."""
         call_long(
-            lib.hbp_vlm_plan_write_trace, self, int64("first", first), int64("count", count), path_bytes(path)
+            lib.hbp_vlm_plan_trace, self, int64("first", first), int64("count", count), path_bytes(path)
         )
 
     def write_json(self, path: Path) -> None:
@@ -130,7 +130,7 @@ def plan_vlm(
     zero_stage: int = 1,
     over_long: str = "error",
     modality_order: bool = False,
-    order: bool = True,
+    keep_order: bool = False,
     rounds: int = 0,
     effort: int = 0,
     fused_cross_entropy: bool = False,
@@ -151,7 +151,7 @@ def plan_vlm(
     "sorted"; `model` a mode of partition_layers, `memory` and `selective` those of choose_recompute. A replica
     is tensor_parallel x pipeline_stages GPUs; data_parallel is the number of replicas (0: all GPUs').
     batch_samples are those of a step (0: 128), `samples` those of a micro-batch (0: 4); max_vision and
-    max_tokens are the budgets of a pack (0: chosen). `order` orders the micro-batches of each step;
+    max_tokens are the budgets of a pack (0: chosen). the micro-batches of each step are put in the best order unless `keep_order`;
     `modality_order` lets all replicas meet the same kinds. reserve_bytes None keeps 5 GB free on each GPU,
     0 nothing. `layers` are measured ones for layers_vision vision units and layers_tokens tokens, instead of
     those that follow from the shapes; `vlm` may then be None. The plan is a pure function of all of them."""
@@ -172,7 +172,7 @@ def plan_vlm(
         zero_stage=choice("zero_stage", zero_stage, ZERO_STAGES),
         over_long=choice("over_long", over_long, OVER_LONG),
         modality_order=bool(modality_order),
-        order=0 if order else -1,
+        keep_order=bool(keep_order),
         rounds=rounds,
         effort=effort,
         fused_cross_entropy=bool(fused_cross_entropy),

@@ -1,0 +1,229 @@
+/* What every call shares: status codes, the version, the context, the seam to a solver.
+ *
+ * Stability: stable. */
+#ifndef HBP_BASE_H
+#define HBP_BASE_H
+
+#include <stdint.h>
+
+#if defined(HBP_STATIC)
+#define HBP_API
+#elif defined(_WIN32) && defined(HBP_BUILD)
+#define HBP_API __declspec(dllexport)
+#elif defined(_WIN32)
+#define HBP_API __declspec(dllimport)
+#elif defined(__GNUC__)
+#define HBP_API __attribute__((visibility("default")))
+#else
+#define HBP_API
+#endif
+
+#ifdef __cplusplus
+#define HBP_BEGIN_DECLS extern "C" {
+#define HBP_END_DECLS   }
+#else
+#define HBP_BEGIN_DECLS
+#define HBP_END_DECLS
+#endif
+
+HBP_BEGIN_DECLS
+
+/* ---- Version ---- */
+
+/* The version of the headers and of the library that was loaded. */
+
+#define HBP_VERSION_MAJOR  0
+#define HBP_VERSION_MINOR  1
+#define HBP_VERSION_PATCH  0
+#define HBP_VERSION_STRING "0.1.0"
+
+/* Raised whenever a caller built against older headers would break; equals the SONAME. */
+#define HBP_ABI_VERSION 0
+
+/* "major.minor.patch" of the loaded library; static text. Thread: any. */
+HBP_API const char *hbp_version_string(void);
+
+/* HBP_ABI_VERSION of the loaded library; a binding compares it at load time. Thread: any. */
+HBP_API uint32_t hbp_version_abi(void);
+
+/* ---- Status ---- */
+
+/* What a call came to. One list makes the codes, their names and their texts. */
+
+/* 0 is success, a positive value a remark on a good result, a negative value a failure. Values never change.
+ */
+typedef int32_t hbp_status;
+
+#define HBP_STATUS_LIST(X)                                                                                   \
+    X(HBP_NOT_PROVEN, 1, "valid result, optimality not proven")                                              \
+    X(HBP_OK, 0, "success")                                                                                  \
+    X(HBP_E_NO_MEMORY, -1, "out of memory")                                                                  \
+    X(HBP_E_INVALID, -2, "invalid argument")                                                                 \
+    X(HBP_E_INFEASIBLE, -3, "infeasible")                                                                    \
+    X(HBP_E_CANCELLED, -4, "cancelled")                                                                      \
+    X(HBP_E_OVERFLOW, -5, "number too large")                                                                \
+    X(HBP_E_FORMAT, -6, "bad file")                                                                          \
+    X(HBP_E_VERSION, -7, "wrong version")                                                                    \
+    X(HBP_E_SOLVER, -8, "solver failed")                                                                     \
+    X(HBP_E_SYSTEM, -9, "system call failed")                                                                \
+    X(HBP_E_INTERNAL, -10, "internal error")
+
+enum {
+#define HBP_STATUS_CODE_(name, value, text) name = value,
+    HBP_STATUS_LIST(HBP_STATUS_CODE_)
+#undef HBP_STATUS_CODE_
+};
+
+/* The constant's name, "HBP_E_INVALID"; "HBP_E_UNKNOWN" for a value not in the list. Static text. Thread:
+ * any. */
+HBP_API const char *hbp_status_name(hbp_status status);
+
+/* A short English text for the status; the context's message says more. Static text. Thread: any. */
+HBP_API const char *hbp_status_text(hbp_status status);
+
+/* ---- Structs ----
+ *
+ * An open struct begins with struct_size, the caller's sizeof: hbp_step_options o = {.struct_size = sizeof
+ * o}; (in C++: = {sizeof o}). Zero is the default of every field, nonzero does what the field's name says,
+ * and NULL for a struct of options means all defaults. A struct of an older caller is read as far as it goes,
+ * and filled no further; one of a newer caller may set no field that the library does not know
+ * (HBP_E_VERSION). A size below 4 or past 65,536 is HBP_E_INVALID. */
+
+/* ---- Context ---- */
+
+/* The context: where memory comes from, where messages go, who may interrupt.
+ *
+ * A context serves one thread at a time; use one per thread. Objects made through it (lengths, plans, ...)
+ * keep no pointer to it and may outlive it. */
+
+typedef struct hbp_context hbp_context;
+
+/* Every byte the library itself needs comes from here. `resize` gets the old size; it may be NULL, then it is
+ * emulated by alloc, copy and release. The three functions must be callable from any thread that frees an
+ * object, and by several threads at once where a stepper plans (hbp/step.h) or `threads` is more than 1
+ * (hbp/epoch.h). Memory taken inside hwloc, msgpack-c, Jansson, expat and zlib comes from malloc or, where
+ * they allow it, from here. hwloc alone may crash where malloc fails, and keep a little (hbp_machine_probe).
+ */
+typedef struct hbp_allocator {
+    uint32_t struct_size;
+    void *(*alloc)(void *user, uint64_t bytes);
+    void *(*resize)(void *user, void *block, uint64_t old_bytes, uint64_t new_bytes);
+    void (*release)(void *user, void *block, uint64_t bytes);
+    void *user;
+} hbp_allocator;
+
+/* How far an operation has come. `stage` is static text ("fill", "balance", ...); done <= total, both in the
+ * stage's own unit (samples, bytes, steps); total is 0 while it is unknown. */
+typedef struct hbp_progress {
+    uint32_t struct_size;
+    const char *stage;
+    int64_t done;
+    int64_t total;
+} hbp_progress;
+
+/* Called on the thread that made the call, at most every few milliseconds; a nonzero answer cancels. */
+typedef int32_t (*hbp_progress_fn)(void *user, const hbp_progress *progress);
+
+typedef struct hbp_context_options {
+    uint32_t struct_size;
+    const hbp_allocator *allocator; /* copied; NULL: malloc, realloc, free */
+    hbp_progress_fn progress;       /* NULL: none */
+    void *progress_user;
+} hbp_context_options;
+
+/* Makes a context; NULL options mean defaults. *context is set only on success; free it with
+ * hbp_context_free. Returns HBP_E_INVALID for an allocator without alloc or release, HBP_E_NO_MEMORY. Thread:
+ * any. */
+HBP_API hbp_status hbp_context_create(const hbp_context_options *options, hbp_context **context);
+
+/* Frees the context; NULL is allowed. Objects made through it stay valid. Thread: one per context. */
+HBP_API void hbp_context_free(hbp_context *context);
+
+/* One line about the last failure on this context, naming the thing, the value and the limit; "" when the
+ * last call succeeded. Owned by the context, valid until its next call. Thread: one per context. */
+HBP_API const char *hbp_context_message(const hbp_context *context);
+
+/* Asks the running call, or else the next one, to stop with HBP_E_CANCELLED within 50 ms of CPU, for 10
+ * million samples, a million of them in a step, too; giving memory back to the system and a finished file's
+ * last bytes to the disk comes on top. That call clears the request. The only function that may run beside
+ * another one on the same context, on any thread or in a signal handler. */
+HBP_API void hbp_context_cancel(hbp_context *context);
+
+/* ---- Solvers of programs ---- */
+
+/* The seam to a solver of linear and mixed-integer programs. libhbp has none of its own: libhbp-glpk
+ * (hbp/glpk.h) is one, and any other is a struct with a function. */
+
+enum { HBP_COLUMN_CONTINUOUS = 0, HBP_COLUMN_INTEGER = 1 };
+
+/* What a solver found out. */
+enum {
+    HBP_SOLVER_STOPPED = 0, /* by a limit, without a point; `bound` holds */
+    HBP_SOLVER_OPTIMAL = 1,
+    HBP_SOLVER_FEASIBLE = 2, /* stopped by a limit, with the best point so far */
+    HBP_SOLVER_INFEASIBLE = 3,
+    HBP_SOLVER_UNBOUNDED = 4 /* or infeasible, where columns are integer */
+};
+
+/* Minimise objective . x subject to row_lower <= A x <= row_upper and column_lower <= x <= column_upper. An
+ * infinite bound is none. Everything else is finite, and of the order of 1: libhbp scales. Rows are sparse:
+ * row r has the entries row_first[r] to row_first[r + 1], no column twice. Read-only, valid during the call.
+ */
+typedef struct hbp_program {
+    uint32_t struct_size;
+    int32_t columns;
+    int32_t rows;
+    const double *objective;        /* [columns] */
+    const double *column_lower;     /* [columns] */
+    const double *column_upper;     /* [columns] */
+    const int32_t *column_kind;     /* [columns] HBP_COLUMN_*; integer columns have integer bounds */
+    const int32_t *column_priority; /* [columns] >= 0: branch on the highest first; a hint; NULL: none */
+    const double *row_lower;        /* [rows] */
+    const double *row_upper;        /* [rows] */
+    const int64_t *row_first;       /* [rows + 1] */
+    const int32_t *entry_column;    /* [row_first[rows]] */
+    const double *entry_value;      /* [row_first[rows]] */
+    const double *start;            /* [columns] a feasible point to improve on; NULL: none */
+} hbp_program;
+
+/* When to stop. Zero is no limit. Nodes and iterations make the answer a function of the program alone. */
+typedef struct hbp_solver_limits {
+    uint32_t struct_size;
+    int32_t (*poll)(void *user); /* nonzero: stop, with what there is. Called every few ms on the thread that
+                                    called solve; NULL: never */
+    void *poll_user;
+    int64_t nodes;      /* of the branch-and-bound tree */
+    int64_t iterations; /* of the simplex method */
+    int64_t time_ms;
+    int64_t memory_bytes;
+    double gap; /* (objective - bound) / |objective| that is good enough */
+} hbp_solver_limits;
+
+typedef struct hbp_solver_answer {
+    uint32_t struct_size;
+    int32_t status;   /* HBP_SOLVER_* */
+    double objective; /* of values, where there are */
+    double bound;     /* no point has a smaller objective, within the solver's tolerances; -infinity: none */
+    double *values;   /* [columns] the caller's room; filled when optimal or feasible */
+    char *message;    /* [message_bytes] the caller's room for one line about a failure */
+    int64_t message_bytes;
+    int64_t iterations; /* of the simplex method that it took; 0: not counted */
+} hbp_solver_answer;
+
+/* A solver. `solve` returns HBP_OK with an answer, or a failure with a message in it; it prints nothing, and
+ * leaves no thread behind. libhbp checks every point that it hands back. Called on the thread of the call
+ * that needs it, several at a time from different contexts. */
+typedef struct hbp_solver {
+    uint32_t struct_size;
+    hbp_status (*solve)(void *user, const hbp_program *program, const hbp_solver_limits *limits,
+                        hbp_solver_answer *answer);
+    void *user;
+} hbp_solver;
+
+/* Gives the context a solver, which must stay valid for as long as the context uses it; NULL takes it away.
+ * HBP_E_INVALID for a solver without a function. Thread: one per context. */
+HBP_API hbp_status hbp_context_set_solver(hbp_context *context, const hbp_solver *solver);
+
+HBP_END_DECLS
+
+#endif

@@ -1,0 +1,264 @@
+/* libhbp-io: files and probes. Everything here is in a library of its own, which links zlib, msgpack-c and
+ * hwloc; libhbp needs none of them.
+ *
+ * Files are written atomically (a temporary file beside, fsync, rename); on failure nothing is left. What is
+ * read is not trusted: HBP_E_FORMAT names the byte, line or field and what is wrong there, HBP_E_VERSION a
+ * later format, HBP_E_SYSTEM carries the system's reason.
+ *
+ * Stability: stable; probes are advanced and may change. */
+#ifndef HBP_IO_H
+#define HBP_IO_H
+
+#include <stdint.h>
+
+#include "hbp/epoch.h"
+#include "hbp/tasks.h"
+#include "hbp/vlm.h"
+
+HBP_BEGIN_DECLS
+
+/* ---- Lengths ---- */
+
+/* How to read a file of lengths. Columns are those of CSV, or fields of JSON. */
+typedef struct hbp_lengths_load_options {
+    uint32_t struct_size;
+    const char *format;        /* "npy", "text", "csv", "jsonl", "idx"; NULL: from the content and the name */
+    const char *column;        /* of the length; NULL: "length", then "len", "tokens", "num_tokens" */
+    const char *count_column;  /* CSV: of a histogram's counts; NULL: "count" where present; "": none */
+    const char *loss_column;   /* of loss tokens; NULL: none */
+    const char *tie_column;    /* of ties; NULL: none */
+    const char *vision_column; /* of vision units, in `vision_path` where one is given; NULL: none, or there
+                                  "vision", then "images", "num_images", "tiles" */
+    const char *modality_column; /* of kinds of sample; NULL: none */
+    const char *vision_path; /* a second file with a number of vision units per sample, in any of the formats,
+                                as many as there are lengths; 0 is allowed. NULL: none */
+} hbp_lengths_load_options;
+
+/* Reads .npy (1-D integers), text (one length a line, # comments), CSV (comma, tab or semicolon; with a
+ * header, or bare lengths, or bare "length,count"), JSON lines, Megatron or DeepSpeed .idx (a sample is a
+ * sequence); each plain or gzipped; "-" is standard input. A JSON field that is an array counts its elements,
+ * so "input_ids" gives the length and "images" the vision units; an empty tie, null or none, is -1, and empty
+ * vision units are 0. Memory is bounded by the lengths held, not by the file. Returns HBP_E_FORMAT with line
+ * or byte offset, HBP_E_VERSION for a version of .npy or .idx it does not know, HBP_E_SYSTEM when a file
+ * cannot be read, HBP_E_INVALID when `vision_path` holds more or fewer numbers than there are lengths, and
+ * the errors of hbp_lengths_create_*, with the line. Thread: one per context. */
+HBP_API hbp_status hbp_lengths_load(hbp_context *context, const char *path,
+                                    const hbp_lengths_load_options *options, hbp_lengths **out);
+
+/* ---- Models ---- */
+
+/* Reads a Hugging Face config.json: `json` [bytes] of text, or a file. Knows llama, mistral, mixtral, qwen2,
+ * qwen3, qwen2_moe, qwen3_moe, deepseek_v2, deepseek_v3, gpt2, gpt_neox, gemma, gemma2, gemma3_text and
+ * cohere by `model_type`; another type is read as llama when it has llama's keys. HBP_E_FORMAT names the
+ * missing or wrong key, or the key by which the model is no decoder of alike layers that attend to all
+ * before: sliding windows, state-space, recurrent or linear layers, encoders. */
+HBP_API hbp_status hbp_model_create_config(hbp_context *context, const char *json, int64_t bytes,
+                                           hbp_model **out);
+HBP_API hbp_status hbp_model_load(hbp_context *context, const char *path, hbp_model **out);
+
+/* ---- Machines ---- */
+
+/* What a probe looks at. */
+enum { HBP_PROBE_THIS_MACHINE = 0, HBP_PROBE_XML_FILE = 1, HBP_PROBE_SYNTHETIC = 2 };
+
+/* Probes by hwloc: this machine, a file of hwloc's XML (`text` is its path), or a synthetic description
+ * (`text`). An NVIDIA GPU that is recognised gets the numbers of its preset; a machine without any has
+ * gpus_per_node 0, which hbp_cost_create refuses. GPUs are those the PCI bus shows, also where a container
+ * may use fewer. An XML file is read without hwloc, whose reader is not safe; a synthetic string may describe
+ * at most 4,096 processing units. hwloc takes its memory from malloc; what the other functions promise where
+ * malloc fails is not promised here: hwloc may then crash, and release 2.9.0 of it was seen to keep 1.3 KB a
+ * probe. Probe once, and give ranks the saved profile. */
+HBP_API hbp_status hbp_machine_probe(hbp_context *context, int32_t kind, const char *text, hbp_machine **out);
+
+/* The profile file of the project: JSON, an object {value, source} for each field, and lists of measured
+ * collectives and rates. Saved atomically. A library from before there were rates and spreads reads such a
+ * profile and leaves them out. */
+HBP_API hbp_status hbp_machine_load(hbp_context *context, const char *path, hbp_machine **out);
+HBP_API hbp_status hbp_machine_save(hbp_context *context, const hbp_machine *machine, const char *path);
+
+/* Adds what nccl-tests printed (text of 2.13 to 2.19, or JSON v3; `data` [bytes]) for a collective over
+ * `ranks` GPUs: fits latency + bytes / bandwidth by least squares and stores both. The text names no
+ * collective, the caller does. */
+HBP_API hbp_status hbp_machine_apply_nccl_tests(hbp_context *context, hbp_machine *machine,
+                                                int32_t collective, int32_t ranks, const char *data,
+                                                int64_t bytes);
+
+/* Takes GPUs per node, NVLink and network bandwidth from NCCL's topology XML (NCCL_TOPO_DUMP_FILE). */
+HBP_API hbp_status hbp_machine_apply_nccl_topology(hbp_context *context, hbp_machine *machine,
+                                                   const char *xml, int64_t bytes);
+
+/* ---- Costs ---- */
+
+typedef struct hbp_cost_file_options {
+    uint32_t struct_size;
+    const char *model;   /* names kept in the file; NULL: those that the cost has, if any */
+    const char *machine; /* the device whose times these are */
+    const char *note;    /* for whoever reads the file; NULL: none */
+} hbp_cost_file_options;
+
+/* Writes every term and where it came from to `path` as JSON, atomically; doubles so that they are read back
+ * bit for bit. `options` may be NULL. Thread: one per context. */
+HBP_API hbp_status hbp_cost_save(hbp_context *context, const hbp_cost *cost, const char *path,
+                                 const hbp_cost_file_options *options);
+
+/* Reads it back; a cost that plans as the saved one does, sources included. HBP_E_FORMAT names the line or
+ * term, HBP_E_VERSION a later format. */
+HBP_API hbp_status hbp_cost_load(hbp_context *context, const char *path, hbp_cost **out);
+
+/* Whose times these are: the names of the model and the machine that hbp_cost_create was given, what the file
+ * of a loaded cost says, what the prior of a fitted one has; "" when there are none. Owned by the cost.
+ * Thread: shareable. */
+HBP_API const char *hbp_cost_get_model_name(const hbp_cost *cost);
+HBP_API const char *hbp_cost_get_machine_name(const hbp_cost *cost);
+
+/* ---- Plans ---- */
+
+typedef struct hbp_plan_file hbp_plan_file;
+
+typedef struct hbp_plan_save_options {
+    uint32_t struct_size;
+    int32_t level; /* zlib level 1..9; 0: 1; -1: stored */
+    int64_t
+        chunk_steps; /* most steps in a chunk; 0: 256, and fewer where a chunk would pass 64 KiB of columns */
+    const hbp_cost *cost; /* written into the header when given */
+    const char *note;     /* text for the header: command line, data set; NULL: none */
+} hbp_plan_save_options;
+
+/* Writes the plan to `path` atomically: a temporary file beside it, fsync, rename; on failure nothing is
+ * left. HBP_E_SYSTEM carries the system's reason. Thread: one per context. */
+HBP_API hbp_status hbp_plan_save(hbp_context *context, const hbp_plan *plan, const char *path,
+                                 const hbp_plan_save_options *options);
+
+/* Reads a whole plan, trusting nothing: HBP_E_FORMAT with the byte offset for a damaged file, HBP_E_VERSION
+ * for a file of a later format. The digest is verified. */
+HBP_API hbp_status hbp_plan_load(hbp_context *context, const char *path, hbp_plan **out);
+
+/* Opens a plan file for reading single steps: header and index only. Thread: one at a time per file. */
+HBP_API hbp_status hbp_plan_file_open(hbp_context *context, const char *path, hbp_plan_file **out);
+HBP_API void hbp_plan_file_free(hbp_plan_file *file);
+
+/* What the header says of the whole plan; `packs` and `samples` are the whole plan's counts. */
+HBP_API hbp_status hbp_plan_file_get_summary(hbp_context *context, const hbp_plan_file *file,
+                                             hbp_plan_summary *summary);
+
+/* Nonzero: the plan is the data of a vision-language plan, which hbp_vlm_plan_load reads whole. */
+HBP_API int32_t hbp_plan_file_has_vlm(const hbp_plan_file *file);
+
+/* Reads steps [first, first + count) as a plan of their own (its summary's first_step is `first`, its digest
+ * its own); only the chunks that hold them are read. */
+HBP_API hbp_status hbp_plan_file_read(hbp_context *context, hbp_plan_file *file, int64_t first, int64_t count,
+                                      hbp_plan **out);
+
+/* Writes a Chrome trace (opens in Perfetto) of steps [first, first + count), count 0: all; or the plan as
+ * JSON. Both atomically. Thread: one per context. */
+HBP_API hbp_status hbp_plan_trace(hbp_context *context, const hbp_plan *plan, int64_t first, int64_t count,
+                                  const char *path);
+HBP_API hbp_status hbp_plan_write_json(hbp_context *context, const hbp_plan *plan, const char *path);
+
+/* ---- Timelines ---- */
+
+/* A timeline file is CSV: comment lines "# device: ...", "# date: ...", "# ranks: N", a header of column
+ * names in any order, a line a pack; samples, start_ns, communication_ns and peak_bytes may be absent, times
+ * and sizes may have other units (docs: timeline file). Saved atomically; HBP_E_FORMAT names line and column.
+ */
+HBP_API hbp_status hbp_timeline_load(hbp_context *context, const char *path, hbp_timeline **out);
+HBP_API hbp_status hbp_timeline_save(hbp_context *context, const hbp_timeline *timeline, const char *path);
+
+/* Writes a Chrome trace of steps [first, first + count) of the plan, count 0: all, with every rank twice: as
+ * predicted and as measured. Steps that the timeline lacks are shown as predicted alone; both begin at 0 with
+ * the first step shown. HBP_E_INVALID when timeline and plan do not match (another SP degree, first rank,
+ * number of samples or of ranks, a pack twice), naming the row. Atomic. */
+HBP_API hbp_status hbp_plan_trace_measured(hbp_context *context, const hbp_plan *plan,
+                                           const hbp_timeline *timeline, int64_t first, int64_t count,
+                                           const char *path);
+
+/* ---- Layers ---- */
+
+/* Reads layers from CSV or JSON lines with columns named as in hbp_layer_columns (`forward_us`, `forward_ms`
+ * and the like are converted; `kind` is a number or language, vision, fixed); others are passed over, unless
+ * they end in a unit and so look misspelt. HBP_E_FORMAT with the line. Thread: one per context. */
+HBP_API hbp_status hbp_layers_load(hbp_context *context, const char *path, hbp_layers **out);
+
+/* ---- Pipeline runs ---- */
+
+/* Writes the run to a file, whole or not at all; reads one (docs: files of one object), of which nothing
+ * is believed: HBP_E_FORMAT names the byte and what is wrong there, HBP_E_VERSION a newer format. A loaded
+ * run is like any other. O(operations). Thread: one per context. */
+HBP_API hbp_status hbp_pipeline_run_save(hbp_context *context, const hbp_pipeline_run *run, const char *path);
+HBP_API hbp_status hbp_pipeline_run_load(hbp_context *context, const char *path, hbp_pipeline_run **out);
+
+/* Writes the run as a Chrome trace (chrome://tracing, Perfetto): a row for each stage, an event for each
+ * operation. Whole or not at all. O(operations). Thread: one per context. */
+HBP_API hbp_status hbp_pipeline_run_trace(hbp_context *context, const hbp_pipeline_run *run,
+                                          const char *path);
+
+/* Writes all of it as JSON, under the keys of its file. Whole or not at all. O(operations). */
+HBP_API hbp_status hbp_pipeline_run_write_json(hbp_context *context, const hbp_pipeline_run *run,
+                                               const char *path);
+
+/* ---- Vision-language plans ---- */
+
+/* Writes the plan file of the data (hbp_plan_save) with the rest in its header: stages, recomputation,
+ * layers, and what the steps' times follow from (docs: file format). hbp_plan_load and hbp_plan_file_open
+ * read the data as they do any plan's. `options` may be NULL. Thread: one per context. */
+HBP_API hbp_status hbp_vlm_plan_save(hbp_context *context, const hbp_vlm_plan *plan, const char *path,
+                                     const hbp_plan_save_options *options);
+
+/* Reads such a file whole, trusting nothing: HBP_E_FORMAT with the byte offset for a damaged file or one of a
+ * plan alone, HBP_E_VERSION for a file of a later format. */
+HBP_API hbp_status hbp_vlm_plan_load(hbp_context *context, const char *path, hbp_vlm_plan **out);
+
+/* Writes a Chrome trace (opens in Perfetto) of steps [first, first + count), count 0: all: a process for each
+ * replica, a row for each stage, an event for each forward and backward. Atomically. Thread: one per context.
+ */
+HBP_API hbp_status hbp_vlm_plan_trace(hbp_context *context, const hbp_vlm_plan *plan, int64_t first,
+                                      int64_t count, const char *path);
+
+/* Writes the plan as JSON: its data as hbp_plan_write_json does, and "vlm" with all else under the keys of
+ * its file. Whole or not at all. Thread: one per context. */
+HBP_API hbp_status hbp_vlm_plan_write_json(hbp_context *context, const hbp_vlm_plan *plan, const char *path);
+
+/* ---- Graphs ---- */
+
+/* Files of graphs. */
+enum { HBP_GRAPH_JSON = 0, HBP_GRAPH_MSGPACK = 1 };
+
+/* Reads a graph from JSON or msgpack, told apart by content (docs/explanation/tasks-file.md has the format).
+ * HBP_E_FORMAT with the place, also for what the calls above refuse; HBP_E_VERSION. Saved atomically, and
+ * read back the same; HBP_E_OVERFLOW for more than a file may hold. */
+HBP_API hbp_status hbp_graph_load(hbp_context *context, const char *path, hbp_graph **out);
+HBP_API hbp_status hbp_graph_save(hbp_context *context, const hbp_graph *graph, const char *path,
+                                  int32_t format);
+
+/* ---- Task schedules ---- */
+
+/* A file of msgpack: a header map, then the columns, with CRC and digest (docs: files of one object).
+ * Saved atomically; what is read is not trusted: HBP_E_FORMAT with the offset, HBP_E_VERSION. */
+HBP_API hbp_status hbp_task_schedule_save(hbp_context *context, const hbp_task_schedule *schedule,
+                                          const char *path);
+HBP_API hbp_status hbp_task_schedule_load(hbp_context *context, const char *path, hbp_task_schedule **out);
+
+/* Writes a Chrome trace (Perfetto opens it): a process per NVLink domain, a thread per rank, an event per
+ * slice and rank. `starts` and `ends` [slices] in ns are those of a run, both or neither; NULL: the
+ * schedule's. HBP_E_INVALID names a slice that ends before it starts. Saved atomically. */
+HBP_API hbp_status hbp_task_schedule_trace(hbp_context *context, const hbp_task_schedule *schedule,
+                                           const int64_t *starts, const int64_t *ends, const char *path);
+
+/* Writes all of it as JSON, under the keys of its file. Whole or not at all. O(rows). */
+HBP_API hbp_status hbp_task_schedule_write_json(hbp_context *context, const hbp_task_schedule *schedule,
+                                                const char *path);
+
+/* ---- Task runs ---- */
+
+/* Writes the run to a file, whole or not at all; reads one (docs: files of one object), of which nothing is
+ * believed: HBP_E_FORMAT names the byte and what is wrong there, HBP_E_VERSION a newer format. Columns give a
+ * trace: hbp_task_schedule_trace. O(slices). Thread: one per context. */
+HBP_API hbp_status hbp_task_run_save(hbp_context *context, const hbp_task_run *run, const char *path);
+HBP_API hbp_status hbp_task_run_load(hbp_context *context, const char *path, hbp_task_run **out);
+
+/* Writes all of it as JSON, under the keys of its file. Whole or not at all. O(slices). */
+HBP_API hbp_status hbp_task_run_write_json(hbp_context *context, const hbp_task_run *run, const char *path);
+
+HBP_END_DECLS
+
+#endif
