@@ -27,7 +27,7 @@ static const option options[] = {
     {"model", KIND_TEXT, AT(model_text), CLI_COSTS, "NAME",
      "preset or config.json, ,layers=4,... behind it replaces fields; or fields alone", 0},
     {"machine", KIND_TEXT, AT(machine_text), CLI_COSTS | CLI_PROBE | CLI_VLM | CLI_TASKS, "NAME[:N]",
-     "preset and its number of nodes, ,cores=96,... behind it replaces fields; or profile.json", 0},
+     "preset and its number of nodes, or profile.json", 0},
     {"cost", KIND_TEXT, AT(cost_file), CLI_COSTS, "FILE",
      "a cost that hbp fit wrote, instead of --model and --machine", 0},
     {"nodes", KIND_INTEGER, AT(nodes), CLI_COSTS | CLI_PROBE | CLI_VLM | CLI_TASKS, "N", "number of nodes",
