@@ -105,12 +105,6 @@ HBP_API hbp_status hbp_cost_save(hbp_context *context, const hbp_cost *cost, con
  * term, HBP_E_VERSION a later format. */
 HBP_API hbp_status hbp_cost_load(hbp_context *context, const char *path, hbp_cost **out);
 
-/* Whose times these are: the names of the model and the machine that hbp_cost_create was given, what the file
- * of a loaded cost says, what the prior of a fitted one has; "" when there are none. Owned by the cost.
- * Thread: shareable. */
-HBP_API const char *hbp_cost_get_model_name(const hbp_cost *cost);
-HBP_API const char *hbp_cost_get_machine_name(const hbp_cost *cost);
-
 /* ---- Plans ---- */
 
 typedef struct hbp_plan_file hbp_plan_file;

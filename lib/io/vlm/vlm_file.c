@@ -1,9 +1,8 @@
-/* A vision-language plan in the file of its data: an entry of the header, "vlm", holds what the plan has
- * beside them. */
+#include "io/vlm/vlm_file.h"
+
 #include <stdio.h>
 
 #include "base/scratch.h"
-#include "hbp/io.h"
 #include "io/plan/plan_file.h"
 #include "io/table/table_pack.h"
 #include "vlm/vlm.h"

@@ -1,4 +1,4 @@
-#include "store/cost_file.h"
+#include "io/cost/cost_file.h"
 #include "hbp/io.h"
 
 #include <string.h>
