@@ -179,7 +179,7 @@ static hbp_status validate_once(hbp_context *context, void *user)
 static hbp_status trace_once(hbp_context *context, void *user)
 {
     filing *c = user;
-    return hbp_vlm_plan_trace(context, c->plan, 0, 0, c->path);
+    return hbp_vlm_plan_trace(context, c->plan, c->path, NULL);
 }
 
 START_TEST_IN_CONTEXT(short_memory_and_cancelling_leave_nothing)
