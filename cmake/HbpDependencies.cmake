@@ -2,36 +2,22 @@
 # Also part of the installed package, for static libraries.
 find_package(Threads REQUIRED)
 
-# For libhbp-io. msgpack-c's CMake target has had two names. The variable `missing` of the caller names what is not there.
+# For libhbp-io. The variable `missing` of the caller names what is not there.
 macro(hbp_find_io_dependencies missing)
   set(${missing} "")
-  set(HBP_MSGPACK_TARGET "")
   find_package(PkgConfig QUIET)
   find_package(ZLIB QUIET)
   find_package(EXPAT QUIET)
   if(PkgConfig_FOUND)
     pkg_check_modules(HWLOC QUIET IMPORTED_TARGET hwloc>=2.4)
-    pkg_check_modules(JANSSON QUIET IMPORTED_TARGET jansson>=2.12)
   endif()
-  find_package(msgpack CONFIG QUIET)
-  if(NOT msgpack_FOUND)
-    find_package(msgpack-c CONFIG QUIET)
-  endif()
-  foreach(candidate msgpackc msgpack-c)
-    if(TARGET ${candidate} AND NOT HBP_MSGPACK_TARGET)
-      set(HBP_MSGPACK_TARGET ${candidate})
-    endif()
-  endforeach()
-  foreach(needed ZLIB::ZLIB EXPAT::EXPAT PkgConfig::HWLOC PkgConfig::JANSSON)
+  foreach(needed ZLIB::ZLIB EXPAT::EXPAT PkgConfig::HWLOC)
     if(NOT TARGET ${needed})
       string(REGEX REPLACE ".*::" "" name ${needed})
       string(TOLOWER ${name} name)
       list(APPEND ${missing} ${name})
     endif()
   endforeach()
-  if(NOT HBP_MSGPACK_TARGET)
-    list(APPEND ${missing} msgpack-c)
-  endif()
 endmacro()
 
 # GLPK brings neither a .pc file nor a CMake package.

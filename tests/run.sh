@@ -16,6 +16,7 @@ esac
 need_build_packages
 need g++ have_tool c++
 need check have_library check
+need libmsgpack-dev have_library msgpack
 need ninja-build have_tool ninja
 need clang have_tool clang
 need libclang-rt-14-dev sh -c 'echo "int main(void){return 0;}" | clang -fsanitize=address -x c - -o /dev/null'

@@ -1,4 +1,4 @@
-/* libhbp-io: files and probes. Everything here is in a library of its own, which links zlib, msgpack-c and
+/* libhbp-io: files and probes. Everything here is in a library of its own, which links zlib, expat and
  * hwloc; libhbp needs none of them.
  *
  * Files are written atomically (a temporary file beside, fsync, rename); on failure nothing is left. What is

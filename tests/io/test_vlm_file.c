@@ -151,7 +151,7 @@ START_TEST_IN_CONTEXT(a_changed_byte_behind_right_checksums_does_no_harm)
                             .reseal = reseal,
                             .expect = expect_safe,
                             .user = &count};
-    ck_assert(hbp__msgpack_scan(data, bytes, 65536, &header));
+    ck_assert(reseal_scan(data, bytes, &header));
     size_t loaded = harm_borne(&kind, data, bytes, header, &refused);
     ck_assert_uint_gt(refused, header);
     ck_assert_uint_gt(loaded, valid);

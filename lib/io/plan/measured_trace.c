@@ -185,7 +185,7 @@ hbp_status hbp__trace_measured(hbp_context *context, const hbp_plan *plan, const
     hbp__atomic_file file;
     tracing t = {.context = context,
                  .plan = {.plan = plan,
-                          .trace = {.json = {context, &file, HBP_OK},
+                          .trace = {.json = {.context = context, .file = &file},
                                     .ranks = plan->ranks,
                                     .domain_ranks = plan->domain_ranks,
                                     .kinds = KINDS,

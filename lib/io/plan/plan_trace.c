@@ -23,7 +23,7 @@ static hbp_status trace_into(hbp_context *context, const hbp_plan *plan, int64_t
     hbp__atomic_file file;
     HBP__TRY(hbp__atomic_open(context, path, &file));
     hbp__plan_tracing t = {.plan = plan,
-                           .trace = {.json = {context, &file, HBP_OK},
+                           .trace = {.json = {.context = context, .file = &file},
                                      .ranks = plan->ranks,
                                      .domain_ranks = plan->domain_ranks}};
     return hbp__atomic_end(context, &file, write_trace(context, &t, first, end));

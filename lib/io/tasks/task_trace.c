@@ -71,7 +71,7 @@ hbp_status hbp_task_schedule_trace(hbp_context *context, const hbp_task_schedule
                          (unsigned long long)schedule->digest);
     hbp__atomic_file file;
     const hbp_task_summary *summary = &schedule->summary;
-    tracing t = {.trace = {.json = {context, &file, HBP_OK},
+    tracing t = {.trace = {.json = {.context = context, .file = &file},
                            .ranks = summary->gpus,
                            .domain_ranks = summary->domain_gpus},
                  .schedule = schedule,

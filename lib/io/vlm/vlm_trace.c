@@ -86,7 +86,7 @@ hbp_status hbp_vlm_plan_trace(hbp_context *context, const hbp_vlm_plan *plan, co
     tracing t = {.context = context,
                  .plan = plan,
                  .step = first,
-                 .trace = {.json = {context, &file, HBP_OK},
+                 .trace = {.json = {.context = context, .file = &file},
                            .ranks = (int32_t)rows,
                            .domain_ranks = (int32_t)plan->stages,
                            .process = "replica",
