@@ -53,6 +53,10 @@ static void balance(hbp_context *context, const hbp_packs *packs, const hbp_grou
     bench_need(context, hbp_simulate(context, plan, cost, &simulate, &report), "simulate");
     bench_line(name, "DistRatio of vision %.6f, of tokens %.6f; idle %.3f %%; %.3f s", report.dist_vision,
                report.dist_tokens, 100 * report.idle, seconds);
+    bench_metric(name, "DistRatio of vision", BENCH_LOWER, report.dist_vision, "1");
+    bench_metric(name, "DistRatio of tokens", BENCH_LOWER, report.dist_tokens, "1");
+    bench_metric(name, "idle", BENCH_LOWER, 100 * report.idle, "%");
+    bench_metric(name, "planning", BENCH_LOWER, seconds, "s");
     hbp_plan_free(plan);
 }
 

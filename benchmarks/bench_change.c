@@ -245,6 +245,8 @@ int main(int argc, char **argv)
             ratio[pair] = new_s / old_s;
         }
         double middle = bench_median(ratio, PAIRS);
+        bench_metric(works[w].name, "time, new / old", BENCH_LOWER, middle, "x");
+        bench_metric(works[w].name, "bytes, new / old", BENCH_LOWER, new_bytes / old_bytes, "x");
         bench_check(middle <= 1.02 && new_bytes <= old_bytes, works[w].name, "<= 1.02 x, <= 1 x",
                     "%.3f x of %.3f s, %.3f x of %.0f bytes", middle, old_s, new_bytes / old_bytes,
                     old_bytes);

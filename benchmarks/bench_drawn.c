@@ -87,6 +87,9 @@ static void print(const char *name, rows *r)
     bench_line(name, "%7.3f %7.3f %7.3f %%  %8.2f %8.2f ms  %6.1f  of %lld", 100 * gap, 100 * p95,
                100 * r->gap[r->count - 1], 1e3 * seconds, 1e3 * r->seconds[r->count - 1],
                part_of(r->micro_batches, r->count, .5), (long long)r->count);
+    bench_metric(name, "gap, median", BENCH_LOWER, 100 * gap, "%");
+    bench_metric(name, "gap, 95th percentile", BENCH_LOWER, 100 * p95, "%");
+    bench_metric(name, "planning, median", BENCH_LOWER, 1e3 * seconds, "ms");
 }
 
 static void append(rows *to, const rows *from)

@@ -125,6 +125,8 @@ static void print_operation(const bench *b, const char *name, bench_shape shape)
     double seconds = bench_rates_beside(&b->rates, &o.work, flops ? &b->product.work : &b->copy.work, &share);
     bench_line(name, "%10.3f ms %10.1f %s %6.3f (%.3f .. %.3f)", 1e3 * seconds, o.work.done / seconds / 1e9,
                flops ? "Gflop/s" : "GB/s   ", share.median, share.low, share.high);
+    bench_metric_beside(name, "rate", BENCH_HIGHER, o.work.done / seconds / 1e9, flops ? "Gflop/s" : "GB/s",
+                        flops ? "the best product" : "a copy", share.median);
     bench_operation_close(&o);
 }
 

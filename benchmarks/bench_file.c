@@ -122,6 +122,10 @@ static void compare_zlib(hbp_context *context, const hbp_plan *plan, const char 
     bench_line("saving", "%.0f MB/s of the CPU, %.0f MB/s on the wall clock",
                megabytes / bench_median(save, PAIRS), megabytes / bench_median(save_wall, PAIRS));
     bench_line("saving / zlib, in speed", "%.2f", bench_median(ratio, PAIRS));
+    bench_metric_beside("", "saving", BENCH_HIGHER, megabytes / bench_median(save, PAIRS), "MB/s",
+                        "zlib level 1", bench_median(ratio, PAIRS));
+    bench_metric("", "loading", BENCH_HIGHER, megabytes / bench_median(load, PAIRS), "MB/s");
+    bench_metric("", "file", BENCH_LOWER, (double)file_size(path) * 1e-6, "MB");
     bench_line("loading", "%.0f MB/s of the CPU, %.0f MB/s on the wall clock",
                megabytes / bench_median(load, PAIRS), megabytes / bench_median(load_wall, PAIRS));
 }
@@ -152,6 +156,8 @@ static void time_steps(hbp_context *context, const char *path)
     bench_check(middle < 1, "a random step, wall clock, median", "< 1 ms", "%.3f ms", middle);
     bench_check(wall[READS - 1] < 1, "a random step, wall clock, most of 1000", "< 1 ms", "%.3f ms",
                 wall[READS - 1]);
+    bench_metric("", "a random step, median", BENCH_LOWER, middle, "ms");
+    bench_metric("", "opening", BENCH_LOWER, 1e3 * opened, "ms");
     bench_line("a random step, CPU", "median %.3f ms, most %.3f ms", cpu_middle, cpu[READS - 1]);
 }
 

@@ -165,6 +165,8 @@ static void report(const published *p, int64_t batches, const outcome *o)
     snprintf(name, sizeof name, "%s at %dK: paper mode / static SP %d", p->model, p->limit_k,
              (int)o->static_sp);
     snprintf(target, sizeof target, "%.2f +- .15", p->flexsp);
+    bench_metric(name, "static SP / paper mode", BENCH_HIGHER, speed_up, "x");
+    bench_metric(name, "static SP / default", BENCH_HIGHER, o->static_s / o->seconds[1], "x");
     bench_check(distance(speed_up, p->flexsp) <= .15, name, target, "%.2f (%.2f s / %.2f s)", speed_up,
                 o->static_s / n, o->seconds[0] / n);
     bench_check(!o->slower, "  default never slower than paper mode", "all",

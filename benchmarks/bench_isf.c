@@ -238,6 +238,10 @@ static void compare(hbp_context *context, const pack *all, const hbp_lengths *le
     bench_line("plain / reference", "%.1f (%.1f to %.1f)", mid_ratio, ratio[0], ratio[PAIRS - 1]);
     bench_line("default mode", "%.3f s, %lld packs; bound %lld", bench_median(standard, PAIRS),
                (long long)standard_packs, (long long)bound);
+    bench_metric_beside("", "reference mode", BENCH_LOWER, median, "s", "the plain program", 1 / mid_ratio);
+    bench_metric("", "default mode", BENCH_LOWER, bench_median(standard, PAIRS), "s");
+    bench_metric_beside("", "default mode, packs", BENCH_LOWER, (double)standard_packs, "packs", "bound",
+                        (double)standard_packs / (double)bound);
 }
 
 static hbp_lengths *read(hbp_context *context, const char *name)
@@ -316,6 +320,8 @@ static void search(hbp_context *context, const hbp_lengths *tokens, const hbp_le
             seconds, (int)found.considered, (long long)found.max_vision, (long long)found.max_tokens,
             (long long)found.packs, found.dist_vision, found.dist_tokens, found.unused_vision,
             found.unused_tokens);
+        bench_metric(names[mode], "choosing budgets", BENCH_LOWER, seconds, "s");
+        bench_metric(names[mode], "packs", BENCH_LOWER, (double)found.packs, "packs");
     }
     hbp_lengths_free(lengths);
 }

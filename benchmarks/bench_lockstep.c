@@ -116,6 +116,10 @@ static void run(hbp_context *context, const bench_data *data, int32_t nodes)
         snprintf(name, sizeof name, "%s, %d GPUs, %s", data->name, 8 * (int)nodes, ways[w].name);
         double idle = bench_median(f->idle, BATCHES), seconds = bench_median(f->seconds, BATCHES);
         double time = bench_median(ratio, BATCHES), gap = bench_median(f->gap, BATCHES);
+        bench_metric(name, "idle, median", BENCH_LOWER, 100 * idle, "%");
+        bench_metric(name, "time / that of all in lockstep, median", BENCH_LOWER, time, "x");
+        bench_metric(name, "gap, median", BENCH_LOWER, 100 * gap, "%");
+        bench_metric(name, "planning, median", BENCH_LOWER, 1e3 * seconds, "ms");
         if (ways[w].set == 1)
             bench_check(most_idle <= .005 && longest <= 1, name, "idle .5 %, time 1",
                         "idle %5.3f %% (%5.3f)  time %.4f (%.4f)  gap %5.2f %% (%5.2f)  %6.1f ms", 100 * idle,

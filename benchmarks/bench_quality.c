@@ -126,6 +126,10 @@ static void compare_aims(hbp_context *context, const hbp_lengths *lengths, const
                 r->samples_cv);
     bench_line("samples per step, 5 %, median, 95 %", "%lld, %lld, %lld", (long long)r->step_samples_p5,
                (long long)r->step_samples_median, (long long)r->step_samples_p95);
+    bench_metric("", "unused capacity", BENCH_LOWER, 100 * own.unused, "%");
+    bench_metric("", "idle", BENCH_LOWER, 100 * r->idle, "%");
+    bench_metric("", "samples per step, variation", BENCH_LOWER, r->samples_cv, "1");
+    bench_metric("", "mixture distance", BENCH_LOWER, r->mixture_distance, "1");
     bench_line("distance from the epoch's mixture", "%.3f", r->mixture_distance);
     bench_line("ABR per true SP group, at the paper's", "%.4f, %.4f", r->abr, r->abr_paper);
     bench_line("DBR, CR", "%.4f, %.3f", r->dbr, r->cr);
@@ -204,6 +208,12 @@ static void compare_modes(hbp_context *context, const hbp_lengths *lengths, cons
            100 * own.unused, r->cr, r->mixture_distance, own.seconds, text, paper_text);
     fflush(stdout);
     snprintf(name, sizeof name, "%s, %s, %d gpus", data, model, (int)ranks);
+    bench_metric_beside(name, "epoch", BENCH_LOWER, (double)r->epoch_ns * 1e-9, "predicted s", "bound",
+                        1 + r->gap);
+    bench_metric(name, "idle", BENCH_LOWER, 100 * r->idle, "%");
+    bench_metric(name, "planning", BENCH_LOWER, own.seconds, "s");
+    if (ratio > 0)
+        bench_metric(name, "the published rule's epoch / ours", BENCH_HIGHER, ratio, "x");
     tally_add(all, r, ratio, summary.samples >= 10000, name);
     if (reference)
         tally_add(reference, r, ratio, summary.samples >= 10000, name);
@@ -261,6 +271,8 @@ int main(int argc, char **argv)
     bench_check(reference.near == reference.near_of, "over the bound, 10,000 samples and more", "all <= 5 %",
                 "%d of %d, most %.2f %%", reference.near, reference.near_of, 100 * reference.farthest);
     double idle = reference.idle / reference.plans;
+    bench_metric("", "most over the bound", BENCH_LOWER, 100 * reference.farthest, "%");
+    bench_metric("", "idle, mean", BENCH_LOWER, 100 * idle, "%");
     bench_check(idle <= .005, "idle, mean", "<= .5 %", "%.3f %%", 100 * idle);
     if (!quick) {
         bench_section("All models and machines");

@@ -293,6 +293,9 @@ static void run_settings(hbp_context *context, const chosen *c)
     bench_check(!all.slower, "default slower than a setting by", "<= 1 % in all",
                 "%lld of %lld over, most %.2f %%", (long long)all.slower, (long long)all.compared,
                 100 * all.most);
+    bench_metric("", "default slower than a setting by over 1 %", BENCH_LOWER, (double)all.slower, "cases");
+    bench_metric("", "most that a setting is faster", BENCH_LOWER, 100 * all.most, "%");
+    bench_metric("", "planning the defaults", BENCH_LOWER, planning_seconds, "s");
     bench_line("planning: defaults, all", "%.1f, %.1f s", planning_seconds, bench_cpu() - start);
 }
 
@@ -369,6 +372,9 @@ static void run_shapes(hbp_context *context, const chosen *c)
     bench_check(!far, "over the bound", "<= 5 % in all", "%lld of %lld over, most %.2f %%", (long long)far,
                 (long long)cases, 100 * most);
     bench_line("the most", "%s", at);
+    bench_metric("", "within 1.5 % of the bound", BENCH_HIGHER, (double)near, "cases");
+    bench_metric("", "over the bound, most", BENCH_LOWER, 100 * most, "%");
+    bench_metric("", "planning", BENCH_LOWER, seconds, "s");
     bench_line("planning", "%.1f s", seconds);
 }
 
@@ -429,6 +435,7 @@ static void run_changes(hbp_context *context, const chosen *c)
     for (int k = 0; k < CHANGES; k++)
         bench_line(changes[k].name, "%lld of %lld longer, most %+.3f %%  %s", (long long)of_change[k].slower,
                    (long long)of_change[k].compared, 100 * of_change[k].most, of_change[k].at);
+    bench_metric("", "longer on a better machine", BENCH_LOWER, (double)all.slower, "cases");
     bench_check(!all.slower, "longer on a better machine", "none", "%lld of %lld, most %.2f %%",
                 (long long)all.slower, (long long)all.compared, 100 * all.most);
     bench_line("planning", "%.1f s", seconds);

@@ -136,6 +136,10 @@ static double compare_sort(hbp_context *context, const uint32_t *length, int64_t
     bench_line("lengths and hbp_plan_epoch / sort", "%.2f (%.2f to %.2f)", mid_whole, whole[0],
                whole[PAIRS - 1]);
     double peak = peak_per_sample(length, count, cost);
+    bench_metric_beside("", "fill, balance and plan", BENCH_LOWER, mid_work, "s", "radix sort", mid_ratio);
+    bench_metric_beside("", "lengths and hbp_plan_epoch", BENCH_LOWER, bench_median(epoch, PAIRS), "s",
+                        "radix sort", mid_whole);
+    bench_metric("", "peak bytes a sample", BENCH_LOWER, peak, "bytes");
     if (is_target) {
         bench_check(mid_ratio <= 6, "fill, balance and plan / sort", "<= 6", "%.2f (%.2f to %.2f)", mid_ratio,
                     ratio[0], ratio[PAIRS - 1]);
@@ -188,6 +192,10 @@ static void time_fill(hbp_context *context, const uint32_t *length, int64_t coun
         }
         bench_line(fills[f].name, "%.3f s, %.2f sorts; %lld packs, bound %lld", bench_median(seconds, PAIRS),
                    bench_median(ratio, PAIRS), (long long)packs_made, (long long)bound);
+        bench_metric_beside(fills[f].name, "fill", BENCH_LOWER, bench_median(seconds, PAIRS), "s",
+                            "radix sort", bench_median(ratio, PAIRS));
+        bench_metric_beside(fills[f].name, "packs", BENCH_LOWER, (double)packs_made, "packs", "bound",
+                            (double)packs_made / (double)bound);
     }
     bench_line("fastest packers elsewhere, measured then", "%s", peers);
     hbp_groups_free(groups);

@@ -138,6 +138,8 @@ static void large(hbp_context *context, const char *name, int what, int32_t micr
     bench_check(one < 1 && status == HBP_OK, text, "proven, < 1 s",
                 "%s %7.1f ms (%.3f of plain), 8: %7.1f ms, balanced %s",
                 status == HBP_OK ? "proven" : "open  ", 1e3 * one, one / plain, 1e3 * eight, against);
+    bench_metric_beside(text, "the optimum", BENCH_LOWER, 1e3 * one, "ms", "plain recurrence", one / plain);
+    bench_metric(text, "with 8 candidates", BENCH_LOWER, 1e3 * eight, "ms");
     if (what == 0 && best.bottleneck_ns != bottleneck)
         bench_line("  its bottleneck", "%lld ns; the plain one %lld", (long long)best.bottleneck_ns,
                    (long long)bottleneck);
@@ -238,6 +240,9 @@ static void model(hbp_context *context, const char *name, double vision, double 
                 text, "run %8.3f ms, predicted %8.3f, bound %8.3f, bubble %4.1f %%, cuts %5.1f MiB, %7.1f ms",
                 1e-6 * (double)s.simulated_ns, 1e-6 * (double)s.predicted_ns, 1e-6 * (double)s.bound_ns,
                 100 * s.bubble, (double)s.cut_bytes / 1048576, 1e3 * seconds);
+            if (!mode)
+                bench_metric_beside(text, "run", BENCH_LOWER, 1e-6 * (double)s.simulated_ns, "predicted ms",
+                                    "bound", (double)s.simulated_ns / (double)s.bound_ns);
         }
     hbp_layers_free(layers);
     hbp_machine_free(machine);

@@ -153,6 +153,13 @@ static void print_pool(const char *name, pool *p)
     bench_line(name, "%6.3f %6.3f %6.3f %%  %8.2f %8.2f ms  %5.1f  of %lld%s", 100 * gap.median,
                100 * gap.p95, 100 * gap.most, 1e3 * seconds.median, 1e3 * seconds.most,
                bench_median(p->micro_batches, p->count), (long long)p->count, failed);
+    bench_metric(name, "gap, median", BENCH_LOWER, 100 * gap.median, "%");
+    bench_metric(name, "gap, 95th percentile", BENCH_LOWER, 100 * gap.p95, "%");
+    if (sort_seconds > 0)
+        bench_metric_beside(name, "planning, median", BENCH_LOWER, 1e3 * seconds.median, "ms",
+                            "radix sort of 1M lengths", seconds.median / sort_seconds);
+    else
+        bench_metric(name, "planning, median", BENCH_LOWER, 1e3 * seconds.median, "ms");
 }
 
 /* Setting `k` of all; 0 when `chosen` wants another. */
@@ -288,6 +295,8 @@ static void compare_ways(hbp_context *context, const setting *chosen)
         spread r = spread_of(ratio[way], count[way]);
         bench_line(name, "%.4f %.4f %.4f; %lld of %lld", r.median, r.p95, r.most, (long long)faster[way],
                    (long long)count[way]);
+        if (way < HBP_STEP_MODE_COUNT)
+            bench_metric(name, "its time / ours, median", BENCH_HIGHER, r.median, "x");
     }
     bench_check(count[HBP_STEP_PAPER] && !faster[HBP_STEP_PAPER],
                 "default never slower than the published way", "all", "%lld of %lld",

@@ -102,6 +102,10 @@ static void compare(hbp_context *context, const hbp_lengths *lengths, const char
             steps_ns = i ? steps_ns : bound_ns;
             bench_line(ways[i].name, "%.3f of one group's time; %.2f %% above the bound; planned in %.2f s",
                        ns / group_ns, 100 * (ns / bound_ns - 1), seconds);
+            bench_metric_beside(ways[i].name, "epoch", BENCH_LOWER, ns * 1e-9, "predicted s", "one group",
+                                ns / group_ns);
+            bench_metric(ways[i].name, "over the bound", BENCH_LOWER, 100 * (ns / bound_ns - 1), "%");
+            bench_metric(ways[i].name, "planning", BENCH_LOWER, seconds, "s");
         }
         bench_line("one group", "%.2f %% above the bound of the same steps", 100 * (group_ns / steps_ns - 1));
     }

@@ -82,6 +82,12 @@ static void measure_packs(hbp_context *context, const hbp_lengths *lengths)
         printf("  %3lld, %6lld    %10lld %10lld %10lld %14.5f %14.5f %10.4f\n", (long long)budgets[i][0],
                (long long)budgets[i][1], (long long)theirs.packs, (long long)ours.packs,
                (long long)ours.bound, ours.report.dist_vision, ours.report.dist_tokens, padding);
+        char row[64];
+        snprintf(row, sizeof row, "%lld, %lld", (long long)budgets[i][0], (long long)budgets[i][1]);
+        bench_metric_beside(row, "packs", BENCH_LOWER, (double)ours.packs, "packs", "bound",
+                            (double)ours.packs / (double)ours.bound);
+        bench_metric(row, "DistRatio of vision", BENCH_LOWER, ours.report.dist_vision, "1");
+        bench_metric(row, "DistRatio of tokens", BENCH_LOWER, ours.report.dist_tokens, "1");
         bench_check(ours.packs < theirs.packs && ours.report.dist_vision <= .02 &&
                         ours.report.dist_tokens <= .02 && padding <= .01 &&
                         ours.summary.samples == BENCH_VISION_SAMPLES,
@@ -146,6 +152,9 @@ static void ablate(hbp_context *context, const hbp_lengths *lengths)
         printf("  %-22s %10.3f %8.2f %% %6.2f %% %6.2f %% %14d %10.3f\n", ways[i].name, s.gpu_days,
                100 * ((double)s.epoch_ns / (double)s.packs_bound_ns - 1), 100 * s.bubble, 100 * s.padding,
                (int)(s.recomputed + s.selective), seconds);
+        bench_metric_beside(ways[i].name, "run", BENCH_LOWER, s.gpu_days, "predicted GPU-days",
+                            "bound for its packs", (double)s.epoch_ns / (double)s.packs_bound_ns);
+        bench_metric(ways[i].name, "planning", BENCH_LOWER, seconds, "s");
         if (i && ways[i].published > 0) {
             double published = ways[i].published / ways[i - 1].published, ours = s.gpu_days / before;
             char target[64];
@@ -176,6 +185,8 @@ static void compare_models(hbp_context *context, const hbp_lengths *lengths)
         bench_line(runs[i].model, "TP %d, %d stages: %.3f / %.3f GPU-days = %.2fx, %d layers recomputed",
                    (int)runs[i].tensor_parallel, (int)runs[i].stages, usual.gpu_days, ours.gpu_days,
                    usual.gpu_days / ours.gpu_days, (int)(ours.recomputed + ours.selective));
+        bench_metric_beside(runs[i].model, "run", BENCH_LOWER, ours.gpu_days, "predicted GPU-days",
+                            "as usual", ours.gpu_days / usual.gpu_days);
     }
 }
 
@@ -190,6 +201,8 @@ static void time_many(hbp_context *context)
     hbp_vlm_plan_summary s = plan_run(context, lengths, "internvl-1.5-26b", &ways[3], 4, 4, &seconds);
     bench_line("hbp_plan_vlm, budgets chosen", "%.2f s of CPU, %.2f GPU-days in %lld steps", seconds,
                s.gpu_days, (long long)s.steps);
+    bench_metric("", "default data plan", BENCH_LOWER, d.seconds, "s");
+    bench_metric("", "hbp_plan_vlm, budgets chosen", BENCH_LOWER, seconds, "s");
     hbp_lengths_free(lengths);
 }
 

@@ -144,13 +144,14 @@ uint64_t bench_random(uint64_t *state)
 
 void bench_section(const char *format, ...)
 {
+    char text[512];
     va_list arguments;
     va_start(arguments, format);
-    printf("\n== ");
-    vprintf(format, arguments);
+    vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    printf("\n");
+    printf("\n== %s\n", text);
     fflush(stdout);
+    bench_metrics_section(text);
 }
 
 void bench_check(int met, const char *name, const char *target, const char *format, ...)
@@ -180,7 +181,8 @@ void bench_line(const char *name, const char *format, ...)
 int bench_end(void)
 {
     printf("\n%d of %d figures met\n", checks - misses, checks);
-    return ferror(stdout) || fflush(stdout) ? 1 : 0;
+    int failed = bench_metrics_write();
+    return failed || ferror(stdout) || fflush(stdout) ? 1 : 0;
 }
 
 hbp_cost *bench_cost(hbp_context *context, const char *model_name, int32_t nodes, const char **reason)

@@ -5,6 +5,8 @@
 #include <hbp/hbp.h>
 #include <stdint.h>
 
+#include "metrics.h"
+
 /* The longest sample of every data set; longer ones are dropped. */
 #define BENCH_LONGEST 131072
 
@@ -48,7 +50,8 @@ double bench_sort(const uint32_t *length, int64_t count);
 uint64_t bench_random(uint64_t *state);
 
 /* A heading; a line for a figure with its target, marked met or MISSED; a line for one without. The tally is
- * printed by bench_end, which returns the program's exit status: 0, also when figures are missed. */
+ * printed by bench_end, which writes the metrics and returns the program's exit status: 0, also when figures
+ * are missed. */
 void bench_section(const char *format, ...);
 void bench_check(int met, const char *name, const char *target, const char *format, ...);
 void bench_line(const char *name, const char *format, ...);

@@ -16,11 +16,11 @@ typedef struct outcome {
     double seconds; /* on the CPU */
 } outcome;
 
-static void plan(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost, int32_t mode,
+static void plan(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost, int32_t composition,
                  int32_t slack, int64_t tokens_per_step, outcome *o)
 {
     hbp_epoch_options options = {.struct_size = sizeof options};
-    options.mode = mode;
+    options.composition = composition;
     options.mixture_slack = slack;
     options.tokens_per_step = tokens_per_step;
     memset(o, 0, sizeof *o);

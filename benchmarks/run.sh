@@ -1,16 +1,23 @@
 #!/bin/sh
-# Builds and runs every benchmark; writes benchmarks/results/DATE.txt. Missed figures do not fail it, errors do.
-# usage: benchmarks/run.sh [--quick | --long]
-#   --quick: few models and machines, no speed, no files; writes no results
+# Builds and runs every benchmark; writes benchmarks/results/DATE.txt, what they print, and DATE-CPU.json, their figures for
+# compare.py. Missed figures do not fail it, errors do.
+# usage: benchmarks/run.sh [--quick | --long] [--json FILE]
+#   --quick: few models and machines, no speed, no files; writes no results but to FILE
 #   --long: speed at 100M samples (8 GB), all settings and GLPK for an hour and more, too
+#   --json FILE: figures for compare.py, instead of those in results/
 # Lengths are read from $HBP_DATA, or from ../shared/data beside the repository; what is absent is drawn from the
 # quantiles in examples/data/.
 set -eu
-case ${1:-} in
-'' | --quick | --long) ;;
-*) sed -n '3,5s/^# //p' "$0" >&2; exit 2 ;;
-esac
-mode=${1:-}
+mode='' json=''
+while [ $# -gt 0 ]; do
+    case $1 in
+    --quick | --long) mode=$1 ;;
+    --json) json=${2:?--json needs a file}; shift ;;
+    *) sed -n '4,7s/^# //p' "$0" >&2; exit 2 ;;
+    esac
+    shift
+done
+case $json in '' | /*) ;; *) json=$PWD/$json ;; esac
 cd "$(dirname "$0")/.."
 . cmake/packages.sh
 need_build_packages
@@ -22,7 +29,8 @@ cuda=OFF
 
 build=build/benchmarks
 log=$(mktemp)
-trap 'rm -f "$log" "$build/plan.msgpack"' EXIT
+figures=$(mktemp -d)
+trap 'rm -rf "$log" "$figures" "$build/plan.msgpack"' EXIT
 quietly() { "$@" >"$log" 2>&1 || { tail -n 40 "$log" >&2; exit 1; }; }
 quietly configure $build -DCMAKE_BUILD_TYPE=Release -DHBP_BUILD_TESTS=OFF -DHBP_BUILD_EXAMPLES=ON \
     -DHBP_CUDA=$cuda
@@ -48,6 +56,26 @@ about() {
     echo "data      ${found:- none; drawn from quantiles}"
 }
 
+# bench NAME ARGUMENT...: runs it; its figures go to a file of their own.
+runs=0
+bench() {
+    program=$1
+    shift
+    runs=$((runs + 1))
+    BENCH_JSON=$figures/$(printf '%03d' $runs).json $programs/"$program" "$@"
+}
+
+# All figures as one list.
+collect() {
+    separator='['
+    for file in "$figures"/*.json; do
+        printf '%s\n' "$separator"
+        cat "$file"
+        separator=,
+    done
+    echo ']'
+}
+
 run_python() {
     if ! python=$(python_with_numpy); then
         printf '\n== Python: skipped, there is no numpy\n'
@@ -62,7 +90,7 @@ run_executor() {
     if [ -x $programs/bench_executor_cuda ]; then
         suffix=_cuda device=cuda
     fi
-    $programs/bench_executor$suffix --device $device
+    bench bench_executor$suffix --device $device
     if python=$(python_with_torch); then
         "$python" benchmarks/bench_attention.py $programs/bench_executor$suffix --device $device
     else
@@ -74,37 +102,37 @@ run_executor() {
 run_all() {
     about
     if [ "$mode" = --quick ]; then
-        $programs/bench_quality --quick
-        $programs/bench_step --quick
-        $programs/bench_drawn --quick
-        $programs/bench_lockstep --quick
+        bench bench_quality --quick
+        bench bench_step --quick
+        bench bench_drawn --quick
+        bench bench_lockstep --quick
         return
     fi
-    $programs/bench_quality
-    $programs/bench_packs
+    bench bench_quality
+    bench bench_packs
     # shellcheck disable=SC2086
-    $programs/bench_speed $mode
-    $programs/bench_speed --warm
-    $programs/bench_file $build/plan.msgpack
-    $programs/bench_step
-    $programs/bench_drawn
-    $programs/bench_lockstep
+    bench bench_speed $mode
+    bench bench_speed --warm
+    bench bench_file $build/plan.msgpack
+    bench bench_step
+    bench bench_drawn
+    bench bench_lockstep
     if [ "$mode" = --long ]; then
-        $programs/bench_settings
+        bench bench_settings
     else
-        $programs/bench_settings --shapes --machines
+        bench bench_settings --shapes --machines
     fi
-    $programs/bench_flexsp
-    $programs/bench_isf
-    $programs/bench_alike
-    $programs/bench_vision
-    $programs/bench_recompute
-    $programs/bench_order
-    $programs/bench_stages
-    $programs/bench_vlm
-    $programs/bench_tasks
+    bench bench_flexsp
+    bench bench_isf
+    bench bench_alike
+    bench bench_vision
+    bench bench_recompute
+    bench bench_order
+    bench bench_stages
+    bench bench_vlm
+    bench bench_tasks
     if [ "$mode" = --long ] && [ -x $programs/bench_milp ]; then
-        $programs/bench_milp
+        bench bench_milp
     fi
     run_python
     run_executor
@@ -112,14 +140,17 @@ run_all() {
 
 if [ "$mode" = --quick ]; then
     run_all
+    [ -z "$json" ] || collect >"$json"
     exit
 fi
 mkdir -p benchmarks/results
+cpu=$(field /proc/cpuinfo 'model name' | tr -cs 'A-Za-z0-9' '-' | sed 's/-*$//')
 out=benchmarks/results/$(date -u +%Y-%m-%d).txt
+json=${json:-benchmarks/results/$(date -u +%Y-%m-%d)-${cpu:-unknown}.json}
 # A pipe's status is its last command's; the marker carries the first one's.
 { run_all && echo "done"; } 2>&1 | tee "$log.out"
 status=0
 [ "$(tail -n 1 "$log.out")" = "done" ] || status=1
-[ $status = 0 ] && sed '$d' "$log.out" >"$out" && echo "wrote $out"
+[ $status = 0 ] && sed '$d' "$log.out" >"$out" && collect >"$json" && echo "wrote $out and $json"
 rm -f "$log.out"
 exit $status

@@ -80,7 +80,7 @@ cat <<EOT
   $hbp show $out/plan.msgpack --step 17     any step, any rank
   $hbp trace $out/plan.msgpack -o trace.json --steps 20
                                             a timeline, opens at ui.perfetto.dev
-  examples/first.c                          an epoch in 54 lines of C
+  examples/first.c                          an epoch from C
   $hbp step $out/lengths.npy --model llama-3.1-8b --machine h100:8 --batch 512
                                             one step; docs/how-to/plan-each-step.md for every step of a run
 EOT

@@ -89,6 +89,61 @@ HBP_API const char *hbp_status_text(hbp_status status);
  * and filled no further; one of a newer caller may set no field that the library does not know
  * (HBP_E_VERSION). A size below 4 or past 65,536 is HBP_E_INVALID. */
 
+/* ---- Records ----
+ *
+ * What the headers say of every open struct, for whoever makes a binding, a command or a form of it: its
+ * fields in order, with type, place, range, choices and text. Static; nothing here is owned by the caller. */
+
+/* Types of fields. */
+enum {
+    HBP_FIELD_INT32 = 0,
+    HBP_FIELD_UINT32 = 1,
+    HBP_FIELD_INT64 = 2,
+    HBP_FIELD_UINT64 = 3,
+    HBP_FIELD_DOUBLE = 4,
+    HBP_FIELD_TEXT = 5,    /* const char * */
+    HBP_FIELD_POINTER = 6, /* any other, `declared` says which */
+    HBP_FIELD_STRUCT = 7   /* the struct itself */
+};
+
+/* A field, or a struct. */
+typedef struct hbp_field {
+    uint32_t struct_size;
+    int32_t type;   /* HBP_FIELD_* */
+    int32_t offset; /* in the struct, in bytes */
+    int32_t bytes;
+    const char *name;
+    const char *declared; /* its type in C, "const int64_t *"; NULL of a struct */
+    const char *shape;    /* of an array, as the header has it: "count"; NULL: none given */
+    const char *choices;  /* the constants that it may be, for hbp_record_get_choice; NULL: none */
+    const char *text;     /* one paragraph of the header */
+    int32_t is_flag;      /* nonzero: 0 or nonzero, nothing else matters */
+    int32_t is_ranged;    /* nonzero: what is below least or above most is refused with HBP_E_INVALID */
+    int64_t least;
+    int64_t most;
+    double least_real; /* the same of a double */
+    double most_real;
+} hbp_field;
+
+/* A constant that a field may be. */
+typedef struct hbp_choice {
+    uint32_t struct_size;
+    int32_t value;
+    const char *name;     /* "drop" */
+    const char *constant; /* "HBP_OVERLONG_DROP" */
+    const char *text;
+} hbp_choice;
+
+/* The structs' names, 0 <= index: "hbp_step_options"; NULL past the end. Thread: any. */
+HBP_API const char *hbp_record_get_struct_name(int64_t index);
+
+/* Field `index` of a struct, the first, struct_size, being 0; index -1: the struct itself, with its size and
+ * text. HBP_E_INVALID past its end and for an unknown struct, `field` then being zeros. Thread: any. */
+HBP_API hbp_status hbp_record_get_field(const char *structure, int64_t index, hbp_field *field);
+
+/* Constant `index` of those that `choices` of a field names. HBP_E_INVALID past the end. Thread: any. */
+HBP_API hbp_status hbp_record_get_choice(const char *choices, int64_t index, hbp_choice *choice);
+
 /* ---- Context ---- */
 
 /* The context: where memory comes from, where messages go, who may interrupt.

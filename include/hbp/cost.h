@@ -25,27 +25,28 @@ typedef struct hbp_model hbp_model;
  * where named, the default. */
 typedef struct hbp_model_fields {
     uint32_t struct_size;
-    int32_t mlp;               /* HBP_MLP_* */
-    int32_t tied_embeddings;   /* nonzero: the output projection shares the embedding's parameters */
-    int32_t learned_positions; /* positions with a learned embedding; 0: rotary */
-    int32_t layers;
-    int32_t dense_layers; /* with experts: leading layers whose MLP is dense */
-    int32_t hidden;
-    int32_t ffn; /* width of a dense MLP */
-    int32_t heads;
-    int32_t kv_heads; /* 0: = heads */
-    int32_t head_dim; /* 0: = hidden / heads */
-    int32_t vocab;
-    int32_t experts;        /* routed experts a layer; 0: a dense model */
-    int32_t experts_active; /* routed experts a token takes (top-k) */
-    int32_t experts_shared; /* experts every token takes */
-    int32_t moe_ffn;        /* width of one expert */
-    int32_t mla_q_lora;     /* multi-head latent attention (DeepSeek-V2); mla_kv_lora > 0 switches it on */
-    int32_t mla_kv_lora;
-    int32_t mla_nope_dim;
-    int32_t mla_rope_dim;
-    int32_t mla_v_dim;
-    int32_t qkv_bias; /* nonzero: q, k and v projections have a bias (Qwen2.5) */
+    int32_t mlp;               /* [HBP_MLP_*] */
+    int32_t tied_embeddings;   /* [flag] nonzero: the output projection shares the embedding's parameters */
+    int32_t learned_positions; /* [0..2^24] positions with a learned embedding; 0: rotary */
+    int32_t layers;            /* [1..2^24] */
+    int32_t dense_layers;      /* [0..2^24] with experts: leading layers whose MLP is dense */
+    int32_t hidden;            /* [1..2^24] */
+    int32_t ffn;               /* [0..2^24] width of a dense MLP */
+    int32_t heads;             /* [1..2^24] */
+    int32_t kv_heads;          /* [0..2^24] 0: = heads */
+    int32_t head_dim;          /* [0..2^24] 0: = hidden / heads */
+    int32_t vocab;             /* [1..2^24] */
+    int32_t experts;           /* [0..2^24] routed experts a layer; 0: a dense model */
+    int32_t experts_active;    /* [0..2^24] routed experts a token takes (top-k) */
+    int32_t experts_shared;    /* [0..2^24] experts every token takes */
+    int32_t moe_ffn;           /* [0..2^24] width of one expert */
+    int32_t
+        mla_q_lora; /* [0..2^24] multi-head latent attention (DeepSeek-V2); mla_kv_lora > 0 switches it on */
+    int32_t mla_kv_lora;  /* [0..2^24] */
+    int32_t mla_nope_dim; /* [0..2^24] */
+    int32_t mla_rope_dim; /* [0..2^24] */
+    int32_t mla_v_dim;    /* [0..2^24] */
+    int32_t qkv_bias;     /* [flag] nonzero: q, k and v projections have a bias (Qwen2.5) */
 } hbp_model_fields;
 
 /* Makes a model from fields. Returns HBP_E_INVALID naming the field and its value, HBP_E_NO_MEMORY.
@@ -169,7 +170,7 @@ HBP_API hbp_status hbp_machine_set_field(hbp_context *context, hbp_machine *mach
 /* A measured rate: `per_s` is the median of repeats and `spread` (their interquartile range) / median. */
 typedef struct hbp_machine_rate {
     uint32_t struct_size;
-    int32_t rate; /* HBP_RATE_* */
+    int32_t rate; /* [HBP_RATE_*] */
     int64_t size;
     double per_s;
     double spread;
@@ -233,17 +234,20 @@ typedef struct hbp_cost hbp_cost;
 
 typedef struct hbp_cost_options {
     uint32_t struct_size;
-    int32_t zero_stage;          /* HBP_ZERO_* */
-    int32_t fused_cross_entropy; /* nonzero: logits are never held whole */
-    int32_t max_sp;              /* allow no degree above it; 0: the model's and machine's own limit */
-    double dp_overlap;     /* share of ZeRO traffic hidden behind compute, 0..1; 0: none, until measured */
-    double sp_overlap;     /* share of all-to-all hidden, 0..1 */
-    int64_t reserve_bytes; /* kept free on each GPU (CUDA context, NCCL, fragmentation); 0: 4 GiB; -1: none */
-    int64_t pack_overhead_ns; /* launch and host time of a micro-batch, added to B */
-    int32_t shard_ranks;      /* consecutive ranks that ZeRO shards over, replicas outside (HSDP); 0: all */
-    int32_t lockstep_ranks;   /* as in hbp_cost_terms; 0: shard_ranks under ZeRO-3, else all. With fewer than
-                                 all, ZeRO-2 accumulates gradients and reduces them once a step, as ZeRO-1 */
-    int32_t uneven_micro_batches; /* as in hbp_cost_terms */
+    int32_t zero_stage;          /* [HBP_ZERO_*] */
+    int32_t fused_cross_entropy; /* [flag] nonzero: logits are never held whole */
+    int32_t max_sp;    /* [0..INT32_MAX] allow no degree above it; 0: the model's and machine's own limit */
+    double dp_overlap; /* [0..1] share of ZeRO traffic hidden behind compute, 0..1; 0: none, until measured */
+    double sp_overlap; /* [0..1] share of all-to-all hidden, 0..1 */
+    int64_t reserve_bytes; /* [-1..INT64_MAX] kept free on each GPU (CUDA context, NCCL, fragmentation); 0: 4
+                              GiB; -1: none */
+    int64_t pack_overhead_ns; /* [0..INT64_MAX] launch and host time of a micro-batch, added to B */
+    int32_t shard_ranks;      /* [0..HBP_MAX_RANKS] consecutive ranks that ZeRO shards over, replicas outside
+                                 (HSDP); 0: all */
+    int32_t lockstep_ranks; /* [0..HBP_MAX_RANKS] as in hbp_cost_terms; 0: shard_ranks under ZeRO-3, else all.
+                               With fewer than all, ZeRO-2 accumulates gradients and reduces them once a step,
+                               as ZeRO-1 */
+    int32_t uneven_micro_batches; /* [flag] as in hbp_cost_terms */
 } hbp_cost_options;
 
 /* Derives every term from the shape of the model and the fields of the machine (docs: cost model). Returns
@@ -256,9 +260,9 @@ HBP_API hbp_status hbp_cost_create(hbp_context *context, const hbp_model *model,
 /* The terms themselves, for a trainer that knows them and to read them back. Tables have `degrees` rows. */
 typedef struct hbp_cost_terms {
     uint32_t struct_size;
-    int32_t ranks;               /* N, all GPUs; at most HBP_MAX_RANKS */
+    int32_t ranks;               /* [1..HBP_MAX_RANKS] N, all GPUs; at most HBP_MAX_RANKS */
     int32_t domain_ranks;        /* consecutive ranks on fast links; a degree that fits stays inside; 0: N */
-    int32_t layers;              /* L, layers that can be recomputed */
+    int32_t layers;              /* [1..2^16] L, layers that can be recomputed */
     double ns_per_token;         /* a1: forward and backward of one token on one GPU */
     double ns_per_token_squared; /* a2 */
     double recompute_linear;     /* r1: share of a1 that recomputing all layers adds */
@@ -272,7 +276,7 @@ typedef struct hbp_cost_terms {
     double working_bytes;           /* work, per token, of the one layer in recomputation */
     double logits_bytes;            /* per token */
     double sp_buffer_bytes;         /* per token, all-to-all buffers */
-    int64_t limit_bytes;            /* HBM less the reserve */
+    int64_t limit_bytes;            /* [0..INT64_MAX] HBM less the reserve */
     int32_t degrees;                /* rows of the three tables below, ascending in degree, first is 1 */
     const int32_t *degree;          /* [degrees] allowed SP degrees */
     const double *sp_latency_ns;    /* [degrees] l_d */
@@ -282,8 +286,8 @@ typedef struct hbp_cost_terms {
     double vision_bytes;            /* activations of one vision unit */
     int32_t lockstep_ranks;         /* M, consecutive ranks that wait for one another in every micro-batch;
                                        0: N. 1: the ranks of each pack alone (docs: lockstep) */
-    int32_t uneven_micro_batches;   /* nonzero: ranks skip a micro-batch in which their lockstep set has no
-                                       samples, at no cost; 0: they run a dummy */
+    int32_t uneven_micro_batches; /* [flag] nonzero: ranks skip a micro-batch in which their lockstep set has
+                                     no samples, at no cost; 0: they run a dummy */
 } hbp_cost_terms;
 
 /* Makes a cost from given terms; tables are copied. HBP_E_INVALID names a negative or non-finite term, a
@@ -306,7 +310,7 @@ HBP_API const char *hbp_cost_get_machine_name(const hbp_cost *cost);
 /* What a trainer measured: columns of `count` packs. peak_bytes may be NULL. */
 typedef struct hbp_measurements {
     uint32_t struct_size;
-    int64_t count;
+    int64_t count; /* [1..HBP_MAX_SAMPLES] */
     const int32_t *sp;
     const int32_t *recompute;
     const int64_t *tokens;

@@ -17,49 +17,52 @@ enum {
 
 typedef struct hbp_epoch_options {
     uint32_t struct_size;
-    int32_t mode;                 /* HBP_EPOCH_* */
-    int32_t over_long;            /* HBP_OVERLONG_*, for samples past max_length */
-    int32_t max_groups;           /* as in hbp_groups_options */
-    int32_t micro_batch_multiple; /* as in hbp_balance_options */
-    int32_t drop_last;
-    int32_t max_samples; /* per pack, as in hbp_fill_options */
-    int32_t effort;
-    int64_t max_length;       /* longest sample in tokens; 0: that of the lengths */
-    int64_t tokens_per_step;  /* > 0: no step holds more; 0: chosen (hbp_plan_get_summary tells it) */
-    int64_t curriculum_steps; /* the first so many steps hold samples of the shortest group alone, the one
-                                 with the least threshold, while there are any */
-    int64_t sequence_multiple;
-    int64_t pack_multiple;
-    int64_t samples_per_step; /* > 0: every step holds so many samples but the last, or one that linked
-                                 samples leave fewer for; never more where they are drawn at random */
-    int64_t window_samples; /* > 0: a sample moves only inside its window of so many samples in input order */
+    int32_t mode;                 /* [HBP_EPOCH_*] */
+    int32_t over_long;            /* [HBP_OVERLONG_*] for samples past max_length */
+    int32_t max_groups;           /* [0..16] as in hbp_groups_options */
+    int32_t micro_batch_multiple; /* [0..65536] as in hbp_balance_options */
+    int32_t drop_last;            /* [flag] */
+    int32_t max_samples;          /* [0..INT32_MAX] per pack, as in hbp_fill_options */
+    int32_t effort;               /* [0..9] */
+    int64_t max_length;           /* [0..INT64_MAX] longest sample in tokens; 0: that of the lengths */
+    int64_t
+        tokens_per_step; /* [0..2^50] > 0: no step holds more; 0: chosen (hbp_plan_get_summary tells it) */
+    int64_t curriculum_steps;  /* [0..INT64_MAX] the first so many steps hold samples of the shortest group
+                                  alone, the one with the least threshold, while there are any */
+    int64_t sequence_multiple; /* [0..HBP_MAX_LENGTH] */
+    int64_t pack_multiple;     /* [0..HBP_MAX_LENGTH] */
+    int64_t samples_per_step;  /* [0..2^50] > 0: every step holds so many samples but the last, or one that
+                                  linked samples leave fewer for; never more where they are drawn at random */
+    int64_t window_samples;    /* [0..2^50] > 0: a sample moves only inside its window of so many samples in
+                                  input order */
     uint64_t seed;
     uint64_t epoch;
     const hbp_groups *groups; /* use these, which must keep to the caps; NULL: choose them */
-    int32_t mixture_slack;  /* composition auto: steps that are no hierarchy are taken where they cost at most
-                               so many thousandths more; 0: 10; -1: none; at most 1000. Given, the longest
-                               samples alone may keep steps of the hierarchy */
-    int32_t modality_order; /* as in hbp_balance_options; packs exchange samples first, so that fewer dummies
-                               are needed. Compositions auto and hierarchy, which are one then */
-    int64_t max_vision;     /* the most vision units of a pack; 0: what memory holds. Given, micro-batches are
-                               of packs alike in units, too; with over_long drop, samples that have more are
-                               dropped (docs: vision) */
-    int32_t composition;    /* HBP_COMPOSITION_* */
-    int32_t threads; /* that plan steps side by side; 0: 1. The same plan for any number. With more than one
-                        the context's allocator is called from all of them */
-    int32_t micro_batches_per_step; /* > 0: every step has exactly so many */
-    int32_t equal_samples;          /* as in hbp_step_options */
-    int32_t step_slack;             /* as in hbp_groups_options */
-    int32_t min_sp;                 /* as in hbp_step_options: for baselines hybrid-cp and dynamic-cp */
-    int64_t max_pack_length;        /* as in hbp_groups_options and hbp_step_options, as are the next three */
-    int64_t tokens_per_rank;
-    int64_t sequence_multiple_per_sp;
-    int64_t pack_multiple_per_sp;
-    int64_t batches; /* > 0: so many steps, each of the samples that the caller gives it; excludes
+    int32_t mixture_slack;    /* [-1..1000] composition auto: steps that are no hierarchy are taken where they
+                                 cost at most so many thousandths more; 0: 10; -1: none; at most 1000. Given, the
+                                 longest samples alone may keep steps of the hierarchy */
+    int32_t modality_order;   /* [flag] as in hbp_balance_options; packs exchange samples first, so that fewer
+                                 dummies are needed. Compositions auto and hierarchy, which are one then */
+    int64_t max_vision;  /* [0..HBP_MAX_VISION] the most vision units of a pack; 0: what memory holds. Given,
+                            micro-batches are of packs alike in units, too; with over_long drop, samples that
+                            have more are dropped (docs: vision) */
+    int32_t composition; /* [HBP_COMPOSITION_*, 0..3] */
+    int32_t threads; /* [0..1024] that plan steps side by side; 0: 1. The same plan for any number. With more
+                        than one the context's allocator is called from all of them */
+    int32_t micro_batches_per_step; /* [0..65536] > 0: every step has exactly so many */
+    int32_t equal_samples;          /* [flag] as in hbp_step_options */
+    int32_t step_slack;             /* [-1..99] as in hbp_groups_options */
+    int32_t min_sp;          /* [0..65536] as in hbp_step_options: for baselines hybrid-cp and dynamic-cp */
+    int64_t max_pack_length; /* [0..HBP_MAX_LENGTH] as in hbp_groups_options and hbp_step_options, as are the
+                                next three */
+    int64_t tokens_per_rank; /* [0..HBP_MAX_LENGTH] */
+    int64_t sequence_multiple_per_sp; /* [0..65536] */
+    int64_t pack_multiple_per_sp;     /* [0..65536] */
+    int64_t batches; /* [0..2^50] > 0: so many steps, each of the samples that the caller gives it; excludes
                         the other contracts, composition, curriculum_steps and drop_last */
     const int64_t *batch_offsets;     /* [batches + 1] into batch_samples, from 0 */
     const int64_t *batch_samples;     /* [batch_offsets[batches]] indices of samples: each of them once */
-    int64_t sequence_tokens_per_rank; /* as in hbp_step_options: for baseline hybrid-cp */
+    int64_t sequence_tokens_per_rank; /* [0..HBP_MAX_LENGTH] as in hbp_step_options: for baseline hybrid-cp */
 } hbp_epoch_options;
 
 /* Plans an epoch. What a step holds is a contract, asked for in one way (docs: contract): samples_per_step,

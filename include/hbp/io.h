@@ -111,9 +111,9 @@ typedef struct hbp_plan_file hbp_plan_file;
 
 typedef struct hbp_plan_save_options {
     uint32_t struct_size;
-    int32_t level; /* zlib level 1..9; 0: 1; -1: stored */
-    int64_t
-        chunk_steps; /* most steps in a chunk; 0: 256, and fewer where a chunk would pass 64 KiB of columns */
+    int32_t level;        /* [-1..9] zlib level 1..9; 0: 1; -1: stored */
+    int64_t chunk_steps;  /* [0..INT64_MAX] most steps in a chunk; 0: 256, and fewer where a chunk would pass
+                             64 KiB of columns */
     const hbp_cost *cost; /* written into the header when given */
     const char *note;     /* text for the header: command line, data set; NULL: none */
 } hbp_plan_save_options;
@@ -145,8 +145,8 @@ HBP_API hbp_status hbp_plan_file_read(hbp_context *context, hbp_plan_file *file,
 
 typedef struct hbp_trace_options {
     uint32_t struct_size;
-    int64_t first_step;           /* the first one shown */
-    int64_t steps;                /* shown; 0: all from there on */
+    int64_t first_step;           /* [0..INT64_MAX] the first one shown */
+    int64_t steps;                /* [0..INT64_MAX] shown; 0: all from there on */
     const hbp_timeline *timeline; /* plans: what was measured, beside what was predicted; NULL: that alone */
 } hbp_trace_options;
 

@@ -41,9 +41,9 @@ typedef struct hbp_lengths_builder hbp_lengths_builder;
 
 typedef struct hbp_lengths_options {
     uint32_t struct_size;
-    int32_t borrow; /* nonzero: hbp_lengths_create_u32 keeps `lengths` itself, which must outlive it and stay
-                       as it is: a change that is noticed is HBP_E_INVALID, any other makes a wrong plan, but
-                       nothing is written out of bounds */
+    int32_t borrow; /* [flag] nonzero: hbp_lengths_create_u32 keeps `lengths` itself, which must outlive it
+                       and stay as it is: a change that is noticed is HBP_E_INVALID, any other makes a wrong
+                       plan, but nothing is written out of bounds */
     const uint32_t *loss_tokens; /* [count] tokens that carry loss, each <= its length; NULL: all tokens do */
     const int64_t *ties; /* [count] samples of one value >= 0 share a pack; -1: free; NULL: all free */
     const uint32_t

@@ -26,7 +26,8 @@ enum {
 
 typedef struct hbp_sp_options {
     uint32_t struct_size;
-    int64_t tokens_per_step;  /* T_global; 0: as many packs as ranks, so that degrees compare at equal work */
+    int64_t tokens_per_step; /* [0..INT64_MAX] T_global; 0: as many packs as ranks, so that degrees compare at
+                                equal work */
     double squares_per_token; /* Q / S of the packs; 0: one document fills the pack (Q = S^2) */
 } hbp_sp_options;
 
@@ -70,21 +71,21 @@ typedef struct hbp_groups hbp_groups;
 
 typedef struct hbp_groups_options {
     uint32_t struct_size;
-    int32_t mode;       /* HBP_GROUPS_* */
-    int32_t max_groups; /* at most so many levels, 1..16; 0: 6 */
-    int32_t step_slack; /* optimal mode: a step may carry so many percent fewer tokens than tokens_per_step
-                           where a shorter pack saves recomputation; 0: 25; -1: none, every full step carries
-                           the same */
-    int64_t tokens_per_step;   /* T_global, of every group: no step holds more. 0: one pack of the longest
-                                  sample   (max_length, if given) on every SP group of its best degree, and on
-                                  each rank   the tokens at which one takes least */
-    int64_t max_length;        /* longest sample, in tokens, not longest pack; 0: that of the lengths */
-    int64_t min_length;        /* shortest candidate pack; 0: 8,192 in mode paper, 1,024 else */
-    int64_t pack_multiple;     /* pack lengths are multiples of it; 0: 1 */
-    int64_t sequence_multiple; /* each sample will be padded to a multiple of it; 0: 1 */
-    int64_t max_pack_length;   /* longest pack, in tokens; 0: as long as memory and time favour, in mode paper
-                                  max_length, or the longest sample rounded up to a power of two */
-    int64_t tokens_per_rank;   /* the most padded tokens on a rank; 0: what memory holds */
+    int32_t mode;            /* [HBP_GROUPS_*] */
+    int32_t max_groups;      /* [0..16] at most so many levels, 1..16; 0: 6 */
+    int32_t step_slack;      /* [-1..99] optimal mode: a step may carry so many percent fewer tokens than
+                                tokens_per_step where a shorter pack saves recomputation; 0: 25; -1: none, every
+                                full step carries the same */
+    int64_t tokens_per_step; /* [0..2^50] T_global, of every group: no step holds more. 0: one pack of the
+                                longest sample (max_length, if given) on every SP group of its best degree,
+                                and on each rank the tokens at which one takes least */
+    int64_t max_length;    /* [0..2^50] longest sample, in tokens, not longest pack; 0: that of the lengths */
+    int64_t min_length;    /* [0..2^50] shortest candidate pack; 0: 8,192 in mode paper, 1,024 else */
+    int64_t pack_multiple; /* [0..2^50] pack lengths are multiples of it; 0: 1 */
+    int64_t sequence_multiple; /* [0..2^50] each sample will be padded to a multiple of it; 0: 1 */
+    int64_t max_pack_length;   /* [0..2^50] longest pack, in tokens; 0: as long as memory and time favour, in
+                                  mode paper max_length, or the longest sample rounded up to a power of two */
+    int64_t tokens_per_rank;   /* [0..2^50] the most padded tokens on a rank; 0: what memory holds */
 } hbp_groups_options;
 
 /* Chooses the groups for these lengths. HBP_E_INVALID when a sample is longer than max_length (the message
@@ -146,13 +147,13 @@ typedef struct hbp_packs hbp_packs;
 
 typedef struct hbp_fill_options {
     uint32_t struct_size;
-    int32_t mode;   /* HBP_FILL_* */
-    int32_t effort; /* 0 greedy, 1..9 search for fewer packs at growing cost; at least 1 in balanced mode,
-                       where only data that pack badly are searched */
-    int32_t max_samples; /* per pack; 0: no cap */
-    int64_t
-        sequence_multiple; /* each sample is padded to a multiple of it (context parallelism, FP8); 0: 1 */
-    int64_t pack_multiple; /* each pack is padded to a multiple of it (tokens % sp); 0: 1 */
+    int32_t mode;   /* [HBP_FILL_*] */
+    int32_t effort; /* [0..9] 0 greedy, 1..9 search for fewer packs at growing cost; at least 1 in balanced
+                       mode, where only data that pack badly are searched */
+    int32_t max_samples;       /* [0..INT32_MAX] per pack; 0: no cap */
+    int64_t sequence_multiple; /* [0..2^20] each sample is padded to a multiple of it (context parallelism,
+                                  FP8); 0: 1 */
+    int64_t pack_multiple;     /* [0..2^20] each pack is padded to a multiple of it (tokens % sp); 0: 1 */
     uint64_t seed;
     uint64_t epoch; /* another epoch, another draw; the same (seed, epoch), the same packs */
 } hbp_fill_options;
@@ -204,14 +205,15 @@ enum {
 
 typedef struct hbp_balance_options {
     uint32_t struct_size;
-    int32_t mode;                 /* HBP_BALANCE_* */
-    int32_t micro_batch_multiple; /* micro-batches of a step are a multiple of it (virtual pipeline); 0: 1 */
-    int32_t drop_last;            /* nonzero: a group's last, incomplete step is dropped and listed */
-    int64_t curriculum_steps;     /* the first so many steps come from the shortest group */
-    int64_t tokens_per_step;      /* 0: the groups' */
+    int32_t mode;                 /* [HBP_BALANCE_*] */
+    int32_t micro_batch_multiple; /* [0..65536] micro-batches of a step are a multiple of it (virtual
+                                     pipeline); 0: 1 */
+    int32_t drop_last;            /* [flag] nonzero: a group's last, incomplete step is dropped and listed */
+    int64_t curriculum_steps;     /* [0..INT64_MAX] the first so many steps come from the shortest group */
+    int64_t tokens_per_step;      /* [0..INT64_MAX] 0: the groups' */
     uint64_t seed;
     uint64_t epoch;
-    int32_t modality_order; /* nonzero: all packs of a micro-batch hold the same kinds of samples, in
+    int32_t modality_order; /* [flag] nonzero: all packs of a micro-batch hold the same kinds of samples, in
                                ascending order of kind; where the packs of one set of kinds do not fill their
                                last micro-batch, dummies complete it */
 } hbp_balance_options;
@@ -243,20 +245,22 @@ enum {
 
 typedef struct hbp_iterative_fill_options {
     uint32_t struct_size;
-    int32_t mode;        /* HBP_ISF_* */
-    int32_t rounds;      /* T, reference mode; 0: 50 */
-    int32_t effort;      /* default mode: 0..9, search for fewer packs at growing cost; 0: 1 */
-    int32_t max_samples; /* per pack, default mode; 0: no cap */
-    int32_t over_long;  /* a sample over a budget: HBP_OVERLONG_ERROR or _DROP; reference mode drops it always
-                         */
-    int64_t max_tokens; /* Q_t, of a pack, after padding; needed */
-    int64_t max_vision; /* Q_v, of a pack; needed where the lengths have vision units */
-    int64_t full_tokens; /* Q'_t, reference mode: a pack of as many tokens is kept; 0: max_tokens - 128 */
-    int64_t
-        full_vision; /* Q'_v, reference mode: a pack of just so many vision units is kept; 0: max_vision */
-    int64_t sequence_multiple; /* as in hbp_fill_options; reference mode: 1 */
-    int64_t pack_multiple;
-    uint64_t seed; /* reference mode: of numpy.random.RandomState, below 2^32 */
+    int32_t mode;        /* [HBP_ISF_*] */
+    int32_t rounds;      /* [0..INT32_MAX] T, reference mode; 0: 50 */
+    int32_t effort;      /* [0..9] default mode: 0..9, search for fewer packs at growing cost; 0: 1 */
+    int32_t max_samples; /* [0..INT32_MAX] per pack, default mode; 0: no cap */
+    int32_t over_long;   /* [HBP_OVERLONG_*, 0..1] a sample over a budget: HBP_OVERLONG_ERROR or _DROP;
+                          * reference mode drops it always
+                          */
+    int64_t max_tokens;  /* [1..HBP_MAX_LENGTH] Q_t, of a pack, after padding; needed */
+    int64_t max_vision;  /* Q_v, of a pack; needed where the lengths have vision units */
+    int64_t full_tokens; /* [0..INT64_MAX] Q'_t, reference mode: a pack of as many tokens is kept; 0:
+                            max_tokens - 128 */
+    int64_t full_vision; /* [0..INT64_MAX] Q'_v, reference mode: a pack of just so many vision units is kept;
+                            0: max_vision */
+    int64_t sequence_multiple; /* [0..2^20] as in hbp_fill_options; reference mode: 1 */
+    int64_t pack_multiple;     /* [0..2^20] */
+    uint64_t seed;             /* reference mode: of numpy.random.RandomState, below 2^32 */
     uint64_t epoch;
 } hbp_iterative_fill_options;
 
@@ -275,14 +279,15 @@ HBP_API hbp_status hbp_iterative_fill(hbp_context *context, const hbp_lengths *l
 
 typedef struct hbp_budgets_options {
     uint32_t struct_size;
-    int32_t mode;           /* HBP_BUDGETS_* */
-    int32_t samples;        /* a pack shall hold so many samples on average, or up to one more; 0: 4 */
-    int32_t ranks;          /* packs of a micro-batch (data parallel size); 0: 8 */
-    int32_t rounds;         /* T of the line search's fills; 0: 50 */
-    int32_t effort;         /* of the plane's fills; 0: 1 */
-    int64_t max_tokens;     /* no budget above it; 0: no limit */
-    int64_t max_vision;     /* no budget above it; 0: no limit */
-    int64_t token_multiple; /* Q_t is a multiple of it, plane; 0: 64 */
+    int32_t mode;    /* [HBP_BUDGETS_*] */
+    int32_t samples; /* [0..INT32_MAX - 1] a pack shall hold so many samples on average, or up to one more; 0:
+                        4 */
+    int32_t ranks;   /* [0..INT32_MAX] packs of a micro-batch (data parallel size); 0: 8 */
+    int32_t rounds;  /* [0..INT32_MAX] T of the line search's fills; 0: 50 */
+    int32_t effort;  /* [0..9] of the plane's fills; 0: 1 */
+    int64_t max_tokens;     /* [0..HBP_MAX_LENGTH] no budget above it; 0: no limit */
+    int64_t max_vision;     /* [0..HBP_MAX_VISION] no budget above it; 0: no limit */
+    int64_t token_multiple; /* [0..2^20] Q_t is a multiple of it, plane; 0: 64 */
     uint64_t seed;
     double most_samples; /* plane: a pack holds at most so many on average; 0: samples + 1 */
 } hbp_budgets_options;

@@ -134,12 +134,13 @@ typedef struct hbp_pipeline_options {
 
 typedef struct hbp_partition_options {
     uint32_t struct_size;
-    int32_t mode;       /* HBP_PARTITION_* */
-    int32_t candidates; /* top k to list, by each ranking; 0: 8, at most 64 */
-    int32_t radius;     /* r: how far the candidates by variance and communication move a cut; 0: 1, at most
-                           64 */
-    int32_t order;      /* nonzero: order each candidate's micro-batches before it is run */
-    int32_t run; /* nonzero: the run decides where micro-batches are equal and V = 1, too, as it does else */
+    int32_t mode;       /* [HBP_PARTITION_*] */
+    int32_t candidates; /* [0..64] top k to list, by each ranking; 0: 8, at most 64 */
+    int32_t radius; /* [0..64] r: how far the candidates by variance and communication move a cut; 0: 1, at
+                       most 64 */
+    int32_t order;  /* [flag] nonzero: order each candidate's micro-batches before it is run */
+    int32_t run; /* [flag] nonzero: the run decides where micro-batches are equal and V = 1, too, as it does
+                    else */
 } hbp_partition_options;
 
 typedef struct hbp_partition hbp_partition;
@@ -293,8 +294,8 @@ enum { HBP_SELECT_ATTENTION = 1, HBP_SELECT_MLP = 2 };
 
 typedef struct hbp_recompute_options {
     uint32_t struct_size;
-    int32_t mode;      /* HBP_MEMORY_* */
-    int32_t selective; /* HBP_SELECT_*, or-ed; 0: both; -1: whole layers alone */
+    int32_t mode;      /* [HBP_MEMORY_*] */
+    int32_t selective; /* [-1..3] HBP_SELECT_*, or-ed; 0: both; -1: whole layers alone */
     /* [S] free at the peak with every layer recomputed, as measured, after the reserve; takes the place of
      * limit_bytes. NULL: what limit_bytes leaves of the columns' peak. */
     const int64_t *measured_free_bytes;

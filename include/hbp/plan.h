@@ -249,8 +249,9 @@ typedef struct hbp_report {
 
 typedef struct hbp_simulate_options {
     uint32_t struct_size;
-    int32_t no_bound;        /* nonzero: no bound; bound_ns is 0 */
-    int64_t tokens_per_step; /* limit for the bound's number of steps; 0: the plan's own number of steps */
+    int32_t no_bound;        /* [flag] nonzero: no bound; bound_ns is 0 */
+    int64_t tokens_per_step; /* [0..INT64_MAX] limit for the bound's number of steps; 0: the plan's own number
+                                of steps */
 } hbp_simulate_options;
 
 /* Recomputes every pack's time and memory from its samples and the cost, and from them everything in the

@@ -45,38 +45,43 @@ enum {
 
 typedef struct hbp_step_options {
     uint32_t struct_size;
-    int32_t mode;              /* HBP_STEP_* mode */
-    int32_t solver;            /* HBP_STEP_SEARCH, HBP_STEP_EXACT; modes default and paper */
-    int32_t effort;            /* 1..9, each about three times the work of the one before; 0: 1. More effort
-                                  never makes a plan slower */
-    int32_t degrees;           /* HBP_STEP_POWERS_OF_TWO, HBP_STEP_ANY_DEGREE */
-    int32_t min_sp;            /* smallest degree used; 0: 1 */
-    int32_t max_sp;            /* largest degree used; 0: the cost's */
-    int32_t recompute;         /* HBP_STEP_RECOMPUTE_* */
-    int32_t min_micro_batches; /* 0: as few as fit */
-    int32_t max_micro_batches; /* 0: as many as help */
-    int32_t micro_batch_multiple; /* micro-batches of the step are a multiple of it; 0: 1. In mode default
-                                     none is of dummies alone unless the samples are fewer */
-    int32_t buckets;              /* of lengths, in the MILP; 0: 16 in mode paper, none otherwise; -1: none */
-    int64_t sequence_multiple;    /* each sample is padded to a multiple of it; 0: 1 */
-    int64_t pack_multiple;        /* each pack is padded to a multiple of it; 0: 1 */
-    int64_t longest_tokens;       /* static SP: the longest sample of the whole run; 0: of this batch */
-    int64_t tokens_per_rank;      /* the most padded tokens on a rank, in every mode; 0: what memory holds */
-    int64_t time_limit_ms;   /* 0: none. A plan cut short by it has `complete` 0 in its summary and may differ
-                                between ranks: hand one rank's plan to the others */
-    int64_t max_pack_length; /* the most padded tokens of a pack, whatever its degree; 0: what memory holds */
-    int64_t sequence_multiple_per_sp; /* each sample of a pack of degree d > 1 is padded to a multiple of d
-                                         times it as well (2 x tensor-parallel for ring attention); 0: none */
-    int64_t pack_multiple_per_sp;     /* the same of the whole pack; 0: none */
-    int32_t max_samples;              /* the most samples of a pack; 0: any number */
-    int32_t equal_samples; /* nonzero: all packs have one degree d, and ranks [i d, (i + 1) d) get the same
-                              number of samples over the step for every i, or one more where they do not
+    int32_t mode;      /* [0..5] */
+    int32_t solver;    /* [0..1] HBP_STEP_SEARCH, HBP_STEP_EXACT; modes default and paper */
+    int32_t effort;    /* [0..9] 1..9, each about three times the work of the one before; 0: 1. More effort
+                          never makes a plan slower */
+    int32_t degrees;   /* [0..1] HBP_STEP_POWERS_OF_TWO, HBP_STEP_ANY_DEGREE */
+    int32_t min_sp;    /* [0..INT32_MAX] smallest degree used; 0: 1 */
+    int32_t max_sp;    /* [0..INT32_MAX] largest degree used; 0: the cost's */
+    int32_t recompute; /* [HBP_STEP_RECOMPUTE_*] */
+    int32_t min_micro_batches;    /* [0..65536] 0: as few as fit */
+    int32_t max_micro_batches;    /* [0..65536] 0: as many as help */
+    int32_t micro_batch_multiple; /* [0..65536] micro-batches of the step are a multiple of it; 0: 1. In mode
+                                     default none is of dummies alone unless the samples are fewer */
+    int32_t buckets; /* [-1..4096] of lengths, in the MILP; 0: 16 in mode paper, none otherwise; -1: none */
+    int64_t sequence_multiple; /* [0..HBP_MAX_LENGTH] each sample is padded to a multiple of it; 0: 1 */
+    int64_t pack_multiple;     /* [0..HBP_MAX_LENGTH] each pack is padded to a multiple of it; 0: 1 */
+    int64_t longest_tokens;  /* [0..HBP_MAX_LENGTH] static SP: the longest sample of the whole run; 0: of this
+                                batch */
+    int64_t tokens_per_rank; /* [0..HBP_MAX_LENGTH] the most padded tokens on a rank, in every mode; 0: what
+                                memory holds */
+    int64_t time_limit_ms;   /* [0..2^40] 0: none. A plan cut short by it has `complete` 0 in its summary and
+                                may differ between ranks: hand one rank's plan to the others */
+    int64_t max_pack_length; /* [0..HBP_MAX_LENGTH] the most padded tokens of a pack, whatever its degree; 0:
+                                what memory holds */
+    int64_t sequence_multiple_per_sp; /* [0..HBP_MAX_LENGTH] each sample of a pack of degree d > 1 is padded
+                                         to a multiple of d times it as well (2 x tensor-parallel for ring
+                                         attention); 0: none */
+    int64_t pack_multiple_per_sp;     /* [0..HBP_MAX_LENGTH] the same of the whole pack; 0: none */
+    int32_t max_samples;              /* [0..INT32_MAX] the most samples of a pack; 0: any number */
+    int32_t equal_samples; /* [flag] nonzero: all packs have one degree d, and ranks [i d, (i + 1) d) get the
+                              same number of samples over the step for every i, or one more where they do not
                               divide; with tied samples as equal as moving one sequence at a time makes them.
                               Mode default, solver search */
-    int64_t sequence_tokens_per_rank; /* hybrid CP: a sample's degree is the least at which a rank has at most
-                                         so many of its padded tokens, as with Megatron's
-                                         max_seqlen_per_dp_cp_rank; 0: at which a pack of it fits */
-    int64_t max_vision;               /* the most vision units of a pack; 0: what memory holds */
+    int64_t
+        sequence_tokens_per_rank; /* [0..HBP_MAX_LENGTH] hybrid CP: a sample's degree is the least at which a
+                                     rank has at most so many of its padded tokens, as with Megatron's
+                                     max_seqlen_per_dp_cp_rank; 0: at which a pack of it fits */
+    int64_t max_vision; /* [0..HBP_MAX_VISION] the most vision units of a pack; 0: what memory holds */
 } hbp_step_options;
 
 /* "default", "paper", "static-sp", ...; NULL for no such mode. Static text. Thread: any. */
@@ -102,9 +107,10 @@ typedef struct hbp_stepper hbp_stepper;
 
 typedef struct hbp_stepper_options {
     uint32_t struct_size;
-    int32_t depth; /* most steps that are submitted and not taken, 1..1024; 0: 2 */
-    int32_t wait;  /* zero: submit refuses a step past the depth, and take a step that was not submitted.
-                      Nonzero: they wait, for a program in which one thread submits and another takes */
+    int32_t depth; /* [0..1024] most steps that are submitted and not taken, 1..1024; 0: 2 */
+    int32_t
+        wait; /* [flag] zero: submit refuses a step past the depth, and take a step that was not submitted.
+                 Nonzero: they wait, for a program in which one thread submits and another takes */
 } hbp_stepper_options;
 
 /* Makes a planner whose every step is planned as hbp_plan_step plans it with `cost` and the step options, and

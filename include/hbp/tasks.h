@@ -55,7 +55,7 @@ typedef struct hbp_operator {
     int64_t batch;          /* shape of its input: batch, sequence, width; at least 1 each, 0: 1 */
     int64_t sequence;
     int64_t width;
-    int32_t degrees;          /* HBP_DEGREES_* */
+    int32_t degrees;          /* [HBP_DEGREES_*] */
     int32_t least_gpus;       /* 0: 1 */
     int64_t split;            /* heads, say; 0: 1 */
     int64_t state_bytes;      /* weights, gradients, optimiser states in full on every GPU that runs it */
@@ -240,11 +240,12 @@ enum {
 
 typedef struct hbp_tasks_options {
     uint32_t struct_size;
-    int32_t mode;          /* HBP_TASKS_* */
-    int32_t placement;     /* HBP_PLACE_* */
-    int32_t effort;        /* of mode overlap, 1..9; 0: 5 */
-    int64_t reserve_bytes; /* of each GPU; 0: 5 GB; -1: none */
-    int64_t limit_bytes;   /* of each GPU, instead of its memory less the reserve; 0: that; -1: no limit */
+    int32_t mode;          /* [HBP_TASKS_*] */
+    int32_t placement;     /* [HBP_PLACE_*] */
+    int32_t effort;        /* [0..9] of mode overlap, 1..9; 0: 5 */
+    int64_t reserve_bytes; /* [-1..INT64_MAX] of each GPU; 0: 5 GB; -1: none */
+    int64_t limit_bytes; /* [-1..INT64_MAX] of each GPU, instead of its memory less the reserve; 0: that; -1:
+                            no limit */
     const hbp_task_schedule *previous; /* planned before some task joined or left: states stay on their ranks
                                           where they can, weights told by name; NULL */
     uint64_t seed;                     /* of the searches' draws */
@@ -267,9 +268,9 @@ typedef struct hbp_task_run hbp_task_run;
 
 typedef struct hbp_task_run_options {
     uint32_t struct_size;
-    int32_t barriers;       /* nonzero: a wave starts when the one before has ended, transfers included */
-    int32_t free_transfers; /* nonzero: transfers take no time */
-    int32_t free_gradients; /* nonzero: gradients are not summed at the end */
+    int32_t barriers; /* [flag] nonzero: a wave starts when the one before has ended, transfers included */
+    int32_t free_transfers; /* [flag] nonzero: transfers take no time */
+    int32_t free_gradients; /* [flag] nonzero: gradients are not summed at the end */
 } hbp_task_run_options;
 
 /* Runs one step: every rank works through its slices in order of waves, each as soon as all its ranks are

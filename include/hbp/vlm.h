@@ -20,18 +20,18 @@ typedef struct hbp_vlm hbp_vlm;
  * fixed size (InternVL), an image, or one token handed to the language model (Qwen2-VL). */
 typedef struct hbp_vlm_fields {
     uint32_t struct_size;
-    int32_t vision_mlp; /* HBP_MLP_* */
-    int32_t vision_layers;
-    int32_t vision_hidden;
-    int32_t vision_ffn;
-    int32_t vision_heads;
-    int32_t vision_head_dim;    /* 0: hidden / heads */
-    int32_t patch_values;       /* numbers in a patch: 3 * 14 * 14 */
-    int32_t tokens_per_unit;    /* the encoder runs per unit: 1025 */
-    int32_t attention_tokens;   /* that attend one another; 0: tokens_per_unit */
-    int32_t projected_per_unit; /* language-model tokens that a unit becomes: 256 */
-    int32_t projector_input;    /* width of a projected token before the projector (pixel shuffle) */
-    int32_t projector_hidden;   /* width between its two matrices; 0: the language model's hidden */
+    int32_t vision_mlp;         /* [HBP_MLP_*] HBP_MLP_* */
+    int32_t vision_layers;      /* [1..2^24] */
+    int32_t vision_hidden;      /* [1..2^24] */
+    int32_t vision_ffn;         /* [1..2^24] */
+    int32_t vision_heads;       /* [1..2^24] */
+    int32_t vision_head_dim;    /* [0..2^24] 0: hidden / heads */
+    int32_t patch_values;       /* [1..2^24] numbers in a patch: 3 * 14 * 14 */
+    int32_t tokens_per_unit;    /* [1..2^24] the encoder runs per unit: 1025 */
+    int32_t attention_tokens;   /* [0..2^24] that attend one another; 0: tokens_per_unit */
+    int32_t projected_per_unit; /* [1..2^24] language-model tokens that a unit becomes: 256 */
+    int32_t projector_input;  /* [1..2^24] width of a projected token before the projector (pixel shuffle) */
+    int32_t projector_hidden; /* [0..2^24] width between its two matrices; 0: the language model's hidden */
 } hbp_vlm_fields;
 
 /* Makes a model of an encoder and a language model (copied). HBP_E_INVALID names the field, its value and the
@@ -70,13 +70,13 @@ HBP_API hbp_status hbp_vlm_get_summary(hbp_context *context, const hbp_vlm *vlm,
 
 typedef struct hbp_vlm_layers_options {
     uint32_t struct_size;
-    int32_t tensor_parallel; /* GPUs that share a layer, with sequence parallelism; 0: 1 */
-    int32_t data_parallel;   /* replicas that share optimiser states under ZeRO; 0: 1 */
-    int32_t zero_stage;      /* HBP_ZERO_*; 0: HBP_ZERO_1 */
-    int32_t fused_cross_entropy;
-    double vision;  /* vision units of the reference micro-batch; needed, > 0 */
-    double tokens;  /* tokens of the reference micro-batch; needed, > 0 */
-    double squares; /* sum of squared lengths; 0: tokens^2 / 4 (four samples alike) */
+    int32_t tensor_parallel;     /* [0..INT32_MAX] GPUs that share a layer, with sequence parallelism; 0: 1 */
+    int32_t data_parallel;       /* [0..INT32_MAX] replicas that share optimiser states under ZeRO; 0: 1 */
+    int32_t zero_stage;          /* [HBP_ZERO_*] ; 0: HBP_ZERO_1 */
+    int32_t fused_cross_entropy; /* [flag] */
+    double vision;               /* vision units of the reference micro-batch; needed, > 0 */
+    double tokens;               /* tokens of the reference micro-batch; needed, > 0 */
+    double squares;              /* sum of squared lengths; 0: tokens^2 / 4 (four samples alike) */
 } hbp_vlm_layers_options;
 
 /* Derives every layer's columns from the shapes and the machine (docs: cost model): "patch embedding", the
@@ -100,27 +100,29 @@ typedef struct hbp_vlm_plan hbp_vlm_plan;
 
 typedef struct hbp_vlm_options {
     uint32_t struct_size;
-    int32_t data;            /* HBP_VLM_DATA_* */
-    int32_t model;           /* HBP_PARTITION_* */
-    int32_t memory;          /* HBP_MEMORY_* */
-    int32_t selective;       /* as in hbp_recompute_options */
-    int32_t tensor_parallel; /* GPUs of a layer; 0: 1 */
-    int32_t pipeline_stages; /* S; 0: 1 */
-    int32_t virtual_stages;  /* V; 0: 1 */
-    int32_t data_parallel;   /* replicas; 0: all GPUs / (tensor_parallel S) */
-    int32_t micro_batches;   /* of a step, on each replica; 0: as come nearest to batch_samples */
-    int32_t batch_samples;   /* of a step, all replicas; 0: 128 */
-    int32_t samples;         /* of a micro-batch; 0: 4 */
-    int32_t zero_stage;      /* 0: HBP_ZERO_1 */
-    int32_t over_long;      /* HBP_OVERLONG_ERROR or _DROP, of samples over a budget; data ISF always drops */
-    int32_t modality_order; /* as in hbp_balance_options */
-    int32_t keep_order; /* nonzero: leave a step's micro-batches in the order drawn, instead of the best */
-    int32_t rounds;     /* at most so many rounds of data, model, memory; 0: 8 */
-    int32_t effort;     /* of the fill */
-    int32_t fused_cross_entropy;
-    int64_t max_vision; /* Q_v and Q_t; 0: hbp_choose_budgets */
-    int64_t max_tokens;
-    int64_t reserve_bytes;    /* of each GPU; 0: 5 GB; -1: none */
+    int32_t data;            /* [HBP_VLM_DATA_*] */
+    int32_t model;           /* [HBP_PARTITION_*] */
+    int32_t memory;          /* [HBP_MEMORY_*] */
+    int32_t selective;       /* [-1..3] as in hbp_recompute_options */
+    int32_t tensor_parallel; /* [0..1024] GPUs of a layer; 0: 1 */
+    int32_t pipeline_stages; /* [0..1024] S; 0: 1 */
+    int32_t virtual_stages;  /* [0..64] V; 0: 1 */
+    int32_t data_parallel;   /* [0..2^20] replicas; 0: all GPUs / (tensor_parallel S) */
+    int32_t micro_batches;   /* [0..65536] of a step, on each replica; 0: as come nearest to batch_samples */
+    int32_t batch_samples;   /* [0..2^30] of a step, all replicas; 0: 128 */
+    int32_t samples;         /* [0..65536] of a micro-batch; 0: 4 */
+    int32_t zero_stage;      /* [HBP_ZERO_*] 0: HBP_ZERO_1 */
+    int32_t over_long; /* [HBP_OVERLONG_*, 0..1] HBP_OVERLONG_ERROR or _DROP, of samples over a budget; data
+                          ISF always drops */
+    int32_t modality_order; /* [flag] as in hbp_balance_options */
+    int32_t
+        keep_order; /* [flag] nonzero: leave a step's micro-batches in the order drawn, instead of the best */
+    int32_t rounds; /* [0..64] at most so many rounds of data, model, memory; 0: 8 */
+    int32_t effort; /* [0..9] of the fill */
+    int32_t fused_cross_entropy; /* [flag] */
+    int64_t max_vision;          /* [0..HBP_MAX_VISION] Q_v and Q_t; 0: hbp_choose_budgets */
+    int64_t max_tokens;          /* [0..HBP_MAX_LENGTH] */
+    int64_t reserve_bytes;       /* [-1..INT64_MAX] of each GPU; 0: 5 GB; -1: none */
     const hbp_layers *layers; /* measured, for a micro-batch of layers_vision units and layers_tokens tokens,
                                  instead of derived ones; NULL */
     double layers_vision;

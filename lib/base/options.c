@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "base/records.h"
+
 void hbp__struct_init(void *structure, uint32_t struct_size)
 {
     if (!structure || struct_size < sizeof struct_size || struct_size > HBP__MOST_STRUCT)
@@ -37,7 +39,7 @@ hbp_status hbp__options_read(hbp_context *context, void *all, uint32_t known_siz
                                  (unsigned)size, (unsigned)known_size);
     }
     memcpy(all, &known_size, sizeof known_size);
-    return HBP_OK;
+    return hbp__records_check(context, name, all);
 }
 
 /* What fits of `result`; a caller that knows more fields finds zeros there. */
@@ -73,7 +75,7 @@ hbp_status hbp__check_range(hbp_context *context, const char *name, int64_t valu
 {
     if (value >= least && value <= most)
         return HBP_OK;
-    return hbp__fail(context, HBP_E_INVALID, "%s is %lld; it must lie in %lld..%lld", name, (long long)value,
+    return hbp__fail(context, HBP_E_INVALID, "`%s` is %lld; it must be in %lld..%lld", name, (long long)value,
                      (long long)least, (long long)most);
 }
 

@@ -14,20 +14,16 @@
 void hbp__struct_init(void *structure, uint32_t struct_size);
 
 /* Copies the caller's options into `all` [known_size], zeros where the caller's struct is shorter or NULL.
- * HBP_E_INVALID when struct_size is below 4 or past HBP__MOST_STRUCT, HBP_E_VERSION when a longer caller's
- * struct sets a field this library does not know. */
+ * `name` is the struct's. HBP_E_INVALID when struct_size is below 4 or past HBP__MOST_STRUCT, and for a field
+ * that is not in the range of its record (base/records.h); HBP_E_VERSION when a longer caller's struct sets a
+ * field this library does not know. */
 hbp_status hbp__options_read(hbp_context *context, void *all, uint32_t known_size, const void *caller,
                              const char *name);
 
-/* HBP_E_INVALID, with `name`, for a value out of its range: the one text that says so. `name` is the field as
- * the caller knows it, with its struct or call: "hbp_step_options.effort", "epoch: effort". */
+/* HBP_E_INVALID for a value out of its range: the one text that says so, "`name` is V; it must be in A..B".
+ */
 hbp_status hbp__check_range(hbp_context *context, const char *name, int64_t value, int64_t least,
                             int64_t most);
-
-/* The same of field `field` of the struct that `options` points to, on behalf of a function that returns it.
- */
-#define HBP__CHECK_RANGE(context, prefix, options, field, least, most)                                       \
-    HBP__TRY(hbp__check_range(context, prefix #field, (options)->field, least, most))
 
 /* A field and what it may be. */
 typedef struct hbp__range {

@@ -27,27 +27,10 @@ typedef struct analysis {
 static hbp_status read_options(hbp_context *context, const hbp_cost_options *given, hbp_cost_options *o)
 {
     HBP__TRY(hbp__options_read(context, o, sizeof *o, given, "hbp_cost_options"));
-    if (o->zero_stage < HBP_ZERO_DEFAULT || o->zero_stage > HBP_ZERO_NONE)
-        return hbp__fail(context, HBP_E_INVALID, "zero_stage is %d; it must be a HBP_ZERO_* value",
-                         (int)o->zero_stage);
     if (o->zero_stage == HBP_ZERO_DEFAULT)
         o->zero_stage = HBP_ZERO_3;
-    if (o->max_sp < 0)
-        return hbp__fail(context, HBP_E_INVALID, "max_sp is %d; it must be at least 1, or 0 for no limit",
-                         (int)o->max_sp);
-    if (!hbp__lies_in(o->dp_overlap, 0, 1))
-        return hbp__fail(context, HBP_E_INVALID, "dp_overlap is %g; it must lie in 0..1", o->dp_overlap);
-    if (!hbp__lies_in(o->sp_overlap, 0, 1))
-        return hbp__fail(context, HBP_E_INVALID, "sp_overlap is %g; it must lie in 0..1", o->sp_overlap);
-    if (o->reserve_bytes < -1)
-        return hbp__fail(context, HBP_E_INVALID,
-                         "reserve_bytes is %lld; it must be at least 0, or -1 for none",
-                         (long long)o->reserve_bytes);
     if (o->reserve_bytes <= 0)
         o->reserve_bytes = o->reserve_bytes ? 0 : DEFAULT_RESERVE;
-    if (o->pack_overhead_ns < 0)
-        return hbp__fail(context, HBP_E_INVALID, "pack_overhead_ns is %lld; it must be at least 0",
-                         (long long)o->pack_overhead_ns);
     return HBP_OK;
 }
 

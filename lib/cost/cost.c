@@ -7,7 +7,6 @@
 #include "base/options.h"
 
 /* More layers than any model has; tables of (degree, layers) stay small. */
-#define MOST_LAYERS 65536
 
 static hbp_status check_numbers(hbp_context *context, const hbp_cost_terms *t)
 {
@@ -23,15 +22,10 @@ static hbp_status check_numbers(hbp_context *context, const hbp_cost_terms *t)
         if (!isfinite(numbers[i].value) || numbers[i].value < 0)
             return hbp__fail(context, HBP_E_INVALID, "%s is %g; it must be finite and at least 0",
                              numbers[i].name, numbers[i].value);
-    HBP__CHECK_RANGE(context, "", t, ranks, 1, HBP_MAX_RANKS);
     if (t->domain_ranks < 0 || t->domain_ranks > t->ranks)
         return hbp__fail(context, HBP_E_INVALID,
-                         "domain_ranks is %d; it must lie in 1..%d, or 0 for all ranks", (int)t->domain_ranks,
+                         "domain_ranks is %d; it must be in 1..%d, or 0 for all ranks", (int)t->domain_ranks,
                          (int)t->ranks);
-    HBP__CHECK_RANGE(context, "", t, layers, 1, MOST_LAYERS);
-    if (t->limit_bytes < 0)
-        return hbp__fail(context, HBP_E_INVALID, "limit_bytes is %lld; it must be at least 0",
-                         (long long)t->limit_bytes);
     return HBP_OK;
 }
 

@@ -50,10 +50,10 @@ static hbp_status check_row(const fit *f, int64_t i)
         return hbp__fail(context, HBP_E_INVALID, "sp[%lld] is %d, which is not a degree of the prior",
                          (long long)i, (int)m->sp[i]);
     if (m->recompute[i] < 0 || m->recompute[i] > f->prior->terms.layers)
-        return hbp__fail(context, HBP_E_INVALID, "recompute[%lld] is %d; it must lie in 0..%d", (long long)i,
+        return hbp__fail(context, HBP_E_INVALID, "recompute[%lld] is %d; it must be in 0..%d", (long long)i,
                          (int)m->recompute[i], (int)f->prior->terms.layers);
     if (m->tokens[i] < 1 || m->tokens[i] > HBP_MAX_LENGTH)
-        return hbp__fail(context, HBP_E_INVALID, "tokens[%lld] is %lld; it must lie in 1..%lld", (long long)i,
+        return hbp__fail(context, HBP_E_INVALID, "tokens[%lld] is %lld; it must be in 1..%lld", (long long)i,
                          (long long)m->tokens[i], (long long)HBP_MAX_LENGTH);
     /* Tokens may count padding that no document has, so squares may be fewer than tokens. */
     if (m->sum_squares[i] < 1 || m->sum_squares[i] > m->tokens[i] * m->tokens[i])
@@ -396,7 +396,6 @@ static hbp_status read_measurements(hbp_context *context, const hbp_measurements
 {
     HBP__TRY(hbp__require(context, given, "measurements"));
     HBP__TRY(hbp__options_read(context, m, sizeof *m, given, "hbp_measurements"));
-    HBP__CHECK_RANGE(context, "measurements.", m, count, 1, HBP_MAX_SAMPLES);
     HBP__TRY(hbp__require(context, m->sp, "measurements.sp"));
     HBP__TRY(hbp__require(context, m->recompute, "measurements.recompute"));
     HBP__TRY(hbp__require(context, m->tokens, "measurements.tokens"));

@@ -72,15 +72,6 @@ static hbp_status read_options(hbp_context *context, const hbp_vlm_layers_option
                                hbp_vlm_layers_options *o)
 {
     HBP__TRY(hbp__options_read(context, o, sizeof *o, given, "hbp_vlm_layers_options"));
-    if (o->tensor_parallel < 0)
-        return hbp__fail(context, HBP_E_INVALID, "tensor_parallel is %d; it must be at least 1, or 0 for 1",
-                         (int)o->tensor_parallel);
-    if (o->data_parallel < 0)
-        return hbp__fail(context, HBP_E_INVALID, "data_parallel is %d; it must be at least 1, or 0 for 1",
-                         (int)o->data_parallel);
-    if (o->zero_stage < HBP_ZERO_DEFAULT || o->zero_stage > HBP_ZERO_NONE)
-        return hbp__fail(context, HBP_E_INVALID, "zero_stage is %d; it must be a HBP_ZERO_* value",
-                         (int)o->zero_stage);
     HBP__TRY(check_size(context, "vision", o->vision, 1));
     HBP__TRY(check_size(context, "tokens", o->tokens, 1));
     HBP__TRY(check_size(context, "squares", o->squares, 0));

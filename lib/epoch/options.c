@@ -80,10 +80,6 @@ static hbp_status check_contract(hbp_context *context, const hbp_epoch_options *
                      {"tokens_per_step", o->tokens_per_step},
                      {"window_samples", o->window_samples}};
     const int count = sizeof contracts / sizeof *contracts;
-    HBP__CHECK_RANGE(context, "epoch: ", o, samples_per_step, 0, INT64_C(1) << 50);
-    HBP__CHECK_RANGE(context, "epoch: ", o, batches, 0, INT64_C(1) << 50);
-    HBP__CHECK_RANGE(context, "epoch: ", o, tokens_per_step, 0, INT64_C(1) << 50);
-    HBP__CHECK_RANGE(context, "epoch: ", o, window_samples, 0, INT64_C(1) << 50);
     for (int i = 0; i < 2; i++)
         for (int k = i + 1; k < count; k++)
             if (contracts[i].value && contracts[k].value)
@@ -161,32 +157,6 @@ static hbp_status check_groups(hbp_context *context, const hbp_epoch_options *o)
 
 hbp_status hbp__epoch_check(hbp_context *context, const hbp_epoch_options *options)
 {
-    if (options->mode != HBP_EPOCH_DEFAULT && options->mode != HBP_EPOCH_PAPER)
-        return hbp__fail(context, HBP_E_INVALID, "epoch: mode %d is not one of HBP_EPOCH_*",
-                         (int)options->mode);
-    if (options->composition < HBP_COMPOSITION_AUTO || options->composition > HBP_COMPOSITION_HIERARCHY)
-        return hbp__fail(
-            context, HBP_E_INVALID,
-            "epoch: composition %d is not one that can be asked for; HBP_COMPOSITION_HIERARCHY is "
-            "the last",
-            (int)options->composition);
-    HBP__CHECK_RANGE(context, "epoch: ", options, max_length, 0, INT64_MAX);
-    HBP__CHECK_RANGE(context, "epoch: ", options, mixture_slack, -1, 1000);
-    HBP__CHECK_RANGE(context, "epoch: ", options, max_vision, 0, HBP_MAX_VISION);
-    HBP__CHECK_RANGE(context, "epoch: ", options, effort, 0, 9);
-    HBP__CHECK_RANGE(context, "epoch: ", options, threads, 0, 1024);
-    HBP__CHECK_RANGE(context, "epoch: ", options, micro_batches_per_step, 0, 65536);
-    HBP__CHECK_RANGE(context, "epoch: ", options, min_sp, 0, 65536);
-    HBP__CHECK_RANGE(context, "epoch: ", options, step_slack, -1, 99);
-    HBP__CHECK_RANGE(context, "epoch: ", options, curriculum_steps, 0, INT64_MAX);
-    HBP__CHECK_RANGE(context, "epoch: ", options, sequence_multiple, 0, HBP_MAX_LENGTH);
-    HBP__CHECK_RANGE(context, "epoch: ", options, pack_multiple, 0, HBP_MAX_LENGTH);
-    HBP__CHECK_RANGE(context, "epoch: ", options, sequence_multiple_per_sp, 0, 65536);
-    HBP__CHECK_RANGE(context, "epoch: ", options, pack_multiple_per_sp, 0, 65536);
-    HBP__CHECK_RANGE(context, "epoch: ", options, max_samples, 0, INT32_MAX);
-    HBP__CHECK_RANGE(context, "epoch: ", options, max_pack_length, 0, HBP_MAX_LENGTH);
-    HBP__CHECK_RANGE(context, "epoch: ", options, tokens_per_rank, 0, HBP_MAX_LENGTH);
-    HBP__CHECK_RANGE(context, "epoch: ", options, sequence_tokens_per_rank, 0, HBP_MAX_LENGTH);
     if (options->modality_order && options->composition != HBP_COMPOSITION_AUTO &&
         options->composition != HBP_COMPOSITION_HIERARCHY)
         return hbp__fail(context, HBP_E_INVALID,

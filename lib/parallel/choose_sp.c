@@ -21,12 +21,9 @@ static hbp_status prepare_contest(hbp_context *context, const hbp_cost *cost, in
     HBP__TRY(hbp__require(context, cost, "cost"));
     HBP__TRY(hbp__options_read(context, &o, sizeof o, options, "hbp_sp_options"));
     HBP__TRY(hbp__check_range(context, "pack_length", pack_length, 1, HBP_MAX_LENGTH));
-    if (o.tokens_per_step < 0)
-        return hbp__fail(context, HBP_E_INVALID, "tokens_per_step is %lld; it must be at least 0",
-                         (long long)o.tokens_per_step);
     if (!hbp__lies_in(o.squares_per_token, 0, (double)pack_length))
         return hbp__fail(context, HBP_E_INVALID,
-                         "squares_per_token is %g; it must lie in 0..%lld, the pack's length",
+                         "squares_per_token is %g; it must be in 0..%lld, the pack's length",
                          o.squares_per_token, (long long)pack_length);
     c->cost = cost;
     c->pack = (hbp__load){.tokens = pack_length};

@@ -21,7 +21,7 @@ static hbp_status check_measurements(hbp_context *context, const int32_t vision[
         for (size_t k = 0; k < sizeof all / sizeof *all; k++)
             if (all[k].value < 0 || all[k].value > all[k].most)
                 return hbp__fail(context, HBP_E_INVALID,
-                                 "%s of measurement %d is %lld; it must lie in 0..%lld", all[k].name, (int)i,
+                                 "%s of measurement %d is %lld; it must be in 0..%lld", all[k].name, (int)i,
                                  (long long)all[k].value, (long long)all[k].most);
     }
     return HBP_OK;

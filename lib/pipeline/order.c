@@ -438,7 +438,7 @@ static hbp_status order_micro_batches(hbp_context *context, const hbp_layers *la
     HBP__TRY(hbp__require(context, layers, "layers"));
     HBP__TRY(hbp__require(context, order, "order"));
     hbp_pipeline_options p;
-    HBP__TRY(hbp__options_read(context, &p, sizeof p, pipeline, "pipeline"));
+    HBP__TRY(hbp__options_read(context, &p, sizeof p, pipeline, "hbp_pipeline_options"));
     hbp__stage_times times;
     HBP__TRY(hbp__stage_times_open(context, layers, cuts, &p, &times));
     hbp_status status = order_given(context, &p, &times, order, before_ns, after_ns);

@@ -13,8 +13,6 @@
 #include "simulate/pipeline/pipeline.h"
 #include "solve/chain/chain.h"
 
-#define MOST_CANDIDATES 64
-
 typedef struct planner {
     hbp_context *context;
     hbp__shortage *shortage;
@@ -32,17 +30,12 @@ typedef struct planner {
     int64_t least;         /* the same of the best that was found; mode optimal */
 } planner;
 
-static hbp_status check_options(planner *p)
+static void fill_defaults(planner *p)
 {
-    const hbp_partition_options *o = &p->options;
-    HBP__CHECK_RANGE(p->context, "options.", o, mode, 0, HBP_PARTITION_PAPER);
-    HBP__CHECK_RANGE(p->context, "options.", o, candidates, 0, MOST_CANDIDATES);
-    HBP__CHECK_RANGE(p->context, "options.", o, radius, 0, HBP__NEAR_RADIUS);
     if (!p->options.candidates)
         p->options.candidates = HBP__CUT_CANDIDATES;
     if (!p->options.radius)
         p->options.radius = 1;
-    return HBP_OK;
 }
 
 /* The cuts at hand do not fit. */
@@ -363,7 +356,7 @@ static hbp_status read_and_partition(hbp_context *context, const hbp_layers *lay
     HBP__TRY(hbp__options_read(context, &p.pipeline, sizeof p.pipeline, pipeline, "hbp_pipeline_options"));
     HBP__TRY(hbp__options_read(context, &p.options, sizeof p.options, options, "hbp_partition_options"));
     HBP__TRY(hbp__pipeline_check(context, layers, &p.pipeline));
-    HBP__TRY(check_options(&p));
+    fill_defaults(&p);
     return partition_layers(&p, layers, out);
 }
 

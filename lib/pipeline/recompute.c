@@ -17,13 +17,6 @@ static hbp_status read_options(hbp_context *context, const hbp_recompute_options
                                const hbp_layers *layers, int32_t stages, hbp_recompute_options *o)
 {
     HBP__TRY(hbp__options_read(context, o, sizeof *o, given, "hbp_recompute_options"));
-    if (o->mode < HBP_MEMORY_OPTIMAL || o->mode > HBP_MEMORY_NONE)
-        return hbp__fail(context, HBP_E_INVALID, "mode is %d; it must be a HBP_MEMORY_* value", (int)o->mode);
-    if (o->selective < -1 || o->selective > (HBP_SELECT_ATTENTION | HBP_SELECT_MLP))
-        return hbp__fail(
-            context, HBP_E_INVALID,
-            "selective is %d; it must be HBP_SELECT_* values or-ed, 0 for both, or -1 for neither",
-            (int)o->selective);
     if (o->selective == 0)
         o->selective = HBP_SELECT_ATTENTION | HBP_SELECT_MLP;
     else if (o->selective < 0)
@@ -36,7 +29,7 @@ static hbp_status read_options(hbp_context *context, const hbp_recompute_options
     int64_t most = MOST_SUM / layers->count;
     for (size_t i = 0; i < sizeof measured / sizeof *measured; i++)
         if (measured[i].value < 0 || measured[i].value > most)
-            return hbp__fail(context, HBP_E_INVALID, "%s is %lld; for %d layers it must lie in 0..%lld",
+            return hbp__fail(context, HBP_E_INVALID, "%s is %lld; for %d layers it must be in 0..%lld",
                              measured[i].name, (long long)measured[i].value, (int)layers->count,
                              (long long)most);
     for (int32_t s = 0; o->measured_free_bytes && s < stages; s++)

@@ -4,21 +4,10 @@
 #include "base/options.h"
 #include "base/scratch.h"
 
-static hbp_status check_options(hbp_context *context, hbp_balance_options *options)
+static void fill_defaults(hbp_balance_options *options)
 {
-    if (options->mode < HBP_BALANCE_TIME || options->mode > HBP_BALANCE_VISION)
-        return hbp__fail(context, HBP_E_INVALID, "balance: mode %d is not one of HBP_BALANCE_*",
-                         (int)options->mode);
-    HBP__CHECK_RANGE(context, "balance: ", options, micro_batch_multiple, 0, 65536);
     if (!options->micro_batch_multiple)
         options->micro_batch_multiple = 1;
-    if (options->curriculum_steps < 0)
-        return hbp__fail(context, HBP_E_INVALID, "balance: curriculum_steps is %lld; it must be 0 or more",
-                         (long long)options->curriculum_steps);
-    if (options->tokens_per_step < 0)
-        return hbp__fail(context, HBP_E_INVALID, "balance: tokens_per_step is %lld; it must be 0 or more",
-                         (long long)options->tokens_per_step);
-    return HBP_OK;
 }
 
 /* Packs and cost must belong to the groups. */
@@ -46,7 +35,7 @@ static hbp_status check_match(hbp_context *context, const hbp_packs *packs, cons
 hbp_status hbp__balance_check(hbp_context *context, const hbp_packs *packs, const hbp_groups *groups,
                               const hbp_cost *cost, hbp_balance_options *options)
 {
-    HBP__TRY(check_options(context, options));
+    fill_defaults(options);
     return check_match(context, packs, groups, cost);
 }
 

@@ -59,7 +59,7 @@ static hbp_status list_communicators(hbp_context *context, const hbp_cost *cost,
     *count = 0;
     HBP__TRY(hbp__require(context, cost, "cost"));
     if (rank < -1 || rank >= cost->terms.ranks)
-        return hbp__fail(context, HBP_E_INVALID, "rank is %d; it must lie in 0..%d, or be -1 for all ranks",
+        return hbp__fail(context, HBP_E_INVALID, "rank is %d; it must be in 0..%d, or be -1 for all ranks",
                          (int)rank, (int)cost->terms.ranks - 1);
     if (capacity < 0)
         return hbp__fail(context, HBP_E_INVALID, "capacity is %lld; it must be at least 0",

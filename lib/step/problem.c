@@ -14,7 +14,6 @@
 #define NS_PER_S  INT64_C(1000000000)
 
 /* A limit that no clock reaches. */
-#define MOST_MS (INT64_C(1) << 40)
 
 static int64_t now_ns(void)
 {
@@ -58,29 +57,7 @@ static hbp_status read_options(hbp__step *step, const hbp_step_options *caller)
     hbp_context *context = step->context;
     hbp_step_options *o = &step->options;
     HBP__TRY(hbp__options_read(context, o, sizeof *o, caller, "hbp_step_options"));
-    HBP__CHECK_RANGE(context, "hbp_step_options.", o, mode, 0, HBP_STEP_MODE_COUNT - 1);
-    HBP__CHECK_RANGE(context, "hbp_step_options.", o, solver, HBP_STEP_SEARCH, HBP_STEP_EXACT);
-    HBP__CHECK_RANGE(context, "hbp_step_options.", o, effort, 0, 9);
-    HBP__CHECK_RANGE(context, "hbp_step_options.", o, degrees, HBP_STEP_POWERS_OF_TWO, HBP_STEP_ANY_DEGREE);
-    HBP__CHECK_RANGE(context, "hbp_step_options.", o, min_sp, 0, step->ranks);
-    HBP__CHECK_RANGE(context, "hbp_step_options.", o, max_sp, 0, INT32_MAX);
-    HBP__CHECK_RANGE(context, "hbp_step_options.", o, recompute, HBP_STEP_RECOMPUTE_AUTO,
-                     HBP_STEP_RECOMPUTE_ALL);
-    HBP__CHECK_RANGE(context, "hbp_step_options.", o, min_micro_batches, 0, 65536);
-    HBP__CHECK_RANGE(context, "hbp_step_options.", o, max_micro_batches, 0, 65536);
-    HBP__CHECK_RANGE(context, "hbp_step_options.", o, micro_batch_multiple, 0, 65536);
-    HBP__CHECK_RANGE(context, "hbp_step_options.", o, buckets, -1, 4096);
-    HBP__CHECK_RANGE(context, "hbp_step_options.", o, sequence_multiple, 0, HBP_MAX_LENGTH);
-    HBP__CHECK_RANGE(context, "hbp_step_options.", o, pack_multiple, 0, HBP_MAX_LENGTH);
-    HBP__CHECK_RANGE(context, "hbp_step_options.", o, longest_tokens, 0, HBP_MAX_LENGTH);
-    HBP__CHECK_RANGE(context, "hbp_step_options.", o, tokens_per_rank, 0, HBP_MAX_LENGTH);
-    HBP__CHECK_RANGE(context, "hbp_step_options.", o, time_limit_ms, 0, MOST_MS);
-    HBP__CHECK_RANGE(context, "hbp_step_options.", o, max_pack_length, 0, HBP_MAX_LENGTH);
-    HBP__CHECK_RANGE(context, "hbp_step_options.", o, sequence_multiple_per_sp, 0, HBP_MAX_LENGTH);
-    HBP__CHECK_RANGE(context, "hbp_step_options.", o, pack_multiple_per_sp, 0, HBP_MAX_LENGTH);
-    HBP__CHECK_RANGE(context, "hbp_step_options.", o, max_samples, 0, INT32_MAX);
-    HBP__CHECK_RANGE(context, "hbp_step_options.", o, sequence_tokens_per_rank, 0, HBP_MAX_LENGTH);
-    HBP__CHECK_RANGE(context, "hbp_step_options.", o, max_vision, 0, HBP_MAX_VISION);
+    HBP__TRY(hbp__check_range(context, "min_sp", o->min_sp, 0, step->ranks));
     if (o->max_micro_batches && o->min_micro_batches > o->max_micro_batches)
         return hbp__fail(context, HBP_E_INVALID,
                          "hbp_step_options.min_micro_batches is %d, above max_micro_batches, which is %d",

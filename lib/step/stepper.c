@@ -15,8 +15,6 @@
 #include "data/plan/plan.h"
 #include "step/step.h"
 
-#define MOST_DEPTH 1024
-
 /* A length, a tie, loss tokens, vision units and a kind. */
 #define SAMPLE_BYTES 28
 
@@ -115,7 +113,6 @@ static hbp_status read_options(hbp_context *context, hbp_stepper *stepper,
 {
     hbp_stepper_options *o = &stepper->options;
     HBP__TRY(hbp__options_read(context, o, sizeof *o, options, "hbp_stepper_options"));
-    HBP__CHECK_RANGE(context, "hbp_stepper_options.", o, depth, 0, MOST_DEPTH);
     if (!o->depth)
         o->depth = 2;
     HBP__TRY(hbp__options_read(context, &stepper->step_options, sizeof stepper->step_options, step_options,

@@ -18,16 +18,6 @@ static hbp_status read_options(hbp__planning *p, const hbp_tasks_options *given)
 {
     hbp_tasks_options *o = &p->options;
     HBP__TRY(hbp__options_read(p->context, o, sizeof *o, given, "hbp_tasks_options"));
-    const hbp__range ranges[] = {
-        {"mode", o->mode, HBP_TASKS_OVERLAP, HBP_TASKS_DISTMM},
-        {"placement", o->placement, HBP_PLACE_FLOWS, HBP_PLACE_SEQUENTIAL},
-        {"effort", o->effort, 0, 9},
-    };
-    HBP__TRY(hbp__check_ranges(p->context, ranges, sizeof ranges / sizeof *ranges));
-    if (o->reserve_bytes < -1 || o->limit_bytes < -1)
-        return hbp__fail(p->context, HBP_E_INVALID, "%s is %lld; it must be at least -1",
-                         o->reserve_bytes < -1 ? "reserve_bytes" : "limit_bytes",
-                         (long long)(o->reserve_bytes < -1 ? o->reserve_bytes : o->limit_bytes));
     if (o->effort == 0)
         o->effort = HBP__TASKS_EFFORT;
     return HBP_OK;

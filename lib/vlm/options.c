@@ -10,68 +10,28 @@
 
 /* 5 GB stay free for the allocator and NCCL (OmniBal, section 3.4). */
 #define RESERVE_BYTES INT64_C(5000000000)
-#define MAX_ROUNDS    64
 
-/* An option, its range and its default. */
-typedef struct limits {
-    const char *name;
-    size_t offset;
-    int64_t low, high, zero;
-} limits;
+enum { BATCH_SAMPLES = 128, SAMPLES = 4, ROUNDS = 8 };
 
-#define INTS(X)                                                                                              \
-    X(data, HBP_VLM_DATA_PACKED, HBP_VLM_DATA_SORTED, 0)                                                     \
-    X(model, HBP_PARTITION_OPTIMAL, HBP_PARTITION_PAPER, 0)                                                  \
-    X(memory, HBP_MEMORY_OPTIMAL, HBP_MEMORY_NONE, 0)                                                        \
-    X(selective, -1, HBP_SELECT_ATTENTION | HBP_SELECT_MLP, 0)                                               \
-    X(tensor_parallel, 0, 1024, 1)                                                                           \
-    X(pipeline_stages, 0, 1024, 1)                                                                           \
-    X(virtual_stages, 0, 64, 1)                                                                              \
-    X(data_parallel, 0, 1 << 20, 0)                                                                          \
-    X(micro_batches, 0, 1 << 16, 0)                                                                          \
-    X(batch_samples, 0, 1 << 30, 128)                                                                        \
-    X(samples, 0, 1 << 16, 4)                                                                                \
-    X(zero_stage, HBP_ZERO_DEFAULT, HBP_ZERO_NONE, HBP_ZERO_1)                                               \
-    X(over_long, HBP_OVERLONG_ERROR, HBP_OVERLONG_DROP, 0)                                                   \
-    X(rounds, 0, MAX_ROUNDS, 8)                                                                              \
-    X(effort, 0, 9, 0)
-
-static const limits int_limits[] = {
-#define ROW(name, low, high, zero) {"vlm: " #name, offsetof(hbp_vlm_options, name), low, high, zero},
-    INTS(ROW)
-#undef ROW
-};
-
-static hbp_status check_ints(hbp_context *context, hbp_vlm_options *options)
+/* What zero stands for. */
+static void fill_defaults(hbp_vlm_options *o)
 {
-    for (size_t i = 0; i < sizeof int_limits / sizeof *int_limits; i++) {
-        const limits *row = &int_limits[i];
-        int32_t *value = (int32_t *)(void *)((char *)options + row->offset);
-        HBP__TRY(hbp__check_range(context, row->name, *value, row->low, row->high));
-        if (!*value)
-            *value = (int32_t)row->zero;
-    }
-    return HBP_OK;
+    o->tensor_parallel = o->tensor_parallel ? o->tensor_parallel : 1;
+    o->pipeline_stages = o->pipeline_stages ? o->pipeline_stages : 1;
+    o->virtual_stages = o->virtual_stages ? o->virtual_stages : 1;
+    o->batch_samples = o->batch_samples ? o->batch_samples : BATCH_SAMPLES;
+    o->samples = o->samples ? o->samples : SAMPLES;
+    o->zero_stage = o->zero_stage ? o->zero_stage : HBP_ZERO_1;
+    o->rounds = o->rounds ? o->rounds : ROUNDS;
+    o->reserve_bytes = o->reserve_bytes ? o->reserve_bytes : RESERVE_BYTES;
 }
 
 static hbp_status check_sizes(hbp_context *context, hbp_vlm_options *options)
 {
-    if (options->max_vision < 0 || options->max_tokens < 0)
-        return hbp__fail(context, HBP_E_INVALID, "vlm: %s is %lld; it must be 0 (chosen) or more",
-                         options->max_vision < 0 ? "max_vision" : "max_tokens",
-                         (long long)(options->max_vision < 0 ? options->max_vision : options->max_tokens));
     if (!options->max_vision != !options->max_tokens)
         return hbp__fail(context, HBP_E_INVALID,
                          "vlm: max_vision is %lld and max_tokens %lld; give both or neither",
                          (long long)options->max_vision, (long long)options->max_tokens);
-    if (options->max_tokens > HBP_MAX_LENGTH)
-        return hbp__fail(context, HBP_E_OVERFLOW, "vlm: max_tokens is %lld; it may be at most %lld",
-                         (long long)options->max_tokens, (long long)HBP_MAX_LENGTH);
-    if (options->reserve_bytes < -1)
-        return hbp__fail(context, HBP_E_INVALID, "vlm: reserve_bytes is %lld; it must be -1 (none) or more",
-                         (long long)options->reserve_bytes);
-    if (!options->reserve_bytes)
-        options->reserve_bytes = RESERVE_BYTES;
     if (options->layers && (!(options->layers_vision > 0) || !(options->layers_tokens > 0)))
         return hbp__fail(context, HBP_E_INVALID,
                          "vlm: layers are given, so layers_vision and layers_tokens must say for how many "
@@ -139,7 +99,7 @@ hbp_status hbp__vlm_open(hbp_context *context, const hbp_lengths *lengths, const
     *run = (hbp__vlm_run){.context = context, .lengths = lengths, .vlm = vlm, .machine = machine};
     hbp_vlm_options *o = &run->options;
     HBP__TRY(hbp__options_read(context, o, sizeof *o, options, "hbp_vlm_options"));
-    HBP__TRY(check_ints(context, o));
+    fill_defaults(o);
     HBP__TRY(check_sizes(context, o));
     if (!vlm && !o->layers)
         return hbp__fail(context, HBP_E_INVALID, "vlm is NULL, and no layers are given in its place");

@@ -32,7 +32,7 @@ static hbp_status check_numbers(hbp_context *context, const hbp_vlm_plan *p)
     };
     for (size_t i = 0; i < sizeof reals / sizeof *reals; i++)
         if (!(reals[i].value >= reals[i].least && reals[i].value <= 1e30))
-            return hbp__fail(context, HBP_E_INVALID, "%s is %g; it must lie in %g..1e30", reals[i].name,
+            return hbp__fail(context, HBP_E_INVALID, "%s is %g; it must be in %g..1e30", reals[i].name,
                              reals[i].value, reals[i].least);
     return HBP_OK;
 }
@@ -71,12 +71,12 @@ static hbp_status check_columns(hbp_context *context, const hbp_vlm_plan *p)
         int64_t least = k ? (int64_t)p->cuts[k - 1] + 1 : 0, most = k ? p->layer_count - p->chunks + k : 0;
         least = k == p->chunks ? p->layer_count : least;
         if (p->cuts[k] < least || p->cuts[k] > most)
-            return hbp__fail(context, HBP_E_INVALID, "cut %lld is %d; it must lie in %lld..%lld",
-                             (long long)k, (int)p->cuts[k], (long long)least, (long long)most);
+            return hbp__fail(context, HBP_E_INVALID, "cut %lld is %d; it must be in %lld..%lld", (long long)k,
+                             (int)p->cuts[k], (long long)least, (long long)most);
     }
     for (int64_t i = 0; i < p->layer_count; i++)
         if (p->recompute[i] < HBP_RECOMPUTE_NONE || p->recompute[i] > HBP_RECOMPUTE_LAYER)
-            return hbp__fail(context, HBP_E_INVALID, "recompute of layer %lld is %d; it must lie in %d..%d",
+            return hbp__fail(context, HBP_E_INVALID, "recompute of layer %lld is %d; it must be in %d..%d",
                              (long long)i, (int)p->recompute[i], HBP_RECOMPUTE_NONE, HBP_RECOMPUTE_LAYER);
     for (int64_t i = 0; i < p->stages; i++)
         if (p->stage_ns[i] < 0 || p->stage_bytes[i] < 0)

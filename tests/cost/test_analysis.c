@@ -338,15 +338,15 @@ START_TEST_IN_CONTEXT(bad_input_is_named)
         FAILS(context, HBP_E_INVALID, text, hbp_cost_create(context, model, machine, &o, &cost));            \
         ck_assert_ptr_null(cost);                                                                            \
     } while (0)
-    REFUSES("zero_stage is 5", o.zero_stage = 5);
-    REFUSES("zero_stage is -1", o.zero_stage = -1);
-    REFUSES("max_sp is -2", o.max_sp = -2);
-    REFUSES("dp_overlap is 1.5; it must lie in 0..1", o.dp_overlap = 1.5);
-    REFUSES("sp_overlap is ", o.sp_overlap = NAN);
-    REFUSES("reserve_bytes is -2", o.reserve_bytes = -2);
-    REFUSES("pack_overhead_ns is -1", o.pack_overhead_ns = -1);
+    REFUSES("`zero_stage` is 5; it must be in 0..4", o.zero_stage = 5);
+    REFUSES("`zero_stage` is -1; it must be in 0..4", o.zero_stage = -1);
+    REFUSES("`max_sp` is -2; it must be in 0..2147483647", o.max_sp = -2);
+    REFUSES("`dp_overlap` is 1.5; it must be in 0..1", o.dp_overlap = 1.5);
+    REFUSES("`sp_overlap` is nan; it must be in 0..1", o.sp_overlap = NAN);
+    REFUSES("`reserve_bytes` is -2; it must be in -1..9223372036854775807", o.reserve_bytes = -2);
+    REFUSES("`pack_overhead_ns` is -1; it must be in 0..9223372036854775807", o.pack_overhead_ns = -1);
     REFUSES("shard_ranks is 3; it must divide the 16 ranks", o.shard_ranks = 3);
-    REFUSES("shard_ranks is -1", o.shard_ranks = -1);
+    REFUSES("`shard_ranks` is -1; it must be in 0..262144", o.shard_ranks = -1);
     REFUSES("shard_ranks is 8; without ZeRO nothing is sharded",
             (o.shard_ranks = 8, o.zero_stage = HBP_ZERO_NONE));
     REFUSES("lockstep_ranks is 1; ZeRO-3 gathers weights over 16 ranks", o.lockstep_ranks = 1);

@@ -197,15 +197,15 @@ START_TEST_IN_CONTEXT(bad_rows_are_named)
         ck_assert_ptr_null(cost);                                                                            \
     } while (0)
     REFUSES("sp[3] is 6, which is not a degree of the prior", t.sp[3] = 6);
-    REFUSES("recompute[4] is 17; it must lie in 0..16", t.recompute[4] = 17);
+    REFUSES("recompute[4] is 17; it must be in 0..16", t.recompute[4] = 17);
     REFUSES("recompute[4] is -1", t.recompute[4] = -1);
-    REFUSES("tokens[5] is 0; it must lie in 1..", t.tokens[5] = 0);
+    REFUSES("tokens[5] is 0; it must be in 1..", t.tokens[5] = 0);
     REFUSES("sum_squares[6] is 0; documents in 10 tokens have 1 to 100",
             (t.tokens[6] = 10, t.squares[6] = 0));
     REFUSES("sum_squares[6] is 101", (t.tokens[6] = 10, t.squares[6] = 101));
     REFUSES("time_ns[0] is 0", t.time_ns[0] = 0);
     REFUSES("peak_bytes[19] is -1", t.bytes[19] = -1);
-    REFUSES("measurements.count is 0", m.count = 0);
+    REFUSES("`count` is 0; it must be in 1..4294967294", m.count = 0);
     REFUSES("measurements.sp is NULL", m.sp = NULL);
     REFUSES("measurements.time_ns is NULL", m.time_ns = NULL);
     measure(&t, &rng, truth, 60, 4, 0);

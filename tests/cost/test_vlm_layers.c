@@ -369,9 +369,9 @@ START_TEST_IN_CONTEXT(wrong_options_are_named)
     hbp_layers *layers = (hbp_layers *)context;
     MAKES(context, machine, hbp_machine_create_preset(context, "a100-80", 8, &machine));
     MAKES(context, vlm, hbp_vlm_create_preset(context, "internvl-1.5-26b", &vlm));
-    WRONG("tensor_parallel is -1; it must be at least 1, or 0 for 1", tensor_parallel, -1);
-    WRONG("data_parallel is -2; it must be at least 1, or 0 for 1", data_parallel, -2);
-    WRONG("zero_stage is 5; it must be a HBP_ZERO_* value", zero_stage, 5);
+    WRONG("`tensor_parallel` is -1; it must be in 0..2147483647", tensor_parallel, -1);
+    WRONG("`data_parallel` is -2; it must be in 0..2147483647", data_parallel, -2);
+    WRONG("`zero_stage` is 5; it must be in 0..4", zero_stage, 5);
     WRONG("vision is 0; it must be finite and above 0", vision, 0);
     WRONG("tokens is -1; it must be finite and above 0", tokens, -1);
     WRONG("tokens is nan; it must be finite and above 0", tokens, NAN);

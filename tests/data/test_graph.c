@@ -190,17 +190,17 @@ START_TEST_IN_CONTEXT(bad_profiles_are_refused)
     REFUSE("points is 0; a profile has at least 1", 0);
     REFUSE("points is -1; a profile has at least 1", -1);
     gpus[0] = 0;
-    REFUSE("gpus of point 0 is 0; it must lie in 1..1048576", 3);
+    REFUSE("gpus of point 0 is 0; it must be in 1..1048576", 3);
     gpus[0] = 2;
     REFUSE("gpus of point 1 is 2, after 2; points must come with rising gpus", 3);
     gpus[0] = 1;
     gpus[2] = (1 << 20) + 1;
-    REFUSE("gpus of point 2 is 1048577; it must lie in 1..1048576", 3);
+    REFUSE("gpus of point 2 is 1048577; it must be in 1..1048576", 3);
     gpus[2] = 4;
     ns[1] = 0;
-    REFUSE("ns of point 1 is 0; it must lie in 1..2^53", 3);
+    REFUSE("ns of point 1 is 0; it must be in 1..2^53", 3);
     ns[1] = (INT64_C(1) << 53) + 1;
-    REFUSE("ns of point 1 is 9007199254740993; it must lie in 1..2^53", 3);
+    REFUSE("ns of point 1 is 9007199254740993; it must be in 1..2^53", 3);
 #undef REFUSE
     FAILS(context, HBP_E_INVALID, "gpus", hbp_graph_add_profile(context, graph, NULL, ns, 3, &profile));
     FAILS(context, HBP_E_INVALID, "ns", hbp_graph_add_profile(context, graph, gpus, NULL, 3, &profile));
@@ -244,8 +244,8 @@ START_TEST_IN_CONTEXT(bad_operators_are_refused)
 #undef NEGATIVE
     REFUSE(o.profile = 1, 1, "profile of operator 'next' is 1; there are 1 profiles, from 0; -1: none");
     REFUSE(o.profile = -2, 1, "profile of operator 'next' is -2; there are 1 profiles");
-    REFUSE(o.degrees = 2, 1, "degrees of operator 'next' is 2; it must lie in 0..1");
-    REFUSE(o.degrees = -1, 1, "degrees of operator 'next' is -1; it must lie in 0..1");
+    REFUSE(o.degrees = 2, 1, "`degrees` is 2; it must be in 0..1");
+    REFUSE(o.degrees = -1, 1, "`degrees` is -1; it must be in 0..1");
     REFUSE((void)0, 0, "count of operator 'next' is 0; it must be at least 1");
     REFUSE(o.type = NULL, 1, "type of operator 'next' is missing");
     REFUSE(o.task = NULL, 1, "task of operator 'next' is missing");

@@ -137,11 +137,11 @@ START_TEST_IN_CONTEXT(bad_columns_are_refused)
     refuse(context, &t.mlp_bytes[2], 1, &t, HBP_E_INVALID,
            "attention_bytes of layer 2 is 0 and mlp_bytes 1, more in all than activation_bytes, 0");
     t.kind[2] = 3;
-    FAILS(context, HBP_E_INVALID, "kind of layer 2 is 3; it must lie in 0..2",
+    FAILS(context, HBP_E_INVALID, "kind of layer 2 is 3; it must be in 0..2",
           hbp_layers_create(context, &t.columns, &layers));
     t.kind[2] = 0;
     t.cut_kind[0] = -1;
-    FAILS(context, HBP_E_INVALID, "cut_kind of layer 0 is -1; it must lie in 0..2",
+    FAILS(context, HBP_E_INVALID, "cut_kind of layer 0 is -1; it must be in 0..2",
           hbp_layers_create(context, &t.columns, &layers));
     t.cut_kind[0] = 0;
     t.columns.count = 0;

@@ -60,8 +60,8 @@ START_TEST_IN_CONTEXT(wrong_rates_are_refused)
     char source[65];
     memset(source, 's', 64);
     source[64] = '\0';
-    REFUSED("rate is 3; it must be a HBP_RATE_* value", 3, 8, 1, 0, "s");
-    REFUSED("rate is -1", -1, 8, 1, 0, "s");
+    REFUSED("`rate` is 3; it must be in 0..2", 3, 8, 1, 0, "s");
+    REFUSED("`rate` is -1; it must be in 0..2", -1, 8, 1, 0, "s");
     REFUSED("size is 0; it must be at least 1", 0, 0, 1, 0, "s");
     REFUSED("per_s is 0; it must be finite and above 0", 0, 8, 0, 0, "s");
     REFUSED("per_s is inf", 0, 8, INFINITY, 0, "s");

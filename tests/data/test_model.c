@@ -162,17 +162,17 @@ END_TEST
 
 START_TEST_IN_CONTEXT(wrong_fields_are_named)
 {
-    WRONG(f.mlp = 2, HBP_E_INVALID, "mlp is 2; it must lie in 0..1");
-    WRONG(f.layers = 0, HBP_E_INVALID, "layers is 0; it must lie in 1..");
-    WRONG(f.hidden = -5, HBP_E_INVALID, "hidden is -5");
-    WRONG(f.vocab = 0, HBP_E_INVALID, "vocab is 0");
-    WRONG(f.heads = INT32_MAX, HBP_E_INVALID, "heads is 2147483647; it must lie in 1..16777216");
+    WRONG(f.mlp = 2, HBP_E_INVALID, "`mlp` is 2; it must be in 0..1");
+    WRONG(f.layers = 0, HBP_E_INVALID, "`layers` is 0; it must be in 1..16777216");
+    WRONG(f.hidden = -5, HBP_E_INVALID, "`hidden` is -5; it must be in 1..16777216");
+    WRONG(f.vocab = 0, HBP_E_INVALID, "`vocab` is 0; it must be in 1..16777216");
+    WRONG(f.heads = INT32_MAX, HBP_E_INVALID, "`heads` is 2147483647; it must be in 1..16777216");
     WRONG(f.ffn = 0, HBP_E_INVALID, "ffn is 0 and there are dense layers");
     WRONG(f.kv_heads = 4, HBP_E_INVALID, "kv_heads is 4, which does not divide heads, 6");
     WRONG(f.hidden = 25, HBP_E_INVALID, "hidden, 25, is no multiple of heads, 6; set head_dim");
     WRONG(f.moe_ffn = 4, HBP_E_INVALID, "experts is 0 while");
-    WRONG(f.experts = 4, HBP_E_INVALID, "experts_active is 0; it must lie in 1..4");
-    WRONG((f.experts = 4, f.experts_active = 5), HBP_E_INVALID, "experts_active is 5; it must lie in 1..4");
+    WRONG(f.experts = 4, HBP_E_INVALID, "experts_active is 0; it must be in 1..4");
+    WRONG((f.experts = 4, f.experts_active = 5), HBP_E_INVALID, "experts_active is 5; it must be in 1..4");
     WRONG((f.experts = 4, f.experts_active = 2), HBP_E_INVALID, "moe_ffn is 0 with 4 experts");
     WRONG((f.experts = 4, f.experts_active = 2, f.moe_ffn = 1, f.dense_layers = 4), HBP_E_INVALID,
           "dense_layers is 4; there are 3 layers");

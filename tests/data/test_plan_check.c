@@ -287,8 +287,8 @@ START_TEST_IN_CONTEXT(packs_of_a_micro_batch_hold_the_same_kinds)
     WRONG(int64_t, plan->micro_batch_modalities[m], -1, "its kinds are -1; it needs one at least");
     WRONG(int64_t, plan->micro_batch_modalities[m], INT64_C(1) << 62, "it needs one at least, of 62");
     WRONG(int64_t, plan->micro_batch_modalities[m], 7, "holds the kinds 0x3, its micro-batch 0x7");
-    WRONG(int32_t, plan->sample_modalities[i], -1, "kind -1; it must lie in 0..61");
-    WRONG(int32_t, plan->sample_modalities[end - 1], 62, "kind 62; it must lie in 0..61");
+    WRONG(int32_t, plan->sample_modalities[i], -1, "kind -1; it must be in 0..61");
+    WRONG(int32_t, plan->sample_modalities[end - 1], 62, "kind 62; it must be in 0..61");
     WRONG(int32_t, plan->sample_modalities[end - 1], 61, "holds the kinds 0x");
     snprintf(text, sizeof text, "pack %d: sample row %d of kind ", (int)p, (int)i + 1);
     WRONG(int32_t, plan->sample_modalities[i], 2, text);

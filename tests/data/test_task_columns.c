@@ -52,12 +52,13 @@ START_TEST_IN_CONTEXT(every_breach_is_named)
     BREAKS(s->summary.tasks, 1000, "the summary says 1000 tasks");
     BREAKS(s->summary.parameters, 1000, "the summary says 1000 sets of weights");
     BREAKS(s->summary.gpus, 1000, "the summary says 1000 ranks");
-    BREAKS(s->summary.mode, 6, "the mode is 6; it must lie in 0..5");
-    BREAKS(s->summary.mode, -1, "the mode is -1");
-    BREAKS(s->summary.placement, 3, "the placement is 3; it must lie in 0..2");
-    BREAKS(s->summary.domain_gpus, 0, "the number of GPUs of a domain is 0");
-    BREAKS(s->summary.domain_gpus, s->summary.gpus + 1, "the number of GPUs of a domain is");
-    BREAKS(s->summary.makespan_ns, -1, "the makespan is -1");
+    BREAKS(s->summary.mode, 6, "`the mode` is 6; it must be in 0..5");
+    BREAKS(s->summary.mode, -1, "`the mode` is -1; it must be in 0..5");
+    BREAKS(s->summary.placement, 3, "`the placement` is 3; it must be in 0..2");
+    BREAKS(s->summary.domain_gpus, 0, "`the number of GPUs of a domain` is 0; it must be in 1..8");
+    BREAKS(s->summary.domain_gpus, s->summary.gpus + 1,
+           "`the number of GPUs of a domain` is 9; it must be in 1..8");
+    BREAKS(s->summary.makespan_ns, -1, "`the makespan` is -1; it must be in 0..9223372036854775807");
     BREAKS(s->meta_op_offsets[0], 1, "MetaOp offsets run from 1");
     BREAKS(s->meta_op_offsets[1], 0, "MetaOp 0: offsets 0 to 0; it must hold something");
     BREAKS(s->meta_op_offsets[1], INT64_MAX, "MetaOp 1: offsets 9223372036854775807 to");
@@ -66,7 +67,7 @@ START_TEST_IN_CONTEXT(every_breach_is_named)
     BREAKS(s->wave_offsets[1], 0, "wave 0: offsets 0 to 0");
     BREAKS(s->group_offsets[1], 0, "group 0: offsets 0 to 0");
     BREAKS(s->operators[1], (int32_t)s->operators_total, "place 1 of operators: a number is");
-    BREAKS(s->operators[1], -1, "place 1 of operators: a number is -1; it must lie in 0..");
+    BREAKS(s->operators[1], -1, "place 1 of operators: a number is -1; it must be in 0..");
     BREAKS(s->meta_op_levels[1], (int32_t)s->levels, "MetaOp 1 of meta_op_levels: the level is");
     BREAKS(s->meta_op_tasks[0], -1, "MetaOp 0 of meta_op_tasks: the task is -1");
     BREAKS(s->meta_op_tasks[0], (int32_t)s->tasks, "MetaOp 0 of meta_op_tasks: the task is");
@@ -87,7 +88,7 @@ START_TEST_IN_CONTEXT(every_breach_is_named)
     BREAKS(s->group_ranks[0], -1, "place 0 of group_ranks: a rank is -1");
     BREAKS(s->group_ranks[0], (int32_t)s->ranks, "place 0 of group_ranks: a rank is");
     BREAKS(s->parameter_groups[1], -2,
-           "set of weights 1 of parameter_groups: the group is -2; it must lie in -1");
+           "set of weights 1 of parameter_groups: the group is -2; it must be in -1");
     BREAKS(s->parameter_groups[1], (int32_t)s->groups, "set of weights 1 of parameter_groups");
     BREAKS(s->rank_busy_ns[1], -1, "rank 1 of rank_busy_ns: the busy time is -1");
     BREAKS(s->rank_bytes[1], -1, "rank 1 of rank_bytes: the number of bytes is -1");

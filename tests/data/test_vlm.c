@@ -123,18 +123,18 @@ START_TEST_IN_CONTEXT(wrong_fields_are_named)
 {
     hbp_model *language = keep(small_language(context));
     hbp_vlm *vlm = (hbp_vlm *)context;
-    WRONG("vision_mlp is 2; it must lie in 0..1", vision_mlp, 2);
-    WRONG("vision_layers is 0; it must lie in 1..16777216", vision_layers, 0);
-    WRONG("vision_hidden is -1; it must lie in", vision_hidden, -1);
-    WRONG("vision_ffn is 0", vision_ffn, 0);
-    WRONG("vision_heads is 0", vision_heads, 0);
-    WRONG("vision_head_dim is -4", vision_head_dim, -4);
-    WRONG("patch_values is 0", patch_values, 0);
-    WRONG("tokens_per_unit is 16777217", tokens_per_unit, (1 << 24) + 1);
-    WRONG("attention_tokens is -1", attention_tokens, -1);
-    WRONG("projected_per_unit is 0", projected_per_unit, 0);
-    WRONG("projector_input is 0", projector_input, 0);
-    WRONG("projector_hidden is -1", projector_hidden, -1);
+    WRONG("`vision_mlp` is 2; it must be in 0..1", vision_mlp, 2);
+    WRONG("`vision_layers` is 0; it must be in 1..16777216", vision_layers, 0);
+    WRONG("`vision_hidden` is -1; it must be in 1..16777216", vision_hidden, -1);
+    WRONG("`vision_ffn` is 0; it must be in 1..16777216", vision_ffn, 0);
+    WRONG("`vision_heads` is 0; it must be in 1..16777216", vision_heads, 0);
+    WRONG("`vision_head_dim` is -4; it must be in 0..16777216", vision_head_dim, -4);
+    WRONG("`patch_values` is 0; it must be in 1..16777216", patch_values, 0);
+    WRONG("`tokens_per_unit` is 16777217; it must be in 1..16777216", tokens_per_unit, (1 << 24) + 1);
+    WRONG("`attention_tokens` is -1; it must be in 0..16777216", attention_tokens, -1);
+    WRONG("`projected_per_unit` is 0; it must be in 1..16777216", projected_per_unit, 0);
+    WRONG("`projector_input` is 0; it must be in 1..16777216", projector_input, 0);
+    WRONG("`projector_hidden` is -1; it must be in 0..16777216", projector_hidden, -1);
     WRONG("vision_head_dim is 0 and vision_hidden, 8, is no multiple of vision_heads, 3; set vision_head_dim",
           vision_heads, 3);
     WRONG("hbp_vlm_fields.struct_size is 3", struct_size, 3);

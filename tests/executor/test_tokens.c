@@ -103,7 +103,7 @@ static void refuses_read(int64_t sample, int64_t first, int64_t count, int32_t v
 START_TEST(what_is_not_there_is_named)
 {
     refuses(path_of("b"), 100, 0, "cannot open");
-    refuses(path_of("a"), 100, 100, "the end token is 100; it must lie in 0..99");
+    refuses(path_of("a"), 100, 100, "the end token is 100; it must be in 0..99");
     refuses_read(3, 0, 1, 100, "sample 3 is not in");
     refuses_read(-1, 0, 1, 100, "sample -1 is not in");
     refuses_read(0, 0, 4, 100, "sample 0 has 3 tokens");

@@ -13,7 +13,7 @@ of_hbp() { find "$source/include/hbp" -name '*.h' ! -name glpk.h ! -name io.h | 
 node() { printf '%s {\nglobal:\n' "$1"; sed 's/.*/    &;/'; }
 symbols() { xargs nm -P | awk "$1" | LC_ALL=C sort -u; }
 private() { # what the objects of libhbp-io use inside libhbp
-    find "$lib/CMakeFiles/hbp_objects.dir" -name '*.o' ! -path '*/io/*' | symbols '$1 ~ /^hbp__/ && $2 ~ /^[TDRB]$/ { print $1 }' >"$work/inside"
+    find "$lib/CMakeFiles/hbp_objects.dir" -name '*.o' ! -path "$lib/CMakeFiles/hbp_objects.dir/io/*" | symbols '$1 ~ /^hbp__/ && $2 ~ /^[TDRB]$/ { print $1 }' >"$work/inside"
     find "$lib/CMakeFiles/hbp_io_objects.dir" -name '*.o' | symbols '$1 ~ /^hbp__/ && $2 == "U" { print $1 }' | LC_ALL=C comm -12 - "$work/inside"
 }
 recorded() { sed -n '/^HBP_PRIVATE/,/^}/s/^    \(hbp__.*\);$/\1/p' "$source/lib/hbp.map"; }

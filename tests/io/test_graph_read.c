@@ -133,7 +133,7 @@ START_TEST(files_that_are_none)
     refuse(context, HBP_E_VERSION, "{\"format\": \"hbp-graph\", \"version\": 2, \"new\": 1}",
            "x.json: version is 2; this library reads up to 1");
     refuse(context, HBP_E_FORMAT, "{\"format\": \"hbp-graph\", \"version\": 0}",
-           "x.json: the file: 'version' is 0; it must lie in 1..");
+           "x.json: the file: 'version' is 0; it must be in 1..");
     refuse(context, HBP_E_FORMAT, HEAD "\"edge\": []}",
            "x.json: the file has an unknown key 'edge'; did you mean 'edges'?");
     refuse(context, HBP_E_FORMAT, HEAD "\"format\": \"hbp-graph\"}",
@@ -179,7 +179,7 @@ START_TEST(profiles_that_are_none)
     refuse_profile(context, "[[\"1\", 2]]",
                    "x.json: profile 'p', point 0: 'GPUs' is text; it must be a whole number");
     refuse_profile(context, "[[5000000000, 2]]",
-                   "x.json: profile 'p', point 0: 'GPUs' is 5000000000; it must lie in 1..1048576");
+                   "x.json: profile 'p', point 0: 'GPUs' is 5000000000; it must be in 1..1048576");
     refuse_profile(context, "[[1, null]]",
                    "x.json: profile 'p', point 0: the time is no value; it must be a number");
     refuse_profile(context, "[[1, -2.5]]",
@@ -187,11 +187,11 @@ START_TEST(profiles_that_are_none)
     refuse_profile(
         context, "[[1, 9.71]]",
         "x.json: profile 'p', point 0: the time is 9.71 ns, a fraction; name its unit, as in {\"ms\":");
-    refuse_profile(context, "[[1, 0]]", "x.json: profile 'p': ns of point 0 is 0; it must lie in 1..2^53");
+    refuse_profile(context, "[[1, 0]]", "x.json: profile 'p': ns of point 0 is 0; it must be in 1..2^53");
     refuse_profile(context, "{\"s\": [[1, 9223372036854775807]]}",
-                   "x.json: profile 'p': ns of point 0 is 9223372036854775807; it must lie in 1..2^53");
+                   "x.json: profile 'p': ns of point 0 is 9223372036854775807; it must be in 1..2^53");
     refuse_profile(context, "{\"s\": [[1, 1e300]]}",
-                   "x.json: profile 'p': ns of point 0 is 9223372036854775807; it must lie in 1..2^53");
+                   "x.json: profile 'p': ns of point 0 is 9223372036854775807; it must be in 1..2^53");
     refuse_profile(context, "[[2, 1], [2, 1]]",
                    "x.json: profile 'p': gpus of point 1 is 2, after 2; points must come with rising gpus");
     hbp_context_free(context);
@@ -226,25 +226,25 @@ START_TEST(operators_that_are_none)
     REFUSE("\"_x\": 5, \"Comment\": 5", " has an unknown key 'Comment'; did you mean 'count'?");
     REFUSE("\"parameters\": []", ": 'parameters' is a list; it must be text");
     REFUSE("\"parameters\": \"\"", ": parameters of operator 'x' is empty");
-    REFUSE("\"batch\": -1", ": 'batch' is -1; it must lie in 0..9223372036854775807");
-    REFUSE("\"least_gpus\": 3000000000", ": 'least_gpus' is 3000000000; it must lie in 0..2147483647");
+    REFUSE("\"batch\": -1", ": 'batch' is -1; it must be in 0..9223372036854775807");
+    REFUSE("\"least_gpus\": 3000000000", ": 'least_gpus' is 3000000000; it must be in 0..2147483647");
     REFUSE("\"state_bytes\": 1.5", ": 'state_bytes' is 1.5; it must be a whole number");
     REFUSE("\"state_bytes\": 1e16", ": 'state_bytes' is 10000000000000000; it must be a whole number");
     REFUSE("\"state_bytes\": true", ": 'state_bytes' is no value; it must be a whole number");
     REFUSE("\"state_bytes\": 4611686018427387905",
            ": with operator 'x' all sizes sum to more than 2^62 bytes");
-    REFUSE("\"count\": 0", ": 'count' is 0; it must lie in 1..1048576");
-    REFUSE("\"count\": 1048577", ": 'count' is 1048577; it must lie in 1..1048576");
+    REFUSE("\"count\": 0", ": 'count' is 0; it must be in 1..1048576");
+    REFUSE("\"count\": 1048577", ": 'count' is 1048577; it must be in 1..1048576");
     REFUSE("\"count\": 1048575", ": there are more than 1048576 operators");
     REFUSE("\"degrees\": \"all\"", ": 'degrees' is 'all'; it must be 'divisors' or 'profiled'");
-    REFUSE("\"degrees\": 2", ": 'degrees' is 2; it must lie in 0..1");
+    REFUSE("\"degrees\": 2", ": 'degrees' is 2; it must be in 0..1");
     REFUSE("\"profile\": \"q\"", ": there is no profile 'q'");
     REFUSE("\"profile\": 0", " is neither a list of points nor a map");
-    REFUSE("\"profile\": [[0, 1]]", ", point 0: 'GPUs' is 0; it must lie in 1..1048576");
+    REFUSE("\"profile\": [[0, 1]]", ", point 0: 'GPUs' is 0; it must be in 1..1048576");
     REFUSE("\"shape\": 5", ": 'shape' must be a list of one to three numbers: batch, sequence, width");
     REFUSE("\"shape\": []", ": 'shape' must be a list of one to three numbers");
     REFUSE("\"shape\": [1, 2, 3, 4]", ": 'shape' must be a list of one to three numbers");
-    REFUSE("\"shape\": [1, 0]", ": 'sequence' is 0; it must lie in 1..");
+    REFUSE("\"shape\": [1, 0]", ": 'sequence' is 0; it must be in 1..");
     REFUSE("\"shape\": [1], \"width\": 2", " has both 'shape' and 'width'");
 #undef REFUSE
     refuse_operator(context, "\"name\": \"before\"",
@@ -284,7 +284,7 @@ START_TEST(edges_that_are_none)
     refuse_edge(context, "[\"a\", null]", ": 'to' is no value; it must be an operator's name");
     refuse_edge(context, "[\"a\", \"c\"]", ": there is no operator 'c'");
     refuse_edge(context, "[\"b[2]\", \"a\"]", ": there is no operator 'b[2]'");
-    refuse_edge(context, "[\"a\", \"b[1]\", -1]", ": 'bytes' is -1; it must lie in 0..");
+    refuse_edge(context, "[\"a\", \"b[1]\", -1]", ": 'bytes' is -1; it must be in 0..");
     refuse_edge(context, "[\"a\", \"b[1]\", \"1\"]", ": 'bytes' is text; it must be a whole number");
     refuse_edge(context, "[\"a\", \"a\"]", ": an edge goes from operator 'a' to itself");
     refuse_edge(context, "[\"a\", \"b[0]\"]", ": the edge from operator 'a' to 'b[0]' is there already");

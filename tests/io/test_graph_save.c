@@ -113,8 +113,7 @@ START_TEST(bad_calls_are_refused)
     folder_path(path, folder, "graph");
     FAILS(context, HBP_E_INVALID, "graph", hbp_graph_save(context, NULL, path, HBP_GRAPH_JSON));
     FAILS(context, HBP_E_INVALID, "path", hbp_graph_save(context, graph, NULL, HBP_GRAPH_JSON));
-    FAILS(context, HBP_E_INVALID, "format is 2; it must lie in 0..1",
-          hbp_graph_save(context, graph, path, 2));
+    FAILS(context, HBP_E_INVALID, "format is 2; it must be in 0..1", hbp_graph_save(context, graph, path, 2));
     FAILS(context, HBP_E_SYSTEM, "/nowhere/",
           hbp_graph_save(context, graph, "/nowhere/graph.json", HBP_GRAPH_JSON));
     ck_assert_int_eq(hbp_graph_save(NULL, graph, path, HBP_GRAPH_JSON), HBP_E_INVALID);

@@ -150,13 +150,13 @@ START_TEST(wrong_keys_are_named)
     REFUSED("key 'kv_lora_rank' is missing", "{\"model_type\": \"deepseek_v3\", " LLAMA "}");
     REFUSED("'num_hidden_layers' is not a whole number",
             "{\"model_type\": \"llama\", \"num_hidden_layers\": 3.5}");
-    REFUSED("'num_hidden_layers' is -1; it must lie in 0..2147483647",
+    REFUSED("'num_hidden_layers' is -1; it must be in 0..2147483647",
             "{\"model_type\": \"llama\", \"num_hidden_layers\": -1}");
     REFUSED("'num_hidden_layers' is 4294967296",
             "{\"model_type\": \"llama\", \"num_hidden_layers\": 4294967296}");
     REFUSED("'attention_bias' is neither true nor false",
             "{\"model_type\": \"llama\", \"attention_bias\": 1, " LLAMA "}");
-    REFUSED("config.json: head_dim is 16777217; it must lie in",
+    REFUSED("`head_dim` is 16777217; it must be in 0..16777216",
             "{\"model_type\": \"llama\", \"head_dim\": 16777217, " LLAMA "}");
     REFUSED("model_type 'olmoe' is not known, and with 'num_experts' it is not read as llama",
             "{\"model_type\": \"olmoe\", \"num_experts\": 64, " LLAMA "}");

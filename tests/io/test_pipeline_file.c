@@ -59,7 +59,7 @@ START_TEST_IN_CONTEXT(what_is_wrong_is_named)
     ck_assert_ptr_null(back);
     run->operation_stages[0] = 7;
     OK(context, hbp_pipeline_run_save(context, run, path));
-    FAILS(context, HBP_E_FORMAT, "operation_stages of operation 0 is 7; it must lie in 0..0",
+    FAILS(context, HBP_E_FORMAT, "operation_stages of operation 0 is 7; it must be in 0..0",
           hbp_pipeline_run_load(context, path, &back));
     FAILS(context, HBP_E_FORMAT, "are not a file of a pipeline's run",
           hbp_pipeline_run_load(context, HBP_TESTS_DIR "/golden/tasks.msgpack", &back));

@@ -164,12 +164,15 @@ START_TEST(bad_arguments_and_full_disks_leave_nothing)
     FAILS(context, HBP_E_INVALID, "plan is NULL", hbp_plan_save(context, NULL, path, NULL));
     FAILS(context, HBP_E_INVALID, "path is NULL", hbp_plan_save(context, plan, NULL, NULL));
     options.level = 10;
-    FAILS(context, HBP_E_INVALID, "level 10", hbp_plan_save(context, plan, path, &options));
+    FAILS(context, HBP_E_INVALID, "`level` is 10; it must be in -1..9",
+          hbp_plan_save(context, plan, path, &options));
     options.level = -2;
-    FAILS(context, HBP_E_INVALID, "level -2", hbp_plan_save(context, plan, path, &options));
+    FAILS(context, HBP_E_INVALID, "`level` is -2; it must be in -1..9",
+          hbp_plan_save(context, plan, path, &options));
     options.level = 9;
     options.chunk_steps = -1;
-    FAILS(context, HBP_E_INVALID, "chunk_steps is -1", hbp_plan_save(context, plan, path, &options));
+    FAILS(context, HBP_E_INVALID, "`chunk_steps` is -1; it must be in 0..9223372036854775807",
+          hbp_plan_save(context, plan, path, &options));
     options.chunk_steps = INT64_MAX;
     char *note = malloc(2000000);
     ck_assert_ptr_nonnull(note);

@@ -146,8 +146,8 @@ START_TEST(bad_ranges_are_refused)
     hbp_plan *plan = drawn_plan(context, 5, 40);
     FAILS(context, HBP_E_INVALID, "plan is NULL", hbp_plan_trace(context, NULL, "x", NULL));
     FAILS(context, HBP_E_INVALID, "path is NULL", hbp_plan_trace(context, plan, NULL, NULL));
-    FAILS(context, HBP_E_INVALID, "from step -1", hbp_plan_trace(context, plan, "x", STEPS(-1, 0)));
-    FAILS(context, HBP_E_INVALID, "-1 steps", hbp_plan_trace(context, plan, "x", STEPS(0, -1)));
+    FAILS(context, HBP_E_INVALID, "`first_step` is -1", hbp_plan_trace(context, plan, "x", STEPS(-1, 0)));
+    FAILS(context, HBP_E_INVALID, "`steps` is -1", hbp_plan_trace(context, plan, "x", STEPS(0, -1)));
     FAILS(context, HBP_E_INVALID, "the plan has", hbp_plan_trace(context, plan, "x", STEPS(plan->steps, 0)));
     FAILS(context, HBP_E_INVALID, "the plan has", hbp_plan_trace(context, plan, "x", STEPS(1, plan->steps)));
     if (access("/dev/full", W_OK) == 0)

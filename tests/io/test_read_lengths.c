@@ -200,12 +200,7 @@ END_TEST
 
 START_TEST(options_start_empty)
 {
-    hbp_lengths_load_options options;
-    memset(&options, 255, sizeof options);
-    options = (hbp_lengths_load_options){.struct_size = sizeof options};
-    ck_assert_uint_eq(options.struct_size, sizeof options);
-    ck_assert_ptr_null(options.format);
-    ck_assert_ptr_null(options.tie_column);
+    hbp_lengths_load_options options = {.struct_size = sizeof options};
     hbp_context *context = test_context();
     hbp_lengths *out;
     options.struct_size = 2;

@@ -111,13 +111,13 @@ START_TEST(bad_files_are_refused)
     REFUSES_ROW("x, line 2: time_ns is ''; it is a number from 0 up", "", "0,0,0,1,0,1,1,\n");
     REFUSES_ROW("x, line 2: time_ns is '1e30'; it is at most 2^62 ns or bytes", "", "0,0,0,1,0,1,1,1e30\n");
     REFUSES_ROW("x, line 3: time_ns is 0; it must be at least 1", "# c\n", "0,0,0,1,0,1,1,0\n");
-    REFUSES_ROW("x, line 3: sp is 2; it must lie in 1..1", "# ranks: 1\n", "0,0,0,2,0,1,1,1\n");
-    REFUSES_ROW("x, line 4: first_rank is 2; it must lie in 0..1", "# ranks: 2\n\n", "0,0,2,1,0,1,1,1\n");
-    REFUSES_ROW("x, line 2: first_rank is -5; it must lie in 0..0", "", "0,0,-5,1,0,1,1,1\n");
-    REFUSES_ROW("x, line 2: sp is 4294967297; it must lie in 1..1", "", "0,0,0,4294967297,0,1,1,1\n");
+    REFUSES_ROW("x, line 3: sp is 2; it must be in 1..1", "# ranks: 1\n", "0,0,0,2,0,1,1,1\n");
+    REFUSES_ROW("x, line 4: first_rank is 2; it must be in 0..1", "# ranks: 2\n\n", "0,0,2,1,0,1,1,1\n");
+    REFUSES_ROW("x, line 2: first_rank is -5; it must be in 0..0", "", "0,0,-5,1,0,1,1,1\n");
+    REFUSES_ROW("x, line 2: sp is 4294967297; it must be in 1..1", "", "0,0,0,4294967297,0,1,1,1\n");
     REFUSES_ROW("x, line 2: micro_batch is 2147483648", "", "0,2147483648,0,1,0,1,1,1\n");
     REFUSES_ROW("x, line 2: step is -1; it must be at least 0", "", "-1,0,0,1,0,1,1,1\n");
-    REFUSES_ROW("x, line 3: sum_squares is 5; it must lie in 1..4", "", "0,0,0,1,0,1,1,1\n0,0,0,1,0,2,5,1\n");
+    REFUSES_ROW("x, line 3: sum_squares is 5; it must be in 1..4", "", "0,0,0,1,0,1,1,1\n0,0,0,1,0,2,5,1\n");
     REFUSES("x, line 1: ranks is '0'; it is a whole number from 1", "# ranks: 0\n");
     REFUSES("x, line 1: ranks is '4 of them'", "# ranks: 4 of them\n");
     REFUSES("x, line 1: ranks is '4294967296'", "# ranks: 4294967296\n");

@@ -110,20 +110,19 @@ START_TEST_IN_CONTEXT(bad_options_are_named)
         FAILS(context, HBP_E_INVALID, text, hbp_choose_budgets(context, lengths, &o, &found));               \
         ck_assert_mem_eq(&found, &before, sizeof found);                                                     \
     } while (0)
-    REFUSED(mode, 2, "budgets: mode 2 is not one of HBP_BUDGETS_*");
-    REFUSED(mode, -1, "budgets: mode -1 is not one of HBP_BUDGETS_*");
-    REFUSED(samples, -4, "budgets: samples is -4; it must lie in 0..2147483646");
-    REFUSED(samples, INT32_MAX, "budgets: samples is 2147483647; it must lie in 0..2147483646");
-    REFUSED(ranks, -1, "budgets: ranks is -1; it must lie in 0..2147483647");
-    REFUSED(rounds, -1, "budgets: rounds is -1; it must lie in 0..2147483647");
-    REFUSED(effort, 10, "budgets: effort is 10; it must lie in 0..9");
-    REFUSED(max_tokens, -1, "budgets: max_tokens is -1; it must lie in 0..2147483647");
-    REFUSED(max_vision, INT64_C(2147483648),
-            "budgets: max_vision is 2147483648; it must lie in 0..2147483647");
-    REFUSED(most_samples, 3.5, "budgets: most_samples is 3.5; it must lie in 4 (samples)..2147483647, or 0");
+    REFUSED(mode, 2, "`mode` is 2; it must be in 0..1");
+    REFUSED(mode, -1, "`mode` is -1; it must be in 0..1");
+    REFUSED(samples, -4, "`samples` is -4; it must be in 0..2147483646");
+    REFUSED(samples, INT32_MAX, "`samples` is 2147483647; it must be in 0..2147483646");
+    REFUSED(ranks, -1, "`ranks` is -1; it must be in 0..2147483647");
+    REFUSED(rounds, -1, "`rounds` is -1; it must be in 0..2147483647");
+    REFUSED(effort, 10, "`effort` is 10; it must be in 0..9");
+    REFUSED(max_tokens, -1, "`max_tokens` is -1; it must be in 0..2147483647");
+    REFUSED(max_vision, INT64_C(2147483648), "`max_vision` is 2147483648; it must be in 0..2147483647");
+    REFUSED(most_samples, 3.5, "budgets: most_samples is 3.5; it must be in 4 (samples)..2147483647, or 0");
     REFUSED(most_samples, (double)NAN, "budgets: most_samples is nan");
     REFUSED(most_samples, (double)INFINITY, "budgets: most_samples is inf");
-    REFUSED(token_multiple, 1048577, "budgets: token_multiple is 1048577; it must lie in 0..1048576");
+    REFUSED(token_multiple, 1048577, "`token_multiple` is 1048577; it must be in 0..1048576");
     REFUSED(seed, UINT64_C(4294967248), "budgets: the seed is 4294967248");
     REFUSED(struct_size, 2, "hbp_budgets_options");
 #undef REFUSED

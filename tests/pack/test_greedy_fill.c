@@ -100,19 +100,20 @@ START_TEST_IN_CONTEXT(senseless_options_are_named)
     MAKES(context, lengths, hbp_lengths_create_i64(context, (int64_t[]){100, 1}, 2, NULL, &lengths));
     hbp_packs *packs = (hbp_packs *)1;
     hbp_fill_options options = {.struct_size = sizeof options, .mode = 3};
-    FAILS(context, HBP_E_INVALID, "mode 3", hbp_greedy_fill(context, lengths, groups, &options, &packs));
+    FAILS(context, HBP_E_INVALID, "`mode` is 3; it must be in 0..2",
+          hbp_greedy_fill(context, lengths, groups, &options, &packs));
     ck_assert_ptr_null(packs);
     options = (hbp_fill_options){.struct_size = sizeof options, .effort = 10};
-    FAILS(context, HBP_E_INVALID, "effort is 10",
+    FAILS(context, HBP_E_INVALID, "`effort` is 10; it must be in 0..9",
           hbp_greedy_fill(context, lengths, groups, &options, &packs));
     options = (hbp_fill_options){.struct_size = sizeof options, .max_samples = -1};
-    FAILS(context, HBP_E_INVALID, "max_samples is -1",
+    FAILS(context, HBP_E_INVALID, "`max_samples` is -1; it must be in 0..2147483647",
           hbp_greedy_fill(context, lengths, groups, &options, &packs));
     options = (hbp_fill_options){.struct_size = sizeof options, .sequence_multiple = -8};
-    FAILS(context, HBP_E_INVALID, "sequence_multiple is -8",
+    FAILS(context, HBP_E_INVALID, "`sequence_multiple` is -8; it must be in 0..1048576",
           hbp_greedy_fill(context, lengths, groups, &options, &packs));
     options = (hbp_fill_options){.struct_size = sizeof options, .pack_multiple = 1 << 21};
-    FAILS(context, HBP_E_INVALID, "pack_multiple is 2097152",
+    FAILS(context, HBP_E_INVALID, "`pack_multiple` is 2097152; it must be in 0..1048576",
           hbp_greedy_fill(context, lengths, groups, &options, &packs));
     options = (hbp_fill_options){.struct_size = sizeof options, .pack_multiple = 128};
     FAILS(context, HBP_E_INVALID, "shorter than pack_multiple 128",

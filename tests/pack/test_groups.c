@@ -236,22 +236,23 @@ START_TEST_IN_CONTEXT(senseless_requests_are_named)
     FAILS(context, HBP_E_INFEASIBLE, "1048576", hbp_plan_groups(context, lengths, cost, &options, &groups));
     options.mode = HBP_GROUPS_OPTIMAL;
     options.max_length = -1;
-    FAILS(context, HBP_E_INVALID, "max_length is -1",
+    FAILS(context, HBP_E_INVALID, "`max_length` is -1; it must be in 0..1125899906842624",
           hbp_plan_groups(context, lengths, cost, &options, &groups));
     options.max_length = 0;
     options.max_groups = 17;
-    FAILS(context, HBP_E_INVALID, "max_groups is 17",
+    FAILS(context, HBP_E_INVALID, "`max_groups` is 17; it must be in 0..16",
           hbp_plan_groups(context, lengths, cost, &options, &groups));
     options.max_groups = 0;
     options.mode = 2;
-    FAILS(context, HBP_E_INVALID, "mode 2", hbp_plan_groups(context, lengths, cost, &options, &groups));
+    FAILS(context, HBP_E_INVALID, "`mode` is 2; it must be in 0..1",
+          hbp_plan_groups(context, lengths, cost, &options, &groups));
     options.mode = 0;
     options.step_slack = 100;
-    FAILS(context, HBP_E_INVALID, "step_slack is 100",
+    FAILS(context, HBP_E_INVALID, "`step_slack` is 100; it must be in -1..99",
           hbp_plan_groups(context, lengths, cost, &options, &groups));
     options.step_slack = 0;
     options.max_pack_length = -1;
-    FAILS(context, HBP_E_INVALID, "max_pack_length is -1",
+    FAILS(context, HBP_E_INVALID, "`max_pack_length` is -1; it must be in 0..1125899906842624",
           hbp_plan_groups(context, lengths, cost, &options, &groups));
     options.max_pack_length = 999;
     for (options.mode = 0; options.mode < 2; options.mode++)

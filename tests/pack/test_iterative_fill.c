@@ -132,25 +132,23 @@ START_TEST_IN_CONTEXT(bad_options_are_named)
         FAILS(context, HBP_E_INVALID, text, hbp_iterative_fill(context, lengths, &o, &packs));               \
         ck_assert_ptr_null(packs);                                                                           \
     } while (0)
-    REFUSED(0, mode, 2, "iterative fill: mode 2 is not one of HBP_ISF_*");
-    REFUSED(0, mode, -1, "iterative fill: mode -1 is not one of HBP_ISF_*");
-    REFUSED(1, rounds, -1, "iterative fill: rounds is -1; it must be 0 or more");
-    REFUSED(0, effort, 10, "iterative fill: effort is 10; it must lie in 0..9");
-    REFUSED(0, effort, -1, "iterative fill: effort is -1; it must lie in 0..9");
-    REFUSED(0, max_samples, -2, "iterative fill: max_samples is -2; it must be 0 or more");
-    REFUSED(0, over_long, HBP_OVERLONG_SPLIT,
-            "iterative fill: over_long is 3; samples over a budget are refused (0) or dropped (1), "
-            "hbp_lengths_limit cuts them");
+    REFUSED(0, mode, 2, "`mode` is 2; it must be in 0..1");
+    REFUSED(0, mode, -1, "`mode` is -1; it must be in 0..1");
+    REFUSED(1, rounds, -1, "`rounds` is -1; it must be in 0..2147483647");
+    REFUSED(0, effort, 10, "`effort` is 10; it must be in 0..9");
+    REFUSED(0, effort, -1, "`effort` is -1; it must be in 0..9");
+    REFUSED(0, max_samples, -2, "`max_samples` is -2; it must be in 0..2147483647");
+    REFUSED(0, over_long, HBP_OVERLONG_SPLIT, "`over_long` is 3; it must be in 0..1");
     REFUSED(0, over_long, -1, "iterative fill: over_long is -1");
-    REFUSED(0, max_tokens, 0, "iterative fill: max_tokens is 0; it must lie in 1..2147483647");
-    REFUSED(0, max_tokens, -7, "iterative fill: max_tokens is -7; it must lie in 1..2147483647");
+    REFUSED(0, max_tokens, 0, "iterative fill: max_tokens is 0; it must be in 1..2147483647");
+    REFUSED(0, max_tokens, -7, "iterative fill: max_tokens is -7; it must be in 1..2147483647");
     REFUSED(0, max_tokens, INT64_C(2147483648), "iterative fill: max_tokens is 2147483648");
-    REFUSED(0, max_vision, 0, "iterative fill: max_vision is 0; it must lie in 1..2147483647");
+    REFUSED(0, max_vision, 0, "iterative fill: max_vision is 0; it must be in 1..2147483647");
     REFUSED(1, max_vision, INT64_C(2147483648), "iterative fill: max_vision is 2147483648");
     REFUSED(1, full_tokens, -1, "iterative fill: full_tokens is -1; it must be 0 or more");
     REFUSED(1, full_vision, -3, "iterative fill: full_vision is -3; it must be 0 or more");
-    REFUSED(0, sequence_multiple, -1, "iterative fill: sequence_multiple is -1; it must lie in 0..1048576");
-    REFUSED(0, pack_multiple, 1048577, "iterative fill: pack_multiple is 1048577; it must lie in 0..1048576");
+    REFUSED(0, sequence_multiple, -1, "iterative fill: sequence_multiple is -1; it must be in 0..1048576");
+    REFUSED(0, pack_multiple, 1048577, "iterative fill: pack_multiple is 1048577; it must be in 0..1048576");
     REFUSED(0, pack_multiple, 4097,
             "iterative fill: a pack of 4096 tokens is shorter than pack_multiple 4097");
     REFUSED(1, max_samples, 3, "iterative fill: max_samples is 3; the published fill caps no samples");
@@ -207,8 +205,8 @@ START_TEST_IN_CONTEXT(options_may_be_longer)
         hbp_iterative_fill_options known;
         int64_t later;
     } longer;
-    longer.known = (hbp_iterative_fill_options){.struct_size = sizeof longer};
-    ck_assert_int_eq(longer.later, 0);
+    memset(&longer, 0, sizeof longer);
+    longer.known.struct_size = sizeof longer;
     longer.known.mode = HBP_ISF_REFERENCE;
     longer.known.max_tokens = 4096;
     longer.known.max_vision = 20;

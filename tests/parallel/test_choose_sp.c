@@ -263,19 +263,19 @@ START_TEST(bad_input_is_named)
     int64_t count = 9;
     FAILS(context, HBP_E_INVALID, "cost is NULL", hbp_choose_sp(context, NULL, 1, NULL, &choice));
     FAILS(context, HBP_E_INVALID, "choice is NULL", hbp_choose_sp(context, cost, 1, NULL, NULL));
-    FAILS(context, HBP_E_INVALID, "pack_length is 0; it must lie in 1..2147483647",
+    FAILS(context, HBP_E_INVALID, "`pack_length` is 0; it must be in 1..2147483647",
           hbp_choose_sp(context, cost, 0, NULL, &choice));
-    FAILS(context, HBP_E_INVALID, "pack_length is 2147483648",
+    FAILS(context, HBP_E_INVALID, "`pack_length` is 2147483648; it must be in 1..2147483647",
           hbp_choose_sp(context, cost, INT64_C(1) << 31, NULL, &choice));
     options.tokens_per_step = -5;
-    FAILS(context, HBP_E_INVALID, "tokens_per_step is -5",
+    FAILS(context, HBP_E_INVALID, "`tokens_per_step` is -5; it must be in 0..9223372036854775807",
           hbp_choose_sp(context, cost, 1, &options, &choice));
     options.tokens_per_step = 0;
     options.squares_per_token = NAN;
     FAILS(context, HBP_E_INVALID, "squares_per_token is ",
           hbp_choose_sp(context, cost, 1, &options, &choice));
     options.squares_per_token = 101;
-    FAILS(context, HBP_E_INVALID, "squares_per_token is 101; it must lie in 0..100",
+    FAILS(context, HBP_E_INVALID, "squares_per_token is 101; it must be in 0..100",
           hbp_choose_sp(context, cost, 100, &options, &choice));
     options.squares_per_token = 0;
     options.tokens_per_step = INT64_MAX;

@@ -61,11 +61,11 @@ START_TEST_IN_CONTEXT(what_cannot_be_told_is_refused)
           hbp_fit_layer_bytes(context, v_vision, l_vision, f_vision, &x, &y));
     FAILS(context, HBP_E_INFEASIBLE, "a language layer comes out at -800 / 6 bytes, below 0",
           hbp_fit_layer_bytes(context, v_vision, l_vision, f_language, &x, &y));
-    FAILS(context, HBP_E_INVALID, "vision_layers of measurement 1 is -2; it must lie in 0..262144",
+    FAILS(context, HBP_E_INVALID, "vision_layers of measurement 1 is -2; it must be in 0..262144",
           hbp_fit_layer_bytes(context, negative, l, f, &x, &y));
-    FAILS(context, HBP_E_INVALID, "language_layers of measurement 1 is 262145; it must lie in 0..262144",
+    FAILS(context, HBP_E_INVALID, "language_layers of measurement 1 is 262145; it must be in 0..262144",
           hbp_fit_layer_bytes(context, v, many, f, &x, &y));
-    FAILS(context, HBP_E_INVALID, "freed_bytes of measurement 0 is -1; it must lie in 0..17592186044416",
+    FAILS(context, HBP_E_INVALID, "freed_bytes of measurement 0 is -1; it must be in 0..17592186044416",
           hbp_fit_layer_bytes(context, v, l, f_negative, &x, &y));
     FAILS(context, HBP_E_INVALID, "freed_bytes of measurement 1 is 17592186044417",
           hbp_fit_layer_bytes(context, v, l, f_large, &x, &y));

@@ -328,15 +328,15 @@ START_TEST_IN_CONTEXT(bad_options_are_refused)
     omnibal_layers(context, &d);
     hbp_partition *partition = NULL;
     hbp_partition_options options = options_of(5);
-    FAILS(context, HBP_E_INVALID, "options.mode is 5; it must lie in 0..4",
+    FAILS(context, HBP_E_INVALID, "`mode` is 5; it must be in 0..4",
           hbp_partition_layers(context, d.layers, &d.pipeline, &options, &partition));
     options = options_of(0);
     options.candidates = 65;
-    FAILS(context, HBP_E_INVALID, "options.candidates is 65; it must lie in 0..64",
+    FAILS(context, HBP_E_INVALID, "`candidates` is 65; it must be in 0..64",
           hbp_partition_layers(context, d.layers, &d.pipeline, &options, &partition));
     options = options_of(0);
     options.radius = -1;
-    FAILS(context, HBP_E_INVALID, "options.radius is -1; it must lie in 0..64",
+    FAILS(context, HBP_E_INVALID, "`radius` is -1; it must be in 0..64",
           hbp_partition_layers(context, d.layers, &d.pipeline, &options, &partition));
     FAILS(context, HBP_E_INVALID, "layers is NULL",
           hbp_partition_layers(context, NULL, &d.pipeline, NULL, &partition));

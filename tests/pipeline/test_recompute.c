@@ -209,12 +209,11 @@ START_TEST_IN_CONTEXT(wrong_arguments_are_named)
     static instance t;
     int32_t choices[8] = {7, 7, 7, 7, 7, 7, 7, 7};
     four(context, &t, 340, 180);
-    WRONG("mode is 4; it must be a HBP_MEMORY_* value", mode, 4);
-    WRONG("mode is -1", mode, -1);
-    WRONG("selective is 4; it must be HBP_SELECT_* values or-ed, 0 for both, or -1 for neither", selective,
-          4);
-    WRONG("selective is -2", selective, -2);
-    WRONG("measured_vision_bytes is -1; for 8 layers it must lie in 0..576460752303423488",
+    WRONG("`mode` is 4; it must be in 0..3", mode, 4);
+    WRONG("`mode` is -1; it must be in 0..3", mode, -1);
+    WRONG("`selective` is 4; it must be in -1..3", selective, 4);
+    WRONG("`selective` is -2; it must be in -1..3", selective, -2);
+    WRONG("measured_vision_bytes is -1; for 8 layers it must be in 0..576460752303423488",
           measured_vision_bytes, -1);
     WRONG("measured_language_bytes is -5; for 8 layers", measured_language_bytes, -5);
     WRONG("measured_language_bytes is 576460752303423489; for 8 layers", measured_language_bytes,

@@ -64,13 +64,13 @@ START_TEST_IN_CONTEXT(what_does_not_belong_together_is_named)
     FAILS(p.context, HBP_E_INVALID, "is not of these groups",
           hbp_balance_attention(p.context, p.packs, shorter, p.cost, NULL, &plan));
     hbp_balance_options options = {.struct_size = sizeof options, .mode = 5};
-    FAILS(p.context, HBP_E_INVALID, "mode 5",
+    FAILS(p.context, HBP_E_INVALID, "`mode` is 5; it must be in 0..4",
           hbp_balance_attention(p.context, p.packs, p.groups, p.cost, &options, &plan));
     options = (hbp_balance_options){.struct_size = sizeof options, .micro_batch_multiple = -1};
-    FAILS(p.context, HBP_E_INVALID, "micro_batch_multiple is -1",
+    FAILS(p.context, HBP_E_INVALID, "`micro_batch_multiple` is -1; it must be in 0..65536",
           hbp_balance_attention(p.context, p.packs, p.groups, p.cost, &options, &plan));
     options = (hbp_balance_options){.struct_size = sizeof options, .curriculum_steps = -1};
-    FAILS(p.context, HBP_E_INVALID, "curriculum_steps is -1",
+    FAILS(p.context, HBP_E_INVALID, "`curriculum_steps` is -1; it must be in 0..9223372036854775807",
           hbp_balance_attention(p.context, p.packs, p.groups, p.cost, &options, &plan));
     hbp_groups_free(shorter);
     hbp_cost_free(other);

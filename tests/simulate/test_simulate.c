@@ -351,7 +351,7 @@ START_TEST_IN_CONTEXT(what_does_not_fit_together_is_named)
     FAILS(context, HBP_E_INVALID, "report is NULL", hbp_simulate(context, plan, cost, NULL, NULL));
     ck_assert_int_eq(hbp_simulate(NULL, plan, cost, NULL, &report), HBP_E_INVALID);
     hbp_simulate_options options = {.struct_size = sizeof options, .tokens_per_step = -2};
-    FAILS(context, HBP_E_INVALID, "tokens_per_step is -2",
+    FAILS(context, HBP_E_INVALID, "`tokens_per_step` is -2; it must be in 0..9223372036854775807",
           hbp_simulate(context, plan, cost, &options, &report));
     options.struct_size = 1;
     FAILS(context, HBP_E_INVALID, "struct_size is 1", hbp_simulate(context, plan, cost, &options, &report));

@@ -419,7 +419,7 @@ END_TEST
 
 START_TEST(groups)
 {
-    BROKEN("the group is 9; it must lie in 0..", s->slice_groups[1] = 9);
+    BROKEN("the group is 9; it must be in 0..", s->slice_groups[1] = 9);
     BROKEN("group 0: rank 1 comes after rank 2", (s->group_ranks[1] = 2, s->group_ranks[2] = 1));
     /* Groups 0 to 4: 0-3, 4-5, 6, 0-1, 4-7; those of weights are among them, 4-6 and 4-7 too. */
     BROKEN("groups 1 and 3 have the same ranks", (s->group_ranks[7] = 4, s->group_ranks[8] = 5));
@@ -434,7 +434,7 @@ START_TEST(slices)
     BUILT("slice 5: MetaOp 3 ('h') may not run on 3 of 8 GPUs", slice[5].gpus = 3);
     BUILT("slice 1: 0 ns to 3999 ns for 2 operators of MetaOp 1; one takes 2000 ns on 2 GPUs",
           slice[1].end_ns--);
-    BUILT("is -1; it must lie in 0..7000", slice[1].start_ns--);
+    BUILT("is -1; it must be in 0..7000", slice[1].start_ns--);
     BUILT("operator 1 of MetaOp 2 is in no slice",
           (d.slices.count = 5, slice[4] = slice[5], slice[4].wave = 2, slice[4].gpus = 4));
     BUILT("slice 0 starts with operator 1 of MetaOp 2; operator 0 has not run",

@@ -217,7 +217,7 @@ START_TEST_IN_CONTEXT(bad_arguments_are_named)
     ck_assert_int_eq(count, 0);
     FAILS(context, HBP_E_INVALID, "count is NULL",
           hbp_list_communicators(context, cost, NULL, -1, all, sizeof *all, 4, NULL));
-    FAILS(context, HBP_E_INVALID, "rank is 16; it must lie in 0..15",
+    FAILS(context, HBP_E_INVALID, "rank is 16; it must be in 0..15",
           hbp_list_communicators(context, cost, NULL, 16, all, sizeof *all, 4, &count));
     FAILS(context, HBP_E_INVALID, "rank is -2",
           hbp_list_communicators(context, cost, NULL, -2, all, sizeof *all, 4, &count));
@@ -232,7 +232,7 @@ START_TEST_IN_CONTEXT(bad_arguments_are_named)
     FAILS(context, HBP_E_INVALID, "5..7",
           hbp_list_communicators(context, cost, &options, -1, all, sizeof *all, 4, &count));
     options.mode = 99;
-    FAILS(context, HBP_E_INVALID, "mode is 99",
+    FAILS(context, HBP_E_INVALID, "`mode` is 99; it must be in 0..5",
           hbp_list_communicators(context, cost, &options, -1, all, sizeof *all, 4, &count));
     ck_assert_int_eq(count, 0);
     ck_assert_int_eq(hbp_list_communicators(NULL, cost, NULL, -1, all, sizeof *all, 4, &count),

@@ -108,7 +108,7 @@ START_TEST_IN_CONTEXT(a_rank_may_hold_too_little)
           hbp_plan_step(context, lengths, cost, &o, &plan));
     o.tokens_per_rank = 0;
     o.sequence_tokens_per_rank = -1;
-    FAILS(context, HBP_E_INVALID, "hbp_step_options.sequence_tokens_per_rank is -1; it must lie in 0..",
+    FAILS(context, HBP_E_INVALID, "`sequence_tokens_per_rank` is -1; it must be in 0..2147483647",
           hbp_plan_step(context, lengths, cost, &o, &plan));
     o.sequence_tokens_per_rank = 101;
     o.max_micro_batches = 2;

@@ -295,13 +295,14 @@ START_TEST(what_keeps_a_sequence_out_is_named)
     o = (hbp_step_options){.max_samples = 2};
     refuse(length, tie, 3, &o, infeasible, "sample 0 with its tied samples makes 3; max_samples is 2");
     o = (hbp_step_options){.max_samples = -1};
-    refuse(length, NULL, 3, &o, HBP_E_INVALID, "max_samples is -1; it must lie in 0..2147483647");
+    refuse(length, NULL, 3, &o, HBP_E_INVALID, "`max_samples` is -1; it must be in 0..2147483647");
     o = (hbp_step_options){.max_pack_length = -1};
-    refuse(length, NULL, 3, &o, HBP_E_INVALID, "hbp_step_options.max_pack_length is -1");
+    refuse(length, NULL, 3, &o, HBP_E_INVALID, "`max_pack_length` is -1; it must be in 0..2147483647");
     o = (hbp_step_options){.sequence_multiple_per_sp = INT64_C(1) << 31};
-    refuse(length, NULL, 3, &o, HBP_E_INVALID, "sequence_multiple_per_sp is 2147483648");
+    refuse(length, NULL, 3, &o, HBP_E_INVALID,
+           "`sequence_multiple_per_sp` is 2147483648; it must be in 0..2147483647");
     o = (hbp_step_options){.pack_multiple_per_sp = -7};
-    refuse(length, NULL, 3, &o, HBP_E_INVALID, "pack_multiple_per_sp is -7");
+    refuse(length, NULL, 3, &o, HBP_E_INVALID, "`pack_multiple_per_sp` is -7; it must be in 0..2147483647");
     o = (hbp_step_options){.solver = HBP_STEP_EXACT, .max_samples = 4};
     refuse(length, NULL, 3, &o, HBP_E_INVALID,
            "solver is exact, which does not plan for max_samples; it is 4");

@@ -108,29 +108,32 @@ START_TEST_IN_CONTEXT(options_without_sense_are_refused)
         int64_t value;
         const char *text;
     } row[] = {
-        {offsetof(hbp_step_options, mode), -1, "hbp_step_options.mode is -1; it must lie in 0..5"},
-        {offsetof(hbp_step_options, mode), HBP_STEP_MODE_COUNT, "mode is 6"},
-        {offsetof(hbp_step_options, solver), 2, "solver is 2"},
-        {offsetof(hbp_step_options, effort), 10, "effort is 10; it must lie in 0..9"},
-        {offsetof(hbp_step_options, effort), -1, "effort is -1"},
-        {offsetof(hbp_step_options, degrees), 2, "degrees is 2"},
-        {offsetof(hbp_step_options, min_sp), -1, "min_sp is -1"},
-        {offsetof(hbp_step_options, min_sp), 17, "min_sp is 17; it must lie in 0..16"},
-        {offsetof(hbp_step_options, max_sp), -1, "max_sp is -1"},
-        {offsetof(hbp_step_options, recompute), 3, "recompute is 3"},
-        {offsetof(hbp_step_options, min_micro_batches), -1, "min_micro_batches is -1"},
-        {offsetof(hbp_step_options, max_micro_batches), -1, "max_micro_batches is -1"},
-        {offsetof(hbp_step_options, micro_batch_multiple), -1, "micro_batch_multiple is -1"},
-        {offsetof(hbp_step_options, buckets), -2, "buckets is -2"},
+        {offsetof(hbp_step_options, mode), -1, "`mode` is -1; it must be in 0..5"},
+        {offsetof(hbp_step_options, mode), HBP_STEP_MODE_COUNT, "`mode` is 6; it must be in 0..5"},
+        {offsetof(hbp_step_options, solver), 2, "`solver` is 2; it must be in 0..1"},
+        {offsetof(hbp_step_options, effort), 10, "`effort` is 10; it must be in 0..9"},
+        {offsetof(hbp_step_options, effort), -1, "`effort` is -1; it must be in 0..9"},
+        {offsetof(hbp_step_options, degrees), 2, "`degrees` is 2; it must be in 0..1"},
+        {offsetof(hbp_step_options, min_sp), -1, "`min_sp` is -1; it must be in 0..2147483647"},
+        {offsetof(hbp_step_options, min_sp), 17, "`min_sp` is 17; it must be in 0..16"},
+        {offsetof(hbp_step_options, max_sp), -1, "`max_sp` is -1; it must be in 0..2147483647"},
+        {offsetof(hbp_step_options, recompute), 3, "`recompute` is 3; it must be in 0..2"},
+        {offsetof(hbp_step_options, min_micro_batches), -1,
+         "`min_micro_batches` is -1; it must be in 0..65536"},
+        {offsetof(hbp_step_options, max_micro_batches), -1,
+         "`max_micro_batches` is -1; it must be in 0..65536"},
+        {offsetof(hbp_step_options, micro_batch_multiple), -1,
+         "`micro_batch_multiple` is -1; it must be in 0..65536"},
+        {offsetof(hbp_step_options, buckets), -2, "`buckets` is -2"},
     };
     static const struct {
         size_t field;
         const char *text;
-    } wide[] = {{offsetof(hbp_step_options, sequence_multiple), "sequence_multiple is -1"},
-                {offsetof(hbp_step_options, pack_multiple), "pack_multiple is -1"},
-                {offsetof(hbp_step_options, longest_tokens), "longest_tokens is -1"},
-                {offsetof(hbp_step_options, tokens_per_rank), "tokens_per_rank is -1"},
-                {offsetof(hbp_step_options, time_limit_ms), "time_limit_ms is -1"}};
+    } wide[] = {{offsetof(hbp_step_options, sequence_multiple), "`sequence_multiple` is -1"},
+                {offsetof(hbp_step_options, pack_multiple), "`pack_multiple` is -1"},
+                {offsetof(hbp_step_options, longest_tokens), "`longest_tokens` is -1"},
+                {offsetof(hbp_step_options, tokens_per_rank), "`tokens_per_rank` is -1"},
+                {offsetof(hbp_step_options, time_limit_ms), "`time_limit_ms` is -1"}};
     batch b = open_batch(context, 2, 30);
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         int32_t value = (int32_t)row[i].value;

@@ -151,12 +151,12 @@ START_TEST_IN_CONTEXT(a_stepper_without_sense_is_refused)
     ck_assert_ptr_null(stepper);
     FAILS(context, HBP_E_INVALID, "out is NULL", hbp_stepper_create(context, cost, NULL, NULL, NULL));
     options.depth = 1025;
-    FAILS(context, HBP_E_INVALID, "depth is 1025",
+    FAILS(context, HBP_E_INVALID, "`depth` is 1025",
           hbp_stepper_create(context, cost, NULL, &options, &stepper));
     options.depth = -1;
-    FAILS(context, HBP_E_INVALID, "depth is -1", hbp_stepper_create(context, cost, NULL, &options, &stepper));
+    FAILS(context, HBP_E_INVALID, "`depth` is -1", hbp_stepper_create(context, cost, NULL, &options, &stepper));
     step.effort = 77;
-    FAILS(context, HBP_E_INVALID, "effort is 77", hbp_stepper_create(context, cost, &step, NULL, &stepper));
+    FAILS(context, HBP_E_INVALID, "`effort` is 77", hbp_stepper_create(context, cost, &step, NULL, &stepper));
     ck_assert_int_eq(hbp_stepper_create(NULL, cost, NULL, NULL, &stepper), HBP_E_INVALID);
     ck_assert_ptr_null(stepper);
 }

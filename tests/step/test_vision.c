@@ -265,7 +265,7 @@ START_TEST_IN_CONTEXT(what_holds_no_group_is_refused)
     FAILS(context, HBP_E_INFEASIBLE, "with its tied samples has 7 vision units; max_vision is 6 (7 would do)",
           hbp_plan_step(context, lengths, cost, &o, &plan));
     o.max_vision = -1;
-    FAILS(context, HBP_E_INVALID, "hbp_step_options.max_vision is -1; it must lie in 0..",
+    FAILS(context, HBP_E_INVALID, "`max_vision` is -1; it must be in 0..",
           hbp_plan_step(context, lengths, cost, &o, &plan));
     o.max_vision = 0;
     o.mode = HBP_STEP_PAPER;

@@ -237,23 +237,26 @@ START_TEST_IN_CONTEXT(wrong_arguments_are_named)
     FAILS(context, HBP_E_INVALID, "out", hbp_plan_tasks(context, graph, machine, NULL, NULL));
     FAILS(context, HBP_E_INVALID, "no operators", hbp_plan_tasks(context, empty, machine, NULL, &out));
     options.mode = 6;
-    FAILS(context, HBP_E_INVALID, "mode is 6", hbp_plan_tasks(context, graph, machine, &options, &out));
+    FAILS(context, HBP_E_INVALID, "`mode` is 6; it must be in 0..5",
+          hbp_plan_tasks(context, graph, machine, &options, &out));
     options.mode = 0;
     options.placement = -1;
-    FAILS(context, HBP_E_INVALID, "placement is -1", hbp_plan_tasks(context, graph, machine, &options, &out));
+    FAILS(context, HBP_E_INVALID, "`placement` is -1; it must be in 0..2",
+          hbp_plan_tasks(context, graph, machine, &options, &out));
     options.placement = 0;
     options.effort = 10;
-    FAILS(context, HBP_E_INVALID, "effort is 10", hbp_plan_tasks(context, graph, machine, &options, &out));
+    FAILS(context, HBP_E_INVALID, "`effort` is 10; it must be in 0..9",
+          hbp_plan_tasks(context, graph, machine, &options, &out));
     options.effort = 0;
     options.reserve_bytes = -2;
-    FAILS(context, HBP_E_INVALID, "reserve_bytes is -2",
+    FAILS(context, HBP_E_INVALID, "`reserve_bytes` is -2; it must be in -1..9223372036854775807",
           hbp_plan_tasks(context, graph, machine, &options, &out));
     options.reserve_bytes = INT64_C(90000000000);
     FAILS(context, HBP_E_INFEASIBLE, "nothing is left",
           hbp_plan_tasks(context, graph, machine, &options, &out));
     options.reserve_bytes = 0;
     options.limit_bytes = -2;
-    FAILS(context, HBP_E_INVALID, "limit_bytes is -2",
+    FAILS(context, HBP_E_INVALID, "`limit_bytes` is -2; it must be in -1..9223372036854775807",
           hbp_plan_tasks(context, graph, machine, &options, &out));
     ck_assert_ptr_null(out);
 }

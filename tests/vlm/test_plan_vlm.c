@@ -286,20 +286,20 @@ static void refuse(fixture *f, const char *text)
 START_TEST_IN_CONTEXT(bad_options_are_named)
 {
     fixture f = setup(context, 40);
-    REFUSE(data, 5, "data is 5");
-    REFUSE(model, -1, "model is -1");
-    REFUSE(memory, 4, "memory is 4");
-    REFUSE(selective, 4, "selective is 4");
-    REFUSE(tensor_parallel, -1, "tensor_parallel is -1");
+    REFUSE(data, 5, "`data` is 5; it must be in 0..4");
+    REFUSE(model, -1, "`model` is -1; it must be in 0..4");
+    REFUSE(memory, 4, "`memory` is 4; it must be in 0..3");
+    REFUSE(selective, 4, "`selective` is 4; it must be in -1..3");
+    REFUSE(tensor_parallel, -1, "`tensor_parallel` is -1; it must be in 0..1024");
     REFUSE(tensor_parallel, 3, "tensor_parallel 3");
-    REFUSE(pipeline_stages, 2000, "pipeline_stages is 2000");
+    REFUSE(pipeline_stages, 2000, "`pipeline_stages` is 2000; it must be in 0..1024");
     REFUSE(data_parallel, 3, "48 GPUs");
-    REFUSE(samples, -4, "samples is -4");
-    REFUSE(zero_stage, 9, "zero_stage is 9");
-    REFUSE(over_long, 2, "over_long is 2");
+    REFUSE(samples, -4, "`samples` is -4; it must be in 0..65536");
+    REFUSE(zero_stage, 9, "`zero_stage` is 9; it must be in 0..4");
+    REFUSE(over_long, 2, "`over_long` is 2; it must be in 0..1");
     REFUSE(max_vision, 9, "give both or neither");
-    REFUSE(max_tokens, -1, "max_tokens is -1");
-    REFUSE(reserve_bytes, -2, "reserve_bytes is -2");
+    REFUSE(max_tokens, -1, "`max_tokens` is -1; it must be in 0..2147483647");
+    REFUSE(reserve_bytes, -2, "`reserve_bytes` is -2; it must be in -1..9223372036854775807");
     REFUSE(reserve_bytes, INT64_C(90000000000), "90000000000");
     f.options.virtual_stages = 2;
     REFUSE(micro_batches, 6, "multiple of pipeline_stages 4");

@@ -133,7 +133,7 @@ static int check_index(ex_tokens *t, const char *path, ex_fault *fault)
 ex_tokens *ex_tokens_open(const char *prefix, int32_t vocab, int32_t end, ex_fault *fault)
 {
     if (end < 0 || end >= vocab) {
-        ex_fail(fault, "the end token is %d; it must lie in 0..%d, the model's vocabulary", (int)end,
+        ex_fail(fault, "the end token is %d; it must be in 0..%d, the model's vocabulary", (int)end,
                 (int)vocab - 1);
         return NULL;
     }

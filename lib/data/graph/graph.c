@@ -62,14 +62,14 @@ static hbp_status check_points(hbp_context *context, const int32_t *gpus, const 
     HBP__TRY(hbp__require(context, ns, "ns"));
     for (int64_t i = 0; i < points; i++) {
         if (gpus[i] < 1 || gpus[i] > HBP__PROFILE_GPUS)
-            return hbp__fail(context, HBP_E_INVALID, "gpus of point %lld is %d; it must lie in 1..%d",
+            return hbp__fail(context, HBP_E_INVALID, "gpus of point %lld is %d; it must be in 1..%d",
                              (long long)i, (int)gpus[i], (int)HBP__PROFILE_GPUS);
         if (i && gpus[i] <= gpus[i - 1])
             return hbp__fail(context, HBP_E_INVALID,
                              "gpus of point %lld is %d, after %d; points must come with rising gpus",
                              (long long)i, (int)gpus[i], (int)gpus[i - 1]);
         if (ns[i] < 1 || ns[i] > MOST_NS)
-            return hbp__fail(context, HBP_E_INVALID, "ns of point %lld is %lld; it must lie in 1..2^53",
+            return hbp__fail(context, HBP_E_INVALID, "ns of point %lld is %lld; it must be in 1..2^53",
                              (long long)i, (long long)ns[i]);
     }
     return HBP_OK;
@@ -248,7 +248,7 @@ static hbp_status check_sizes(hbp_context *context, const hbp_graph *graph, cons
                          "profile of operator '%.80s' is %d; there are %d profiles, from 0; -1: none", name,
                          (int)given->profile, (int)graph->profile_count);
     if (given->degrees != HBP_DEGREES_DIVISORS && given->degrees != HBP_DEGREES_PROFILED)
-        return hbp__fail(context, HBP_E_INVALID, "degrees of operator '%.80s' is %d; it must lie in 0..1",
+        return hbp__fail(context, HBP_E_INVALID, "degrees of operator '%.80s' is %d; it must be in 0..1",
                          name, (int)given->degrees);
     hbp_operator sizes = *given;
     sizes.profile = 0;

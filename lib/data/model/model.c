@@ -30,32 +30,6 @@ static void add_part(tally *t, int64_t times, const tally *part)
     t->overflow |= part->overflow;
 }
 
-static hbp_status check_ranges(hbp_context *context, const hbp_model_fields *f)
-{
-    const hbp__range fields[] = {
-        {"mlp", f->mlp, HBP_MLP_GATED, HBP_MLP_PLAIN},
-        {"learned_positions", f->learned_positions, 0, MOST_FIELD},
-        {"layers", f->layers, 1, MOST_FIELD},
-        {"dense_layers", f->dense_layers, 0, MOST_FIELD},
-        {"hidden", f->hidden, 1, MOST_FIELD},
-        {"ffn", f->ffn, 0, MOST_FIELD},
-        {"heads", f->heads, 1, MOST_FIELD},
-        {"kv_heads", f->kv_heads, 0, MOST_FIELD},
-        {"head_dim", f->head_dim, 0, MOST_FIELD},
-        {"vocab", f->vocab, 1, MOST_FIELD},
-        {"experts", f->experts, 0, MOST_FIELD},
-        {"experts_active", f->experts_active, 0, MOST_FIELD},
-        {"experts_shared", f->experts_shared, 0, MOST_FIELD},
-        {"moe_ffn", f->moe_ffn, 0, MOST_FIELD},
-        {"mla_q_lora", f->mla_q_lora, 0, MOST_FIELD},
-        {"mla_kv_lora", f->mla_kv_lora, 0, MOST_FIELD},
-        {"mla_nope_dim", f->mla_nope_dim, 0, MOST_FIELD},
-        {"mla_rope_dim", f->mla_rope_dim, 0, MOST_FIELD},
-        {"mla_v_dim", f->mla_v_dim, 0, MOST_FIELD},
-    };
-    return hbp__check_ranges(context, fields, sizeof fields / sizeof *fields);
-}
-
 /* Fills in kv_heads and head_dim. */
 static hbp_status complete_attention(hbp_context *context, hbp_model_fields *f)
 {
@@ -101,7 +75,7 @@ static hbp_status check_mlp(hbp_context *context, const hbp_model_fields *f)
                 "experts is 0 while dense_layers, experts_active, experts_shared or moe_ffn is set");
     } else {
         if (f->experts_active < 1 || f->experts_active > f->experts)
-            return hbp__fail(context, HBP_E_INVALID, "experts_active is %d; it must lie in 1..%d",
+            return hbp__fail(context, HBP_E_INVALID, "experts_active is %d; it must be in 1..%d",
                              (int)f->experts_active, (int)f->experts);
         if (!f->moe_ffn)
             return hbp__fail(context, HBP_E_INVALID, "moe_ffn is 0 with %d experts", (int)f->experts);
@@ -298,7 +272,6 @@ hbp_status hbp__model_make(hbp_context *context, const char *name, const hbp_mod
     hbp_model made = {.memory = context->memory};
     snprintf(made.name, sizeof made.name, "%s", name);
     HBP__TRY(hbp__options_read(context, &made.fields, sizeof made.fields, fields, "hbp_model_fields"));
-    HBP__TRY(check_ranges(context, &made.fields));
     HBP__TRY(complete_attention(context, &made.fields));
     HBP__TRY(check_mlp(context, &made.fields));
     HBP__TRY(summarise_model(context, &made));

@@ -10,25 +10,6 @@
 /* As for a language model: the product of two widths stays far from 64 bits. */
 #define MOST_FIELD (1 << 24)
 
-static hbp_status check_ranges(hbp_context *context, const hbp_vlm_fields *f)
-{
-    const hbp__range fields[] = {
-        {"vision_mlp", f->vision_mlp, HBP_MLP_GATED, HBP_MLP_PLAIN},
-        {"vision_layers", f->vision_layers, 1, MOST_FIELD},
-        {"vision_hidden", f->vision_hidden, 1, MOST_FIELD},
-        {"vision_ffn", f->vision_ffn, 1, MOST_FIELD},
-        {"vision_heads", f->vision_heads, 1, MOST_FIELD},
-        {"vision_head_dim", f->vision_head_dim, 0, MOST_FIELD},
-        {"patch_values", f->patch_values, 1, MOST_FIELD},
-        {"tokens_per_unit", f->tokens_per_unit, 1, MOST_FIELD},
-        {"attention_tokens", f->attention_tokens, 0, MOST_FIELD},
-        {"projected_per_unit", f->projected_per_unit, 1, MOST_FIELD},
-        {"projector_input", f->projector_input, 1, MOST_FIELD},
-        {"projector_hidden", f->projector_hidden, 0, MOST_FIELD},
-    };
-    return hbp__check_ranges(context, fields, sizeof fields / sizeof *fields);
-}
-
 static hbp_status complete_fields(hbp_context *context, hbp_vlm_fields *f, const hbp_model *language)
 {
     if (!f->vision_head_dim) {
@@ -117,7 +98,6 @@ hbp_status hbp__vlm_make(hbp_context *context, const char *name, const hbp_vlm_f
     hbp_vlm made = {.memory = context->memory, .language = *language};
     snprintf(made.name, sizeof made.name, "%s", name);
     HBP__TRY(hbp__options_read(context, &made.fields, sizeof made.fields, fields, "hbp_vlm_fields"));
-    HBP__TRY(check_ranges(context, &made.fields));
     HBP__TRY(complete_fields(context, &made.fields, language));
     HBP__TRY(summarise_vlm(context, &made));
     hbp_vlm *vlm = hbp__new(&context->memory, 1, sizeof *vlm);

@@ -76,7 +76,7 @@ static hbp_status copy_kinds(hbp_context *context, const hbp_layers *layers, con
     for (int32_t i = 0; i < layers->count; i++) {
         to[i] = from ? from[i] : otherwise ? otherwise[i] : HBP_LAYER_LANGUAGE;
         if (to[i] < 0 || to[i] >= HBP_LAYER_KINDS)
-            return hbp__fail(context, HBP_E_INVALID, "%s of layer %d is %d; it must lie in 0..%d", name,
+            return hbp__fail(context, HBP_E_INVALID, "%s of layer %d is %d; it must be in 0..%d", name,
                              (int)i, (int)to[i], HBP_LAYER_KINDS - 1);
     }
     return HBP_OK;

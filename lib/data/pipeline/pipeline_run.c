@@ -123,7 +123,7 @@ static int64_t *row_of(const walk *w, int32_t direction, int64_t chunk, int32_t 
 static hbp_status fail_cell(const walk *w, const char *column, int64_t row, int64_t value, int64_t least,
                             int64_t most)
 {
-    return hbp__fail(w->context, HBP_E_INVALID, "%s of operation %lld is %lld; it must lie in %lld..%lld",
+    return hbp__fail(w->context, HBP_E_INVALID, "%s of operation %lld is %lld; it must be in %lld..%lld",
                      column, (long long)row, (long long)value, (long long)least, (long long)most);
 }
 
@@ -206,7 +206,7 @@ static hbp_status check_stages(hbp_context *context, const hbp_pipeline_run *r)
             work += r->operation_ends[i] - r->operation_starts[i];
         if (r->stage_busy_ns[s] < work || r->stage_busy_ns[s] > r->summary.total_ns)
             return hbp__fail(context, HBP_E_INVALID,
-                             "stage_busy_ns of stage %lld is %lld; it must lie in %lld..%lld", (long long)s,
+                             "stage_busy_ns of stage %lld is %lld; it must be in %lld..%lld", (long long)s,
                              (long long)r->stage_busy_ns[s], (long long)work, (long long)r->summary.total_ns);
         if (r->stage_bytes[s] < 0)
             return hbp__fail(context, HBP_E_INVALID, "stage_bytes of stage %lld is %lld", (long long)s,
@@ -224,7 +224,7 @@ static hbp_status check_numbers(hbp_context *context, const hbp_pipeline_run *r)
                          (long long)s->total_ns, (long long)last);
     HBP__TRY(check_stages(context, r));
     if (s->bound_ns < 0 || s->bound_ns > s->total_ns)
-        return hbp__fail(context, HBP_E_INVALID, "bound_ns is %lld; it must lie in 0..%lld",
+        return hbp__fail(context, HBP_E_INVALID, "bound_ns is %lld; it must be in 0..%lld",
                          (long long)s->bound_ns, (long long)s->total_ns);
     if (s->peak_bytes != peak_of(r))
         return hbp__fail(context, HBP_E_INVALID, "peak_bytes is %lld; the fullest stage takes %lld",

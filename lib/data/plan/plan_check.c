@@ -160,7 +160,7 @@ static hbp_status check_kinds(hbp_context *context, const hbp_plan *plan, int64_
     for (int64_t i = plan->pack_offsets[p]; i < plan->pack_offsets[p + 1]; i++) {
         int32_t kind = plan->sample_modalities[i];
         if (kind < 0 || kind >= HBP_MAX_MODALITIES)
-            return hbp__fail(context, HBP_E_INVALID, "sample row %lld: kind %d; it must lie in 0..%d",
+            return hbp__fail(context, HBP_E_INVALID, "sample row %lld: kind %d; it must be in 0..%d",
                              (long long)i, (int)kind, HBP_MAX_MODALITIES - 1);
         if (i > plan->pack_offsets[p] && kind < plan->sample_modalities[i - 1])
             return hbp__fail(context, HBP_E_INVALID,

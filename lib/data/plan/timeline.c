@@ -103,9 +103,8 @@ static hbp_status check_row(hbp_context *context, const hbp_timeline *t, int64_t
     if (fault.most == INT64_MAX)
         return hbp__fail(context, HBP_E_INVALID, "%s[%lld] is %lld; it must be at least %lld", name,
                          (long long)i, (long long)value[fault.field], (long long)fault.least);
-    return hbp__fail(context, HBP_E_INVALID, "%s[%lld] is %lld; it must lie in %lld..%lld", name,
-                     (long long)i, (long long)value[fault.field], (long long)fault.least,
-                     (long long)fault.most);
+    return hbp__fail(context, HBP_E_INVALID, "%s[%lld] is %lld; it must be in %lld..%lld", name, (long long)i,
+                     (long long)value[fault.field], (long long)fault.least, (long long)fault.most);
 }
 
 /* The column's rows that are no dummies. */

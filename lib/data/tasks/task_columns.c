@@ -77,7 +77,7 @@ static hbp_status check_ranges(hbp_context *context, const hbp_task_schedule *s)
     for (int64_t i = 0; i < s->table; i++)                                                                   \
         if (s->column[i] < (least) || s->column[i] > (most))                                                 \
             return hbp__fail(context, HBP_E_INVALID,                                                         \
-                             row " %lld of " #column ": " what " is %lld; it must lie in %lld..%lld",        \
+                             row " %lld of " #column ": " what " is %lld; it must be in %lld..%lld",         \
                              (long long)i, (long long)s->column[i], (long long)(least), (long long)(most));
     RANGES(CHECK)
 #undef CHECK

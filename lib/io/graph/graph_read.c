@@ -110,7 +110,7 @@ static hbp_status read_whole(hbp_context *context, const char *place, const char
                          describe_value(value));
     int64_t number = hbp__value_is(value, HBP__WHOLE) ? hbp__value_whole(value) : (int64_t)real;
     if (number < least || number > most)
-        return hbp__fail(context, HBP_E_FORMAT, "%s: '%s' is %lld; it must lie in %lld..%lld", place, key,
+        return hbp__fail(context, HBP_E_FORMAT, "%s: '%s' is %lld; it must be in %lld..%lld", place, key,
                          (long long)number, (long long)least, (long long)most);
     *out = number;
     return HBP_OK;

@@ -153,7 +153,7 @@ hbp_status hbp_graph_save(hbp_context *context, const hbp_graph *graph, const ch
     HBP__TRY(hbp__require(context, graph, "graph"));
     HBP__TRY(hbp__require(context, path, "path"));
     if (format != HBP_GRAPH_JSON && format != HBP_GRAPH_MSGPACK)
-        return hbp__fail(context, HBP_E_INVALID, "format is %d; it must lie in 0..1", (int)format);
+        return hbp__fail(context, HBP_E_INVALID, "format is %d; it must be in 0..1", (int)format);
     hbp__buffer buffer = {.memory = context->memory};
     hbp_status status = hbp__graph_write(context, graph, format, &buffer);
     if (status == HBP_OK)

@@ -64,7 +64,7 @@ static hbp_status get_whole(const hbp__xml *xml, const char *element, const char
     if (!text)
         return hbp__xml_fail(xml, HBP_E_FORMAT, "%s has no attribute '%s'", element, name);
     if (!hbp__read_whole(text, (int64_t)strlen(text), out) || *out > most)
-        return hbp__xml_fail(xml, HBP_E_FORMAT, "%s of %s is '%.32s'; it must lie in 0..%lld", name, element,
+        return hbp__xml_fail(xml, HBP_E_FORMAT, "%s of %s is '%.32s'; it must be in 0..%lld", name, element,
                              text, (long long)most);
     return HBP_OK;
 }

@@ -55,7 +55,7 @@ static hbp_status count_numa(const hbp__xml *xml, hbp__probe *probe, const char 
     const char *text = hbp__xml_get(attributes, "local_memory");
     int64_t bytes = 0;
     if (text && (!hbp__read_whole(text, (int64_t)strlen(text), &bytes) || bytes > MOST_NODE_BYTES))
-        return hbp__xml_fail(xml, HBP_E_FORMAT, "local_memory is '%.32s'; it must lie in 0..%lld", text,
+        return hbp__xml_fail(xml, HBP_E_FORMAT, "local_memory is '%.32s'; it must be in 0..%lld", text,
                              (long long)MOST_NODE_BYTES);
     probe->numa_nodes++;
     if (!hbp__add_i64(probe->memory_bytes, bytes, &probe->memory_bytes))

@@ -46,7 +46,7 @@ static hbp_status read_optional(const config *c, const char *key, int32_t *to)
         return hbp__fail(c->context, HBP_E_FORMAT, NAME ": '%s' is not a whole number", key);
     int64_t count = hbp__value_whole(value);
     if (count < 0 || count > INT32_MAX)
-        return hbp__fail(c->context, HBP_E_FORMAT, NAME ": '%s' is %lld; it must lie in 0..%d", key,
+        return hbp__fail(c->context, HBP_E_FORMAT, NAME ": '%s' is %lld; it must be in 0..%d", key,
                          (long long)count, INT32_MAX);
     *to = (int32_t)count;
     return HBP_OK;

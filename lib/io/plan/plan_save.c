@@ -36,12 +36,6 @@ static hbp_status read_options(hbp_context *context, const hbp_plan_save_options
                                hbp_plan_save_options *all)
 {
     HBP__TRY(hbp__options_read(context, all, sizeof *all, caller, "hbp_plan_save_options"));
-    if (all->level < -1 || all->level > 9)
-        return hbp__fail(context, HBP_E_INVALID, "level %d is not a zlib level: -1, 0 or 1 to 9",
-                         (int)all->level);
-    if (all->chunk_steps < 0)
-        return hbp__fail(context, HBP_E_INVALID, "chunk_steps is %lld; it must not be negative",
-                         (long long)all->chunk_steps);
     if (all->note && strlen(all->note) > NOTE_BYTES)
         return hbp__fail(context, HBP_E_INVALID, "the note has %llu bytes; the header holds at most %d",
                          (unsigned long long)strlen(all->note), NOTE_BYTES);

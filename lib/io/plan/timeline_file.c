@@ -193,7 +193,7 @@ static hbp_status check_rows(const loading *l, uint64_t fields, int32_t ranks)
             return hbp__fail(l->context, HBP_E_FORMAT, "%s, line %lld: %s is %lld; it must be at least %lld",
                              file, (long long)r->line, name, (long long)r->value[fault.field],
                              (long long)fault.least);
-        return hbp__fail(l->context, HBP_E_FORMAT, "%s, line %lld: %s is %lld; it must lie in %lld..%lld",
+        return hbp__fail(l->context, HBP_E_FORMAT, "%s, line %lld: %s is %lld; it must be in %lld..%lld",
                          file, (long long)r->line, name, (long long)r->value[fault.field],
                          (long long)fault.least, (long long)fault.most);
     }

@@ -8,22 +8,12 @@
 #include "pack/fill/score.h"
 #include "pack/tuning.h"
 
-static hbp_status check_options(hbp_context *context, hbp_fill_options *options)
+static void fill_defaults(hbp_fill_options *options)
 {
-    if (options->mode < HBP_FILL_BALANCED || options->mode > HBP_FILL_PAPER)
-        return hbp__fail(context, HBP_E_INVALID, "fill: mode %d is not one of HBP_FILL_*",
-                         (int)options->mode);
-    HBP__CHECK_RANGE(context, "fill: ", options, effort, 0, 9);
-    if (options->max_samples < 0)
-        return hbp__fail(context, HBP_E_INVALID, "fill: max_samples is %d; it must be 0 or more",
-                         (int)options->max_samples);
-    HBP__CHECK_RANGE(context, "fill: ", options, sequence_multiple, 0, HBP__MAX_MULTIPLE);
-    HBP__CHECK_RANGE(context, "fill: ", options, pack_multiple, 0, HBP__MAX_MULTIPLE);
     if (!options->sequence_multiple)
         options->sequence_multiple = 1;
     if (!options->pack_multiple)
         options->pack_multiple = 1;
-    return HBP_OK;
 }
 
 typedef hbp_status (*fill_function)(hbp_context *, const hbp_lengths *, const hbp_groups *,
@@ -90,7 +80,7 @@ static hbp_status greedy_fill(hbp_context *context, const hbp_lengths *lengths, 
     HBP__TRY(hbp__require(context, groups, "groups"));
     hbp_fill_options all;
     HBP__TRY(hbp__options_read(context, &all, sizeof all, options, "hbp_fill_options"));
-    HBP__TRY(check_options(context, &all));
+    fill_defaults(&all);
     for (int64_t g = 0; g < groups->count; g++)
         if (groups->pack_length[g] < all.pack_multiple)
             return hbp__fail(context, HBP_E_INVALID,

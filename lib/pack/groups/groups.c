@@ -41,24 +41,6 @@ static int64_t power_of_two_from(int64_t length)
     return power;
 }
 
-static hbp_status check_options(hbp_context *context, const hbp_groups_options *options)
-{
-    if (options->mode != HBP_GROUPS_OPTIMAL && options->mode != HBP_GROUPS_PAPER)
-        return hbp__fail(context, HBP_E_INVALID, "groups: mode %d is not one of HBP_GROUPS_*",
-                         (int)options->mode);
-    const int64_t most = INT64_C(1) << 50;
-    HBP__CHECK_RANGE(context, "groups: ", options, max_groups, 0, HBP__MAX_GROUPS);
-    HBP__CHECK_RANGE(context, "groups: ", options, step_slack, -1, 99);
-    HBP__CHECK_RANGE(context, "groups: ", options, tokens_per_step, 0, most);
-    HBP__CHECK_RANGE(context, "groups: ", options, max_length, 0, most);
-    HBP__CHECK_RANGE(context, "groups: ", options, min_length, 0, most);
-    HBP__CHECK_RANGE(context, "groups: ", options, pack_multiple, 0, most);
-    HBP__CHECK_RANGE(context, "groups: ", options, sequence_multiple, 0, most);
-    HBP__CHECK_RANGE(context, "groups: ", options, max_pack_length, 0, most);
-    HBP__CHECK_RANGE(context, "groups: ", options, tokens_per_rank, 0, most);
-    return HBP_OK;
-}
-
 /* Refuses samples past a given max_length. */
 static hbp_status check_lengths(hbp_context *context, const hbp_lengths *lengths,
                                 const hbp_groups_options *options)
@@ -133,7 +115,6 @@ static hbp_status resolve_max_length(hbp_context *context, const hbp_lengths *le
 hbp_status hbp__groups_lengths(hbp_context *context, const hbp_lengths *lengths, hbp_groups_options *options,
                                int64_t *longest)
 {
-    HBP__TRY(check_options(context, options));
     if (!options->pack_multiple)
         options->pack_multiple = 1;
     if (!options->sequence_multiple)
@@ -436,7 +417,7 @@ static hbp_status given_level(hbp_context *context, const hbp_cost *cost, int64_
                               hbp__level *level)
 {
     if (pack_length < 1 || pack_length > HBP_MAX_LENGTH)
-        return hbp__fail(context, HBP_E_INVALID, "group %lld: pack length %lld; it must lie in 1..%d",
+        return hbp__fail(context, HBP_E_INVALID, "group %lld: pack length %lld; it must be in 1..%d",
                          (long long)row, (long long)pack_length, HBP_MAX_LENGTH);
     if (hbp__cost_row(cost, sp) < 0)
         return hbp__fail(context, HBP_E_INVALID,

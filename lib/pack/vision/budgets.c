@@ -11,16 +11,6 @@ enum { SAMPLES = 4, RANKS = 8, ROUNDS = 50, EFFORT = 1, TOKEN_MULTIPLE = 64 };
 
 static hbp_status check_options(hbp_context *context, hbp_budgets_options *o)
 {
-    if (o->mode != HBP_BUDGETS_PLANE && o->mode != HBP_BUDGETS_LINE)
-        return hbp__fail(context, HBP_E_INVALID, "budgets: mode %d is not one of HBP_BUDGETS_*",
-                         (int)o->mode);
-    HBP__CHECK_RANGE(context, "budgets: ", o, samples, 0, INT32_MAX - 1);
-    HBP__CHECK_RANGE(context, "budgets: ", o, ranks, 0, INT32_MAX);
-    HBP__CHECK_RANGE(context, "budgets: ", o, rounds, 0, INT32_MAX);
-    HBP__CHECK_RANGE(context, "budgets: ", o, effort, 0, 9);
-    HBP__CHECK_RANGE(context, "budgets: ", o, max_tokens, 0, HBP_MAX_LENGTH);
-    HBP__CHECK_RANGE(context, "budgets: ", o, max_vision, 0, HBP_MAX_VISION);
-    HBP__CHECK_RANGE(context, "budgets: ", o, token_multiple, 0, HBP__MAX_MULTIPLE);
     o->samples = o->samples ? o->samples : SAMPLES;
     o->ranks = o->ranks ? o->ranks : RANKS;
     o->rounds = o->rounds ? o->rounds : ROUNDS;
@@ -32,8 +22,8 @@ static hbp_status check_options(hbp_context *context, hbp_budgets_options *o)
         o->most_samples = (double)o->samples + 1;
     if (!hbp__lies_in(o->most_samples, o->samples, INT32_MAX))
         return hbp__fail(context, HBP_E_INVALID,
-                         "budgets: most_samples is %g; it must lie in %d (samples)..%d, or 0",
-                         o->most_samples, (int)o->samples, INT32_MAX);
+                         "budgets: most_samples is %g; it must be in %d (samples)..%d, or 0", o->most_samples,
+                         (int)o->samples, INT32_MAX);
     return HBP_OK;
 }
 

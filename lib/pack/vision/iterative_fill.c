@@ -14,14 +14,9 @@ enum { ROUNDS = 50, FULL_SLACK = 128 };
 static hbp_status check_budgets(hbp_context *context, const hbp_lengths *lengths,
                                 hbp_iterative_fill_options *o)
 {
-    HBP__CHECK_RANGE(context, "iterative fill: ", o, max_tokens, 1, HBP_MAX_LENGTH);
     if (!lengths->vision)
         o->max_vision = HBP_MAX_VISION;
-    HBP__CHECK_RANGE(context, "iterative fill: ", o, max_vision, 1, HBP_MAX_VISION);
-    if (o->full_tokens < 0 || o->full_vision < 0)
-        return hbp__fail(context, HBP_E_INVALID, "iterative fill: full_%s is %lld; it must be 0 or more",
-                         o->full_tokens < 0 ? "tokens" : "vision",
-                         (long long)(o->full_tokens < 0 ? o->full_tokens : o->full_vision));
+    HBP__TRY(hbp__check_range(context, "max_vision", o->max_vision, 1, HBP_MAX_VISION));
     /* With a budget under the slack every pack is full, as in the authors' program. */
     if (!o->full_tokens)
         o->full_tokens = o->max_tokens - FULL_SLACK;
@@ -30,30 +25,12 @@ static hbp_status check_budgets(hbp_context *context, const hbp_lengths *lengths
     return HBP_OK;
 }
 
-static hbp_status check_numbers(hbp_context *context, hbp_iterative_fill_options *o)
+static void fill_defaults(hbp_iterative_fill_options *o)
 {
-    if (o->mode != HBP_ISF_DEFAULT && o->mode != HBP_ISF_REFERENCE)
-        return hbp__fail(context, HBP_E_INVALID, "iterative fill: mode %d is not one of HBP_ISF_*",
-                         (int)o->mode);
-    if (o->rounds < 0)
-        return hbp__fail(context, HBP_E_INVALID, "iterative fill: rounds is %d; it must be 0 or more",
-                         (int)o->rounds);
-    HBP__CHECK_RANGE(context, "iterative fill: ", o, effort, 0, 9);
-    if (o->max_samples < 0)
-        return hbp__fail(context, HBP_E_INVALID, "iterative fill: max_samples is %d; it must be 0 or more",
-                         (int)o->max_samples);
-    if (o->over_long != HBP_OVERLONG_ERROR && o->over_long != HBP_OVERLONG_DROP)
-        return hbp__fail(context, HBP_E_INVALID,
-                         "iterative fill: over_long is %d; samples over a budget are refused (%d) or dropped "
-                         "(%d), hbp_lengths_limit cuts them",
-                         (int)o->over_long, (int)HBP_OVERLONG_ERROR, (int)HBP_OVERLONG_DROP);
-    HBP__CHECK_RANGE(context, "iterative fill: ", o, sequence_multiple, 0, HBP__MAX_MULTIPLE);
-    HBP__CHECK_RANGE(context, "iterative fill: ", o, pack_multiple, 0, HBP__MAX_MULTIPLE);
     o->sequence_multiple = o->sequence_multiple ? o->sequence_multiple : 1;
     o->pack_multiple = o->pack_multiple ? o->pack_multiple : 1;
     o->rounds = o->rounds ? o->rounds : ROUNDS;
     o->effort = o->effort ? o->effort : 1;
-    return HBP_OK;
 }
 
 /* What the authors' program has no notion of. */
@@ -79,7 +56,7 @@ static hbp_status iterative_fill(hbp_context *context, const hbp_lengths *length
     HBP__TRY(hbp__require(context, options, "options"));
     hbp_iterative_fill_options all;
     HBP__TRY(hbp__options_read(context, &all, sizeof all, options, "hbp_iterative_fill_options"));
-    HBP__TRY(check_numbers(context, &all));
+    fill_defaults(&all);
     HBP__TRY(check_budgets(context, lengths, &all));
     if (all.mode == HBP_ISF_DEFAULT) {
         if (all.pack_multiple > all.max_tokens)

@@ -80,7 +80,7 @@ static hbp_status run_pipeline(hbp_context *context, const hbp_layers *layers, c
 {
     HBP__TRY(hbp__require(context, layers, "layers"));
     hbp_pipeline_options p;
-    HBP__TRY(hbp__options_read(context, &p, sizeof p, pipeline, "pipeline"));
+    HBP__TRY(hbp__options_read(context, &p, sizeof p, pipeline, "hbp_pipeline_options"));
     hbp__stage_times times;
     HBP__TRY(hbp__stage_times_open(context, layers, cuts, &p, &times));
     hbp__schedule schedule;
@@ -129,7 +129,7 @@ static hbp_status compare_run(hbp_context *context, const hbp_pipeline_run *run,
     hbp_pipeline_options p;
     hbp_pipeline_run *again = NULL;
     HBP__TRY(hbp__require(context, cuts, "cuts"));
-    HBP__TRY(hbp__options_read(context, &p, sizeof p, pipeline, "pipeline"));
+    HBP__TRY(hbp__options_read(context, &p, sizeof p, pipeline, "hbp_pipeline_options"));
     HBP__TRY(check_option(context, "stages", p.stages, s->stages));
     HBP__TRY(
         check_option(context, "virtual_stages", p.virtual_stages ? p.virtual_stages : 1, s->virtual_stages));

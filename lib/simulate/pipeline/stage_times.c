@@ -61,7 +61,7 @@ static hbp_status check_scales(hbp_context *context, const hbp_pipeline_options 
         for (int32_t m = 0; all[i].scale && m < pipeline->micro_batches; m++)
             if (!hbp__lies_in(all[i].scale[m], 0, MOST_RATE))
                 return hbp__fail(context, HBP_E_INVALID,
-                                 "pipeline.%s of micro-batch %d is %g; it must lie in 0..%g", all[i].name,
+                                 "pipeline.%s of micro-batch %d is %g; it must be in 0..%g", all[i].name,
                                  (int)m, all[i].scale[m], MOST_RATE);
     return HBP_OK;
 }
@@ -70,9 +70,8 @@ static hbp_status check_stages(hbp_context *context, const hbp_pipeline_options 
 {
     for (int32_t s = 0; s < pipeline->stages; s++) {
         if (pipeline->speed && !hbp__lies_in(pipeline->speed[s], LEAST_RATE, MOST_RATE))
-            return hbp__fail(context, HBP_E_INVALID,
-                             "pipeline.speed of stage %d is %g; it must lie in %g..%g", (int)s,
-                             pipeline->speed[s], LEAST_RATE, MOST_RATE);
+            return hbp__fail(context, HBP_E_INVALID, "pipeline.speed of stage %d is %g; it must be in %g..%g",
+                             (int)s, pipeline->speed[s], LEAST_RATE, MOST_RATE);
         if (pipeline->limit_bytes && pipeline->limit_bytes[s] < 0)
             return hbp__fail(context, HBP_E_INVALID,
                              "pipeline.limit_bytes of stage %d is %lld; it must not be negative", (int)s,
@@ -86,10 +85,10 @@ static hbp_status check_link(hbp_context *context, const hbp_pipeline_options *p
     double link = pipeline->link_bytes_per_s;
     if (!hbp__lies_in(link, 0, MOST_RATE) || (link > 0 && link < LEAST_RATE))
         return hbp__fail(context, HBP_E_INVALID,
-                         "pipeline.link_bytes_per_s is %g; it must lie in %g..%g, or be 0", link, LEAST_RATE,
+                         "pipeline.link_bytes_per_s is %g; it must be in %g..%g, or be 0", link, LEAST_RATE,
                          MOST_RATE);
     if (!hbp__lies_in(pipeline->link_overlap, 0, 1))
-        return hbp__fail(context, HBP_E_INVALID, "pipeline.link_overlap is %g; it must lie in 0..1",
+        return hbp__fail(context, HBP_E_INVALID, "pipeline.link_overlap is %g; it must be in 0..1",
                          pipeline->link_overlap);
     if (pipeline->link_latency_ns < 0)
         return hbp__fail(context, HBP_E_INVALID, "pipeline.link_latency_ns is %lld; it must not be negative",
@@ -104,8 +103,8 @@ static hbp_status check_recompute(hbp_context *context, const hbp_layers *layers
         int32_t choice = pipeline->recompute[i];
         if (choice < 0 || choice >= HBP_RECOMPUTE_CHOICES)
             return hbp__fail(context, HBP_E_INVALID,
-                             "pipeline.recompute of layer %d is %d; it must lie in 0..%d", (int)i,
-                             (int)choice, HBP_RECOMPUTE_CHOICES - 1);
+                             "pipeline.recompute of layer %d is %d; it must be in 0..%d", (int)i, (int)choice,
+                             HBP_RECOMPUTE_CHOICES - 1);
         if ((choice == HBP_RECOMPUTE_ATTENTION && !layers->attention_bytes[i]) ||
             (choice == HBP_RECOMPUTE_MLP && !layers->mlp_bytes[i]))
             return hbp__fail(context, HBP_E_INVALID,

@@ -110,7 +110,7 @@ def integers(name: str, values: Any, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
         limits, low, high = np.iinfo(target), int(array.min()), int(array.max())
         if low < limits.min or high > limits.max:
             worst = low if low < limits.min else high
-            raise OverflowError(f"{name} holds {worst}; it must lie in {limits.min}..{limits.max}")
+            raise OverflowError(f"{name} holds {worst}; it must be in {limits.min}..{limits.max}")
     return np.require(array.astype(target, copy=False), requirements=["C", "A"])
 
 

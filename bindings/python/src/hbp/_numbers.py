@@ -22,7 +22,7 @@ def checked(name: str, value: Any, ctype: Type[Any]) -> int:
     bits, signed = INTEGER_BITS[ctype]
     low, high = (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if signed else (0, (1 << bits) - 1)
     if not low <= number <= high:
-        raise OverflowError(f"{name} is {number}; it must lie in {low}..{high}")
+        raise OverflowError(f"{name} is {number}; it must be in {low}..{high}")
     return number
 
 

@@ -93,7 +93,7 @@ class Pipeline:
         }
         self.stages = int32("stages", stages)
         if not 1 <= self.stages <= len(layers):
-            raise ValueError(f"stages is {stages}; it must lie in 1..{len(layers)}, the number of layers")
+            raise ValueError(f"stages is {stages}; it must be in 1..{len(layers)}, the number of layers")
         self.micro_batches = int32("micro_batches", micro_batches)
         if not self.micro_batches and arrays:
             self.micro_batches = max(len(array) for array in arrays.values())

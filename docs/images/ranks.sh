@@ -1,0 +1,20 @@
+#!/bin/sh
+# Draws docs/images/ranks.svg: 4,000 lengths of Wikipedia's articles, planned by the best packing of one length and degree
+# that `hbp compare` finds for them (first-fit-shuffled, 72,337 tokens, SP 8), and by this library.
+# usage: docs/images/ranks.sh [PROGRAMS [OUT.svg]], PROGRAMS being build/quickstart/examples or the like
+set -eu
+source=$(cd "$(dirname "$0")/../.." && pwd)
+programs=$(cd "${1:-$source/build/quickstart/examples}" && pwd) out=${2:-$source/docs/images/ranks.svg}
+case $out in /*) ;; *) out=$PWD/$out ;; esac
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+on="--model llama-3.1-8b --machine h100:4"
+"$programs/draw_lengths" "$source/examples/data/wikipedia.csv" lengths.npy 4000 1 131072
+# shellcheck disable=SC2086
+{
+    "$programs/hbp" plan lengths.npy $on --way first-fit-shuffled --max-sp 8 --max-pack-length 72337 -o before.msgpack >before.txt
+    "$programs/hbp" plan lengths.npy $on -o after.msgpack >after.txt
+}
+"$programs/draw_plan" "$out" "4,000 Wikipedia articles through llama-3.1-8b on 32 H100" \
+    before.msgpack "First fit at its best, packs of one length and degree" after.msgpack "libhbp"
