@@ -196,7 +196,7 @@ static int run_work(const char *name)
     data.count = BATCH;
     in.batch = bench_lengths(in.context, &data, BENCH_LONGEST);
     in.cost = bench_cost(in.context, "llama-3.1-8b", 8, &reason);
-    need(&in, hbp_machine_create_preset(in.context, "h100", 4, &in.machine), "machine");
+    need(&in, hbp_machine_create_preset(in.context, "h100:4", &in.machine), "machine");
     snprintf(in.path, sizeof in.path, "/tmp/bench-change-%ld", (long)getpid());
     for (int w = 0; w < WORKS; w++)
         if (strcmp(works[w].name, name) == 0) {

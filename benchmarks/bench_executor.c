@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "common.h"
-#include "objects.h"
 #include "operations.h"
 #include "whole_pack.h"
 
@@ -285,12 +284,9 @@ static void open_device(bench *b, const settings *s)
 static void open_shape(bench *b, const char *text)
 {
     hbp_context *context = bench_context(NULL);
-    hbp_model *model = NULL;
-    char message[OBJECTS_MESSAGE_BYTES];
     ex_fault fault = {0};
-    if (objects_make_model(context, text, &model, message) < 0)
-        ex_fail(&fault, "%s", message);
-    else if (!ex_shape_from_model(model, &b->shape, &fault) && b->shape.kv_heads % 2)
+    hbp_model *model = ex_model_read(context, text, &fault);
+    if (model && !ex_shape_from_model(model, &b->shape, &fault) && b->shape.kv_heads % 2)
         ex_fail(&fault, "%d heads of keys and values do not divide by the 2 ranks of split",
                 b->shape.kv_heads);
     if (fault.failed) {

@@ -29,14 +29,13 @@ typedef struct figures {
 static hbp_cost *make_cost(hbp_context *context, int32_t nodes, const way *w)
 {
     hbp_model *model = NULL;
-    hbp_machine *machine = NULL;
+    hbp_machine *machine = bench_nodes(context, "h100", nodes);
     hbp_cost *cost = NULL;
     hbp_cost_options options = {.struct_size = sizeof options};
     options.zero_stage = HBP_ZERO_1;
     options.lockstep_ranks = w->set;
     options.uneven_micro_batches = w->uneven;
     bench_need(context, hbp_model_create_preset(context, "llama-3.1-8b", &model), "the model");
-    bench_need(context, hbp_machine_create_preset(context, "h100", nodes, &machine), "the machine");
     bench_need(context, hbp_cost_create(context, model, machine, &options, &cost), "the cost");
     hbp_machine_free(machine);
     hbp_model_free(model);

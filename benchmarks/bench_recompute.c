@@ -115,7 +115,7 @@ static void model(hbp_context *context, const char *name, const char *gpu, doubl
     hbp_machine *machine = NULL;
     hbp_layers *layers = NULL;
     check(context, hbp_vlm_create_preset(context, name, &vlm));
-    check(context, hbp_machine_create_preset(context, gpu, 16, &machine));
+    check(context, hbp_machine_create_preset(context, gpu, &machine));
     hbp_vlm_layers_options o = {.struct_size = sizeof o};
     o.tensor_parallel = 4;
     o.data_parallel = data_parallel;
@@ -222,13 +222,13 @@ int main(void)
         return EXIT_FAILURE;
     bench_section("Recomputation, %d stages of 4 GPUs, %d micro-batches; x: against the published rule",
                   STAGES, MICRO_BATCHES);
-    model(context, "internvl-1.5-26b", "a100-80", 9, 4096, 1, 80);
-    model(context, "internvl-1.5-26b", "a100-80", 18, 6016, 2, 40);
-    model(context, "internvl-1.5-26b", "a100-80", 24, 8192, 8, 40);
-    model(context, "internvl-1.2-plus-40b", "a100-80", 18, 6016, 1, 80);
-    model(context, "internvl-1.2-plus-40b", "a100-80", 36, 12288, 8, 80);
-    model(context, "eva-clip-llama-3-8b", "a100-80", 36, 12288, 8, 40);
-    model(context, "qwen2-vl-7b", "a100-80", 16384, 32768, 8, 40);
+    model(context, "internvl-1.5-26b", "a100-80:16", 9, 4096, 1, 80);
+    model(context, "internvl-1.5-26b", "a100-80:16", 18, 6016, 2, 40);
+    model(context, "internvl-1.5-26b", "a100-80:16", 24, 8192, 8, 40);
+    model(context, "internvl-1.2-plus-40b", "a100-80:16", 18, 6016, 1, 80);
+    model(context, "internvl-1.2-plus-40b", "a100-80:16", 36, 12288, 8, 80);
+    model(context, "eva-clip-llama-3-8b", "a100-80:16", 36, 12288, 8, 40);
+    model(context, "qwen2-vl-7b", "a100-80:16", 16384, 32768, 8, 40);
     for (int32_t percent = 30; percent <= 90; percent += 30)
         random_layers(context, MOST_LAYERS, percent);
     hbp_context_free(context);

@@ -73,11 +73,10 @@ static hbp_cost *make_cost(hbp_context *context, const char *model_name, const s
                            const char *field, double factor)
 {
     hbp_model *model = NULL;
-    hbp_machine *machine = NULL;
+    hbp_machine *machine = bench_nodes(context, at->name, at->nodes);
     hbp_cost *cost = NULL;
     hbp_machine_fields fields = {.struct_size = sizeof fields};
     bench_need(context, hbp_model_create_preset(context, model_name, &model), model_name);
-    bench_need(context, hbp_machine_create_preset(context, at->name, at->nodes, &machine), at->name);
     if (field) {
         bench_need(context, hbp_machine_get_fields(context, machine, &fields), "the fields");
         double value = !strcmp(field, "hbm_bytes")            ? (double)fields.hbm_bytes

@@ -202,7 +202,7 @@ static void model(hbp_context *context, const char *name, double vision, double 
     hbp_machine *machine = NULL;
     hbp_layers *layers = NULL;
     bench_need(context, hbp_vlm_create_preset(context, name, &vlm), name);
-    bench_need(context, hbp_machine_create_preset(context, "a100-80", 16, &machine), "a100-80");
+    bench_need(context, hbp_machine_create_preset(context, "a100-80:16", &machine), "a100-80");
     hbp_vlm_layers_options options = {.struct_size = sizeof options};
     options.tensor_parallel = 4;
     options.data_parallel = 8;

@@ -64,16 +64,9 @@ typedef struct results {
     int32_t operators;
 } results;
 
-static hbp_machine *machine_of(hbp_context *context, int32_t gpus)
-{
-    hbp_machine *machine = NULL;
-    bench_need(context, hbp_machine_create_preset(context, "a800-80", gpus / 8, &machine), "a800-80");
-    return machine;
-}
-
 static void measure(hbp_context *context, const char *name, int32_t gpus, results *r)
 {
-    hbp_machine *machine = machine_of(context, gpus);
+    hbp_machine *machine = bench_nodes(context, "a800-80", gpus / 8);
     hbp_graph *graph = NULL;
     bench_need(context, hbp_graph_create_workload(context, name, machine, &graph), name);
     hbp_graph_view view = {.struct_size = sizeof view};
@@ -320,7 +313,7 @@ static void largest(hbp_context *context)
 {
     bench_section("100 tasks of four chains on 1,024 GPUs");
     hbp_graph *graph = many_tasks(context, 100, 1024);
-    hbp_machine *machine = machine_of(context, 1024);
+    hbp_machine *machine = bench_nodes(context, "a800-80", 128);
     planned p = plan(context, graph, machine, HBP_TASKS_OVERLAP, HBP_PLACE_FLOWS, 0);
     planned paper = plan(context, graph, machine, HBP_TASKS_PAPER, HBP_PLACE_FLOWS, 0);
     if (p.status < 0 || paper.status < 0)

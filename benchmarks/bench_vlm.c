@@ -122,7 +122,7 @@ static hbp_vlm_plan_summary plan_run(hbp_context *context, const hbp_lengths *le
     hbp_vlm_options options = {.struct_size = sizeof options};
     hbp_vlm_plan_summary summary = {.struct_size = sizeof summary};
     bench_need(context, hbp_vlm_create_preset(context, model, &vlm), model);
-    bench_need(context, hbp_machine_create_preset(context, "a100-80", 8, &machine), "a100-80");
+    bench_need(context, hbp_machine_create_preset(context, "a100-80:8", &machine), "a100-80");
     options.tensor_parallel = tensor_parallel;
     options.pipeline_stages = stages;
     options.data = w->data;

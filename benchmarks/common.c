@@ -185,13 +185,21 @@ int bench_end(void)
     return failed || ferror(stdout) || fflush(stdout) ? 1 : 0;
 }
 
+hbp_machine *bench_nodes(hbp_context *context, const char *preset, int32_t nodes)
+{
+    hbp_machine *machine = NULL;
+    char text[64];
+    snprintf(text, sizeof text, "%s:%d", preset, (int)nodes);
+    bench_need(context, hbp_machine_create_preset(context, text, &machine), text);
+    return machine;
+}
+
 hbp_cost *bench_cost(hbp_context *context, const char *model_name, int32_t nodes, const char **reason)
 {
     hbp_model *model = NULL;
-    hbp_machine *machine = NULL;
+    hbp_machine *machine = bench_nodes(context, "h100", nodes);
     hbp_cost *cost = NULL;
     bench_need(context, hbp_model_create_preset(context, model_name, &model), model_name);
-    bench_need(context, hbp_machine_create_preset(context, "h100", nodes, &machine), "h100");
     hbp_status status = hbp_cost_create(context, model, machine, NULL, &cost);
     if (status != HBP_E_INFEASIBLE || !reason)
         bench_need(context, status, "the cost");

@@ -32,6 +32,9 @@ hbp_context *bench_context(bench_memory *memory);
 /* Ends the program with the context's message when `status` is a failure. */
 void bench_need(hbp_context *context, hbp_status status, const char *what);
 
+/* So many nodes of a machine preset. */
+hbp_machine *bench_nodes(hbp_context *context, const char *preset, int32_t nodes);
+
 /* Ends the program when memory is exhausted. */
 void *bench_allocate(int64_t count, int64_t size);
 

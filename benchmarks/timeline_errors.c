@@ -11,20 +11,13 @@
 #include "hbp/io.h"
 #include "objects.h"
 
-static void need_object(hbp_status status, const char *message)
-{
-    if (status < 0)
-        bench_need(NULL, status, message);
-}
-
 static hbp_cost *make_cost(hbp_context *context, const char *model_text, const char *machine_text)
 {
-    char message[OBJECTS_MESSAGE_BYTES];
     hbp_model *model = NULL;
     hbp_machine *machine = NULL;
     hbp_cost *cost = NULL;
-    need_object(objects_make_model(context, model_text, &model, message), message);
-    need_object(objects_make_machine(context, machine_text, &machine, message), message);
+    bench_need(context, objects_make_model(context, model_text, &model), model_text);
+    bench_need(context, objects_make_machine(context, machine_text, &machine), machine_text);
     hbp_cost_options options = {.struct_size = sizeof options};
     options.zero_stage = HBP_ZERO_NONE;
     options.fused_cross_entropy = 1;

@@ -21,7 +21,7 @@ int main(void)
     int failed = hbp_context_create(NULL, &ctx) < 0 ||
                  hbp_lengths_create_u32(ctx, tokens, 14000, NULL, &lengths) < 0 ||
                  hbp_model_create_preset(ctx, "llama-3.1-8b", &model) < 0 ||
-                 hbp_machine_create_preset(ctx, "h100", 4, &machine) < 0 ||
+                 hbp_machine_create_preset(ctx, "h100:4", &machine) < 0 ||
                  hbp_cost_create(ctx, model, machine, NULL, &cost) < 0 ||
                  hbp_plan_epoch(ctx, lengths, cost, &options, &plan) < 0;
     if (failed) {

@@ -1,15 +1,18 @@
 #!/bin/sh
 # From a fresh clone to a plan: installs what is missing (Debian), builds, and plans an epoch of a million samples.
 # usage: examples/quickstart.sh [--lengths FILE] [--model NAME] [--machine NAME:NODES] [--max-length TOKENS]
+#                               [--build BUILD, made already] [--out FOLDER for what is written]
 set -eu
-lengths='' model=llama-3.1-8b machine=h100:4 max_length=128K
+build='' out='' lengths='' model=llama-3.1-8b machine=h100:4 max_length=128K
 while [ $# -gt 0 ]; do
     case $1 in
     --lengths) lengths=${2:?--lengths needs a file}; shift 2 ;;
     --model) model=${2:?--model needs a name}; shift 2 ;;
     --machine) machine=${2:?--machine needs a name}; shift 2 ;;
     --max-length) max_length=${2:?--max-length needs a number}; shift 2 ;;
-    *) sed -n '2,3s/^# //p' "$0"; [ "$1" = --help ] || exit 2; exit 0 ;;
+    --build) build=$(cd "${2:?--build needs a folder}" && pwd); shift 2 ;;
+    --out) out=${2:?--out needs a folder}; mkdir -p "$out"; out=$(cd "$out" && pwd); shift 2 ;;
+    *) sed -n '2,4s/^#  *//p' "$0"; [ "$1" = --help ] || exit 2; exit 0 ;;
     esac
 done
 case $lengths in '' | /* | -) ;; *) lengths=$PWD/$lengths ;; esac
@@ -19,29 +22,31 @@ cd "$(dirname "$0")/.."
 say() { printf '\n\033[1m== %s\033[0m\n' "$*"; }
 [ -t 1 ] || say() { printf '\n== %s\n' "$*"; }
 
-say "Tools and libraries"
-need_build_packages
-need python3 have_tool python3
-need python3-numpy python_with_numpy
-install_missing
-echo "all there"
+build_tree() { # into $build
+    say "Tools and libraries"
+    need_build_packages
+    need python3 have_tool python3
+    need python3-numpy python_with_numpy
+    install_missing
+    echo "all there"
 
-say "Building libhbp and the hbp command into build/quickstart"
-start=$(date +%s)
-log=$(mktemp)
-trap 'rm -f "$log"' EXIT
-quietly() { "$@" >"$log" 2>&1 || { tail -n 40 "$log"; exit 1; }; }
-quietly configure build/quickstart -DCMAKE_BUILD_TYPE=Release -DHBP_BUILD_TESTS=OFF \
-    -DHBP_BUILD_BENCHMARKS=OFF -DHBP_CUDA=OFF
-quietly cmake --build build/quickstart -j "$(processors)"
-echo "done in $(($(date +%s) - start)) s"
-hbp=build/quickstart/examples/hbp
-out=build/quickstart
+    say "Building libhbp and the hbp command into $build"
+    start=$(date +%s)
+    log=$(mktemp)
+    trap 'rm -f "$log"' EXIT
+    quietly() { "$@" >"$log" 2>&1 || { tail -n 40 "$log"; exit 1; }; }
+    quietly configure "$build" -DCMAKE_BUILD_TYPE=Release -DHBP_BUILD_TESTS=OFF -DHBP_BUILD_BENCHMARKS=OFF -DHBP_CUDA=OFF
+    quietly cmake --build "$build" -j "$(processors)"
+    echo "done in $(($(date +%s) - start)) s"
+}
+[ -n "$build" ] || { build=build/quickstart && build_tree; }
+: "${out:=$build}"
+hbp=$build/examples/hbp draw_lengths=$build/examples/draw_lengths executor=$build/examples/executor/hbp_executor
 
 if [ -z "$lengths" ]; then
     lengths=$out/lengths.npy
     say "A million lengths, drawn from those of Wikipedia's articles up to 128K tokens"
-    build/quickstart/examples/draw_lengths examples/data/wikipedia.csv "$lengths" 1000000 0 131072
+    "$draw_lengths" examples/data/wikipedia.csv "$lengths" 1000000 0 131072
     echo "wrote $lengths; --lengths FILE takes yours"
 fi
 set -- "$lengths" --model "$model" --machine "$machine" --max-length "$max_length" --over-long truncate
@@ -62,16 +67,15 @@ say "Step 0, as rank 0 runs it"
 "$hbp" show "$out/plan.msgpack" --step 0 --rank 0
 
 say "The same from Python: examples/train.py"
-HBP_LIBRARY=$PWD/build/quickstart/lib/libhbp.so PYTHONPATH=bindings/python/src:bindings/python \
+HBP_LIBRARY=$(cd "$build" && pwd)/lib/libhbp.so PYTHONPATH=bindings/python/src:bindings/python \
     "$(python_with_numpy)" examples/train.py "$out/plan.msgpack"
 
 say "A plan that is run: a small transformer on 2 virtual ranks of this processor, measured, fitted, planned, trained"
 small=llama-3.1-8b,layers=4,hidden=128,ffn=384,heads=8,kv_heads=4,head_dim=16,vocab=512
-executor=build/quickstart/examples/executor/hbp_executor
 "$executor" probe --virtual 2 --seconds 3 -o "$out/here.json"
 "$executor" measure --virtual 2 --model $small --max-tokens 512 -o "$out/packs.csv" | tail -n 1
 "$hbp" fit "$out/packs.csv" --model $small --machine "$out/here.json" --zero none --fused-ce -o "$out/cost.json" | sed -n '1,/peak bytes, fitted/p'
-build/quickstart/examples/draw_lengths examples/data/wikipedia.csv "$out/few.npy" 200 1 1024
+"$draw_lengths" examples/data/wikipedia.csv "$out/few.npy" 200 1 1024
 "$hbp" plan "$out/few.npy" --cost "$out/cost.json" --max-length 1024 --tokens-per-step 16K -o "$out/few.msgpack" | tail -n 1
 "$executor" run "$out/few.msgpack" --model $small --virtual 2 --cost "$out/cost.json"
 
@@ -80,7 +84,7 @@ cat <<EOT
   $hbp show $out/plan.msgpack --step 17     any step, any rank
   $hbp trace $out/plan.msgpack -o trace.json --steps 20
                                             a timeline, opens at ui.perfetto.dev
-  examples/first.c                          an epoch from C
-  $hbp step $out/lengths.npy --model llama-3.1-8b --machine h100:8 --batch 512
+  examples/first.c                          an epoch in a page of C
+  $hbp step $lengths --model llama-3.1-8b --machine h100:8 --batch 512
                                             one step; docs/how-to/plan-each-step.md for every step of a run
 EOT

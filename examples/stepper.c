@@ -97,7 +97,7 @@ int main(void)
     hbp_cost *cost = NULL;
     int failed = hbp_context_create(NULL, &t.ctx) < 0 ||
                  hbp_model_create_preset(t.ctx, "llama-3.1-8b", &model) < 0 ||
-                 hbp_machine_create_preset(t.ctx, "h100", 2, &machine) < 0 ||
+                 hbp_machine_create_preset(t.ctx, "h100:2", &machine) < 0 ||
                  hbp_cost_create(t.ctx, model, machine, NULL, &cost) < 0;
     t.cost = cost;
     failed = failed || make_communicators(&t) < 0 || run(&t) < 0;

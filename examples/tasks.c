@@ -41,7 +41,7 @@ int main(void)
     if (hbp_context_create(NULL, &ctx) < 0)
         return 1;
     TRY(hbp_graph_create(ctx, &graph));
-    TRY(hbp_machine_create_preset(ctx, "h100", 2, &machine));
+    TRY(hbp_machine_create_preset(ctx, "h100:2", &machine));
     int32_t first[6];
     for (int i = 0; i < 6; i++) {
         const chain *c = &chains[i];

@@ -52,7 +52,7 @@ static inline void every_open(hbp_context *context, every *e, int32_t borrow)
     options.vision = e->vision;
     OK(context, hbp_lengths_create_u32(context, e->tokens, EVERY_SAMPLES, &options, &e->sized));
     e->cost = test_cost(context);
-    OK(context, hbp_machine_create_preset(context, "a100-80", 4, &e->machine));
+    OK(context, hbp_machine_create_preset(context, "a100-80:4", &e->machine));
     OK(context, hbp_graph_create_workload(context, "clip-4", e->machine, &e->graph));
     OK(context, hbp_model_create_preset(context, "llama-3.1-8b", &e->model));
     OK(context, hbp_vlm_create_preset(context, "internvl-1.5-26b", &e->vlm));

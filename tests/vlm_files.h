@@ -15,7 +15,7 @@ static inline hbp_vlm_plan *draw_plan(hbp_context *context, uint64_t seed, int32
     hbp__rng rng = hbp__rng_make(seed, 0, 0);
     *f = (fixture){.context = context};
     f->lengths = keep(draw_samples(context, seed, 30 + (int64_t)hbp__rng_below(&rng, 40), 0));
-    MAKES(context, f->machine, hbp_machine_create_preset(context, "a100-80", 4, &f->machine));
+    MAKES(context, f->machine, hbp_machine_create_preset(context, "a100-80:4", &f->machine));
     hbp_vlm_options *o = &f->options;
     *o = (hbp_vlm_options){.struct_size = sizeof *o};
     o->data = way;

@@ -47,7 +47,7 @@ static inline fixture setup(hbp_context *context, int64_t samples)
     fixture f = {.context = context};
     f.lengths = keep(draw_lengths(context, 1, samples));
     MAKES(context, f.vlm, hbp_vlm_create_preset(context, "internvl-1.5-26b", &f.vlm));
-    MAKES(context, f.machine, hbp_machine_create_preset(context, "a100-80", 4, &f.machine));
+    MAKES(context, f.machine, hbp_machine_create_preset(context, "a100-80:4", &f.machine));
     f.options = (hbp_vlm_options){.struct_size = sizeof f.options};
     f.options.tensor_parallel = 4;
     f.options.pipeline_stages = 4;
@@ -125,7 +125,7 @@ static inline small small_setup(hbp__rng *rng, int32_t layers, int32_t stages, i
     fixture *f = &s.f;
     f->lengths = draw_samples(f->context, hbp__rng_next(rng), 20 + (int64_t)hbp__rng_below(rng, 60), 0);
     OK(f->context, hbp_vlm_create_preset(f->context, "internvl-1.5-26b", &f->vlm));
-    OK(f->context, hbp_machine_create_preset(f->context, "a100-80", 4, &f->machine));
+    OK(f->context, hbp_machine_create_preset(f->context, "a100-80:4", &f->machine));
     s.layers = draw_measured(f->context, rng, layers);
     hbp_vlm_options *o = &f->options;
     *o = (hbp_vlm_options){.struct_size = sizeof *o};

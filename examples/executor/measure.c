@@ -5,7 +5,6 @@
 #include <stdio.h>
 
 #include "commands.h"
-#include "objects.h"
 #include "ranks.h"
 #include "walk/calibrate.h"
 
@@ -67,13 +66,11 @@ int ex_measure_command(const ex_options *options)
 {
     inputs in = {.options = options};
     ex_fault fault = {0};
-    char message[OBJECTS_MESSAGE_BYTES];
     int status = 1;
     if (hbp_context_create(NULL, &in.context) < 0)
         ex_fail(&fault, "out of memory");
-    else if (objects_make_model(in.context, options->model, &in.model, message) < 0)
-        ex_fail(&fault, "%s", message);
-    else if (ex_shape_from_model(in.model, &in.shape, &fault) == 0)
+    else if ((in.model = ex_model_read(in.context, options->model, &fault)) &&
+             ex_shape_from_model(in.model, &in.shape, &fault) == 0)
         status = ex_ranks_run(options, measure_rank, &in);
     if (fault.failed)
         fprintf(stderr, "hbp_executor: %s\n", fault.text);

@@ -8,7 +8,6 @@
 
 #include "base/quantiles.h"
 #include "commands.h"
-#include "objects.h"
 #include "ranks.h"
 #include "walk/agree.h"
 #include "walk/check.h"
@@ -39,12 +38,10 @@ typedef struct summary {
 static int read_inputs(inputs *in, ex_fault *fault)
 {
     const ex_options *o = in->options;
-    char message[OBJECTS_MESSAGE_BYTES];
     if (hbp_context_create(NULL, &in->context) < 0)
         return ex_fail(fault, "out of memory");
-    if (objects_make_model(in->context, o->model, &in->model, message) < 0)
-        return ex_fail(fault, "%s", message);
-    if (ex_shape_from_model(in->model, &in->shape, fault) < 0)
+    in->model = ex_model_read(in->context, o->model, fault);
+    if (!in->model || ex_shape_from_model(in->model, &in->shape, fault) < 0)
         return -1;
     if (hbp_plan_load(in->context, o->plan, &in->plan) < 0 ||
         (o->profile && hbp_machine_load(in->context, o->profile, &in->profile) < 0) ||

@@ -134,34 +134,27 @@ hbp_status cli_read_lengths(cli *c, const char *path)
     return status < 0 ? in_options(c) : status;
 }
 
-/* Keeps the message of objects.h where there is one. */
-static hbp_status keep(hbp_status status, const char *message)
-{
-    return status < 0 ? cli_own_failure("%s", message) : status;
-}
-
 static hbp_status make_model(cli *c)
 {
-    char message[OBJECTS_MESSAGE_BYTES];
     if (!c->model_text)
         return cli_own_failure("hbp %s needs --model, such as --model llama-3.1-8b", c->command);
-    return keep(objects_make_model(c->context, c->model_text, &c->model, message), message);
+    return objects_make_model(c->context, c->model_text, &c->model);
 }
 
 /* --nodes and --set replace fields of whatever machine there is. */
 hbp_status cli_set_machine(cli *c)
 {
-    char message[OBJECTS_MESSAGE_BYTES];
-    return keep(objects_set_machine(c->context, c->machine, c->nodes, c->set, message), message);
+    hbp_status status = HBP_OK;
+    if (c->nodes > 0)
+        status = hbp_machine_set_field(c->context, c->machine, "nodes", (double)c->nodes, "given");
+    return status < 0 || !c->set ? status : hbp_machine_set_fields(c->context, c->machine, c->set);
 }
 
 hbp_status cli_make_machine(cli *c)
 {
-    char message[OBJECTS_MESSAGE_BYTES];
     if (!c->machine_text)
         return cli_own_failure("hbp %s needs --machine, such as --machine h100:4", c->command);
-    hbp_status status =
-        keep(objects_make_machine(c->context, c->machine_text, &c->machine, message), message);
+    hbp_status status = objects_make_machine(c->context, c->machine_text, &c->machine);
     return status < 0 ? status : cli_set_machine(c);
 }
 

@@ -53,9 +53,15 @@ typedef struct hbp_model_fields {
  * Thread: one per context. */
 HBP_API hbp_status hbp_model_create(hbp_context *context, const hbp_model_fields *fields, hbp_model **out);
 
-/* Makes a preset by name, "llama-3.1-8b"; an unknown name is HBP_E_INVALID and the message offers the
- * nearest. */
-HBP_API hbp_status hbp_model_create_preset(hbp_context *context, const char *name, hbp_model **out);
+/* Makes what a text describes: a preset, "llama-3.1-8b"; one with fields replaced,
+ * "llama-3.1-8b,layers=4,vocab=1024"; or fields alone, "layers=4,hidden=512,...". A model with fields is
+ * named "custom"; a preset's head_dim and kv_heads stay where hidden or heads are replaced. HBP_E_INVALID
+ * names the text and what is wrong with it, and offers the nearest name of a preset or field. */
+HBP_API hbp_status hbp_model_create_preset(hbp_context *context, const char *text, hbp_model **out);
+
+/* Makes a model with the fields of `base` but for those that a text replaces, "layers=4,vocab=1024". */
+HBP_API hbp_status hbp_model_create_variant(hbp_context *context, const hbp_model *base, const char *text,
+                                            hbp_model **out);
 
 /* The presets' names, 0 <= index < count; NULL past the end. Static text. Thread: any. */
 HBP_API int64_t hbp_model_count_presets(void);
@@ -143,10 +149,11 @@ typedef struct hbp_machine_fields {
 HBP_API hbp_status hbp_machine_create(hbp_context *context, const hbp_machine_fields *fields,
                                       hbp_machine **out);
 
-/* Makes `nodes` (>= 1) nodes of a preset: a100-40, a100-80, a800-80, h100, h200, b200,
- * gb200-nvl72. */
-HBP_API hbp_status hbp_machine_create_preset(hbp_context *context, const char *name, int32_t nodes,
-                                             hbp_machine **out);
+/* Makes what a text describes: one node of a preset, "h100"; four of them, "h100:4"; with fields replaced,
+ * "h100:4,nvlink_bytes_per_s=4e11". Presets: a100-40, a100-80, a800-80, h100, h200, b200, gb200-nvl72.
+ * HBP_E_INVALID names the text and what is wrong with it, and offers the nearest name of a preset or field.
+ */
+HBP_API hbp_status hbp_machine_create_preset(hbp_context *context, const char *text, hbp_machine **out);
 HBP_API int64_t hbp_machine_count_presets(void);
 HBP_API const char *hbp_machine_get_preset_name(int64_t index);
 
@@ -166,6 +173,10 @@ HBP_API hbp_status hbp_machine_fit_collective(hbp_context *context, hbp_machine 
 /* Sets one field of hbp_machine_fields by its name. */
 HBP_API hbp_status hbp_machine_set_field(hbp_context *context, hbp_machine *machine, const char *field,
                                          double value, const char *source);
+
+/* Sets the fields that a text gives, "network_bytes_per_s=25e9,gemm_efficiency=0.52"; all of them, or after a
+ * failure none. Their source is "given". */
+HBP_API hbp_status hbp_machine_set_fields(hbp_context *context, hbp_machine *machine, const char *text);
 
 /* A measured rate: `per_s` is the median of repeats and `spread` (their interquartile range) / median. */
 typedef struct hbp_machine_rate {

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/checked.h"
 #include "base/records.h"
 
 void hbp__struct_init(void *structure, uint32_t struct_size)
@@ -24,6 +25,38 @@ static hbp_status read_size(hbp_context *context, const void *caller, const char
     return HBP_OK;
 }
 
+static hbp_status check_field(hbp_context *context, const hbp__record *field, const void *options)
+{
+    const char *at = (const char *)options + field->offset;
+    int32_t small;
+    int64_t whole;
+    double real;
+    if (field->type == HBP_FIELD_DOUBLE) {
+        memcpy(&real, at, sizeof real);
+        if (hbp__lies_in(real, field->least, field->most))
+            return HBP_OK;
+        return hbp__fail(context, HBP_E_INVALID, "`%s` is %g; it must be in %g..%g", field->name, real,
+                         field->least, field->most);
+    }
+    if (field->type == HBP_FIELD_INT32) {
+        memcpy(&small, at, sizeof small);
+        whole = small;
+    } else {
+        memcpy(&whole, at, sizeof whole);
+    }
+    return hbp__check_range(context, field->name, whole, field->least_whole, field->most_whole);
+}
+
+/* By the records of the struct; one that the headers do not have has no ranges. */
+static hbp_status check_fields(hbp_context *context, const char *structure, const void *options)
+{
+    const hbp__record *of = hbp__record_of(structure);
+    for (const hbp__record *f = of ? of + 1 : NULL; f && f->name; f++)
+        if (f->check == HBP__CHECK_RANGE)
+            HBP__TRY(check_field(context, f, options));
+    return HBP_OK;
+}
+
 hbp_status hbp__options_read(hbp_context *context, void *all, uint32_t known_size, const void *caller,
                              const char *name)
 {
@@ -39,7 +72,7 @@ hbp_status hbp__options_read(hbp_context *context, void *all, uint32_t known_siz
                                  (unsigned)size, (unsigned)known_size);
     }
     memcpy(all, &known_size, sizeof known_size);
-    return hbp__records_check(context, name, all);
+    return check_fields(context, name, all);
 }
 
 /* What fits of `result`; a caller that knows more fields finds zeros there. */

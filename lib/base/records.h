@@ -29,8 +29,14 @@ typedef struct hbp__record {
  * such struct. */
 const hbp__record *hbp__record_of(const char *structure);
 
-/* Checks every ranged field of a struct of `structure`, as the library knows it. HBP_E_INVALID: "`field` is
- * V; it must be in A..B". A struct that the headers do not have has nothing to check. */
-hbp_status hbp__records_check(hbp_context *context, const char *structure, const void *options);
+/* A constant that fields of `of` may be. */
+typedef struct hbp__choice {
+    int32_t value;
+    const char *name, *constant, *text, *of;
+} hbp__choice;
+
+/* Row `index` of all records, and of all constants; NULL for no such row. */
+const hbp__record *hbp__record_at(int64_t index);
+const hbp__choice *hbp__choice_at(int64_t index);
 
 #endif

@@ -69,7 +69,7 @@ START_TEST(messages_are_escaped)
     hbp_model *model = NULL;
     hbp_lengths *lengths = NULL;
     FAILS(context, HBP_E_INVALID, "no machine preset 'h1\\x1b[2J\\n00'",
-          hbp_machine_create_preset(context, "h1\x1b[2J\n00", 1, &machine));
+          hbp_machine_create_preset(context, "h1\x1b[2J\n00", &machine));
     FAILS(context, HBP_E_INVALID, "no model preset '\\xff'",
           hbp_model_create_preset(context, "\xff", &model));
     FAILS(context, HBP_E_SYSTEM, "cannot open /no/\\nsuch: No such file or directory",

@@ -6,6 +6,7 @@
 
 #include "cost/cost.h"
 #include "keep.h"
+#include "nodes.h"
 
 static hbp_model *preset_model(hbp_context *context, const char *name)
 {
@@ -17,7 +18,7 @@ static hbp_model *preset_model(hbp_context *context, const char *name)
 static hbp_machine *preset_machine(hbp_context *context, const char *name, int32_t nodes)
 {
     hbp_machine *machine = NULL;
-    OK(context, hbp_machine_create_preset(context, name, nodes, &machine));
+    OK(context, make_nodes(context, name, nodes, &machine));
     return machine;
 }
 

@@ -212,7 +212,7 @@ START_TEST_IN_CONTEXT(heads_are_repeated_and_padded)
 {
     hbp_machine *machine = NULL;
     hbp_vlm *vlm = NULL;
-    MAKES(context, machine, hbp_machine_create_preset(context, "a100-80", 1, &machine));
+    MAKES(context, machine, hbp_machine_create_preset(context, "a100-80", &machine));
     MAKES(context, vlm, hbp_vlm_create_preset(context, "internvl-1.5-26b", &vlm));
     hbp_vlm_layers_options o = sizes(9, 4096, 4);
     hbp_layers *layers = keep(derive(context, vlm, machine, &o));
@@ -267,7 +267,7 @@ static void check_sum(const char *name, const char *what, double got, double exp
 START_TEST_IN_CONTEXT(rows_sum_to_the_model)
 {
     hbp_machine *machine = NULL;
-    MAKES(context, machine, hbp_machine_create_preset(context, "h200", 64, &machine));
+    MAKES(context, machine, hbp_machine_create_preset(context, "h200:64", &machine));
     double per_flop = 1e9 / (989e12 * .45);
     int mark = keep_mark();
     for (int64_t i = 0; i < hbp_vlm_count_presets(); keep_release(mark), i++) {
@@ -313,7 +313,7 @@ START_TEST_IN_CONTEXT(cuts_send_what_was_published)
 {
     hbp_machine *machine = NULL;
     hbp_vlm *vlm = NULL;
-    MAKES(context, machine, hbp_machine_create_preset(context, "a100-80", 1, &machine));
+    MAKES(context, machine, hbp_machine_create_preset(context, "a100-80", &machine));
     MAKES(context, vlm, hbp_vlm_create_preset(context, "internvl-1.5-26b", &vlm));
     for (int32_t degree = 1; degree <= 4; degree *= 4) {
         hbp_vlm_layers_options o = sizes(9, 4096, degree);
@@ -338,7 +338,7 @@ START_TEST_IN_CONTEXT(mixtures_of_experts_have_two_kinds_of_layers)
     hbp_machine *machine = NULL;
     hbp_model *language = NULL;
     hbp_vlm *vlm = NULL, *internvl = NULL;
-    MAKES(context, machine, hbp_machine_create_preset(context, "h100", 2, &machine));
+    MAKES(context, machine, hbp_machine_create_preset(context, "h100:2", &machine));
     MAKES(context, language, hbp_model_create_preset(context, "deepseek-v2", &language));
     MAKES(context, internvl, hbp_vlm_create_preset(context, "internvl-1.5-26b", &internvl));
     MAKES(context, vlm, hbp_vlm_create(context, &internvl->fields, language, &vlm));
@@ -367,7 +367,7 @@ START_TEST_IN_CONTEXT(wrong_options_are_named)
     hbp_machine *machine = NULL;
     hbp_vlm *vlm = NULL;
     hbp_layers *layers = (hbp_layers *)context;
-    MAKES(context, machine, hbp_machine_create_preset(context, "a100-80", 8, &machine));
+    MAKES(context, machine, hbp_machine_create_preset(context, "a100-80:8", &machine));
     MAKES(context, vlm, hbp_vlm_create_preset(context, "internvl-1.5-26b", &vlm));
     WRONG("`tensor_parallel` is -1; it must be in 0..2147483647", tensor_parallel, -1);
     WRONG("`data_parallel` is -2; it must be in 0..2147483647", data_parallel, -2);

@@ -5,9 +5,9 @@
 #include "data/graph/graph.h"
 #include "data/model/workload_presets.h"
 #include "keep.h"
+#include "nodes.h"
 
-#define A800(context, nodes, machine)                                                                        \
-    OK(context, hbp_machine_create_preset(context, "a800-80", nodes, &(machine)))
+#define A800(context, nodes, machine) OK(context, make_nodes(context, "a800-80", nodes, &(machine)))
 
 static hbp_graph *workload(hbp_context *context, const char *name, int32_t nodes)
 {
@@ -220,7 +220,7 @@ START_TEST_IN_CONTEXT(curves_are_plausible_on_all_machines)
         for (int32_t nodes = 1; nodes <= 144; nodes = nodes == 128 ? 144 : 2 * nodes) {
             hbp_machine *machine = NULL;
             hbp_machine_fields f = {.struct_size = sizeof f};
-            OK(context, hbp_machine_create_preset(context, hbp_machine_get_preset_name(i), nodes, &machine));
+            OK(context, make_nodes(context, hbp_machine_get_preset_name(i), nodes, &machine));
             OK(context, hbp_machine_get_fields(context, machine, &f));
             int32_t gpus = nodes * f.gpus_per_node;
             for (int64_t w = 0; gpus % f.domain_gpus == 0 && w < hbp_workload_count_presets(); w++)

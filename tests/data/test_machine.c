@@ -168,6 +168,28 @@ START_TEST(failed_allocations_leave_nothing)
 }
 END_TEST
 
+START_TEST_IN_CONTEXT(a_text_sets_all_of_its_fields_or_none)
+{
+    hbp_machine *machine = keep(make(context));
+    OK(context, hbp_machine_set_fields(context, machine, "network_bytes_per_s=25e9,nodes=7"));
+    ck_assert_int_eq(machine->fields.nodes, 7);
+    ck_assert_double_eq(machine->fields.network_bytes_per_s, 25e9);
+    ck_assert_str_eq(hbp_machine_get_source(machine, "network_bytes_per_s"), "given");
+    FAILS(context, HBP_E_INVALID, "machine 'nodes=9,cores=.5': cores is 0.5; it must be a whole number",
+          hbp_machine_set_fields(context, machine, "nodes=9,cores=.5"));
+    FAILS(context, HBP_E_OVERFLOW, "cores is 1e+30; it must be at most 2147483647",
+          hbp_machine_set_fields(context, machine, "nodes=9,cores=1e30"));
+    FAILS(context, HBP_E_INVALID, "there is no field 'colour'",
+          hbp_machine_set_fields(context, machine, "nodes=9,colour=1"));
+    FAILS(context, HBP_E_INVALID, "nodes is given twice",
+          hbp_machine_set_fields(context, machine, "nodes=9,nodes=9"));
+    FAILS(context, HBP_E_INVALID, "'' is not FIELD=NUMBER", hbp_machine_set_fields(context, machine, ""));
+    FAILS(context, HBP_E_INVALID, "text is NULL", hbp_machine_set_fields(context, machine, NULL));
+    FAILS(context, HBP_E_INVALID, "machine is NULL", hbp_machine_set_fields(context, NULL, "nodes=9"));
+    ck_assert_int_eq(machine->fields.nodes, 7);
+}
+END_TEST
+
 TEST_MAIN_WITH("machine", traps_on, NULL, fields_keep_their_values_and_sources,
                every_field_is_reached_by_name, wrong_values_change_nothing, wrong_structs_are_refused,
-               a_machine_is_named, failed_allocations_leave_nothing)
+               a_machine_is_named, a_text_sets_all_of_its_fields_or_none, failed_allocations_leave_nothing)

@@ -95,7 +95,7 @@ START_TEST_IN_CONTEXT(an_unknown_name_gets_the_nearest)
     ck_assert_ptr_null(model);
     FAILS(context, HBP_E_INVALID, "the nearest is 'deepseek-v3'",
           hbp_model_create_preset(context, "deepseekv3", &model));
-    FAILS(context, HBP_E_INVALID, "name is NULL", hbp_model_create_preset(context, NULL, &model));
+    FAILS(context, HBP_E_INVALID, "text is NULL", hbp_model_create_preset(context, NULL, &model));
     FAILS(context, HBP_E_INVALID, "out is NULL", hbp_model_create_preset(context, "gpt-7b", NULL));
 }
 END_TEST

@@ -252,6 +252,8 @@ ARRAY(double, reals)
 static const char *const texts[] = {
     "h100",
     "a100-80",
+    "gb200-nvl72:2,nvlink_bytes_per_s=4e11",
+    "layers=4,vocab=1024",
     "llama-3.1-8b",
     "internvl-1.5-26b",
     "clip-4",

@@ -66,7 +66,7 @@ static hbp_status make_good(hbp_context *c)
         return HBP_E_INTERNAL;
     MAKE(lengths, hbp_lengths_create_u32, uints[LENGTHS], SAMPLES, &seen)
     MAKE(model, hbp_model_create_preset, "llama-3.1-8b")
-    MAKE(machine, hbp_machine_create_preset, "h100", 1)
+    MAKE(machine, hbp_machine_create_preset, "h100")
     MAKE(cost, hbp_cost_create_terms, &base.terms)
     MAKE(groups, hbp_plan_groups, good[KIND_lengths], good[KIND_cost], NULL)
     MAKE(packs, hbp_greedy_fill, good[KIND_lengths], good[KIND_groups], NULL)

@@ -190,7 +190,7 @@ static void open_play(play *p)
     p->looks = LOOKS;
     CHECK(hbp_lengths_builder_create(p->context[0], (void *)&p->object[KIND_builder][0]) == HBP_OK);
     CHECK(hbp_graph_create(p->context[1], (void *)&p->object[KIND_graph][0]) == HBP_OK);
-    CHECK(hbp_machine_create_preset(p->context[0], "h100", 2, (void *)&p->object[KIND_machine][0]) == HBP_OK);
+    CHECK(hbp_machine_create_preset(p->context[0], "h100:2", (void *)&p->object[KIND_machine][0]) == HBP_OK);
     CHECK(hbp_stepper_create(p->context[1], good[KIND_cost], NULL, NULL,
                              (void *)&p->object[KIND_stepper][0]) == HBP_OK);
     CHECK(hbp_plan_file_open(p->context[0], good_path[0], (void *)&p->object[KIND_plan_file][0]) == HBP_OK);

@@ -19,7 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     hbp_context *context;
     hbp_machine *machine;
     CHECK(hbp_context_create(NULL, &context) == HBP_OK);
-    CHECK(hbp_machine_create_preset(context, "h100", 2, &machine) == HBP_OK);
+    CHECK(hbp_machine_create_preset(context, "h100:2", &machine) == HBP_OK);
     for (int32_t collective = 0; collective < HBP_COLLECTIVE_COUNT; collective += 3) {
         double latency = -1, bandwidth = -1;
         hbp_status status = hbp_machine_apply_nccl_tests(context, machine, collective, 16,

@@ -18,7 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     hbp_context *context;
     hbp_machine *machine;
     CHECK(hbp_context_create(NULL, &context) == HBP_OK);
-    CHECK(hbp_machine_create_preset(context, "h100", 2, &machine) == HBP_OK);
+    CHECK(hbp_machine_create_preset(context, "h100:2", &machine) == HBP_OK);
     hbp_machine before = *machine;
     hbp_status status = hbp_machine_apply_nccl_topology(context, machine, (const char *)data, (int64_t)size);
     if (status < 0) {

@@ -26,7 +26,7 @@ static hbp_cost *real_cost(hbp_context *context, int32_t zero_stage)
     hbp_machine *machine = NULL;
     hbp_cost *cost = NULL;
     OK(context, hbp_model_create_preset(context, "qwen2.5-7b", &model));
-    OK(context, hbp_machine_create_preset(context, "h100", 4, &machine));
+    OK(context, hbp_machine_create_preset(context, "h100:4", &machine));
     OK(context, hbp_machine_set_collective(context, machine, 0, 4, 20500.25, 3.1e11, "measured"));
     hbp_cost_options options = {.struct_size = sizeof options};
     options.zero_stage = zero_stage;

@@ -20,7 +20,7 @@ static void make_path(void)
 static hbp_machine *some_machine(hbp_context *context)
 {
     hbp_machine *machine = NULL;
-    OK(context, hbp_machine_create_preset(context, "h200", 3, &machine));
+    OK(context, hbp_machine_create_preset(context, "h200:3", &machine));
     OK(context, hbp_machine_set_field(context, machine, "cores", 64, "hwloc"));
     OK(context, hbp_machine_set_collective(context, machine, 0, 8, 20500.25, 3.1e11, "nccl-tests 2.19"));
     OK(context, hbp_machine_set_collective(context, machine, 3, 24, 40000, 4.2e10, "given"));

@@ -8,7 +8,7 @@
 static hbp_machine *some_machine(hbp_context *context)
 {
     hbp_machine *machine = NULL;
-    OK(context, hbp_machine_create_preset(context, "h100", 1, &machine));
+    OK(context, hbp_machine_create_preset(context, "h100", &machine));
     return machine;
 }
 
@@ -176,7 +176,7 @@ static hbp_status apply_once(hbp_context *context, void *user)
 {
     const struct output *r = user;
     hbp_machine *machine = NULL;
-    hbp_status status = hbp_machine_create_preset(context, "h100", 1, &machine);
+    hbp_status status = hbp_machine_create_preset(context, "h100", &machine);
     if (status == HBP_OK)
         status = apply_file(context, machine, r->name, r->collective, r->ranks);
     hbp_machine_free(machine);

@@ -62,7 +62,7 @@ START_TEST(without_nvlink)
 {
     hbp_context *context = test_context();
     hbp_machine *machine = NULL;
-    OK(context, hbp_machine_create_preset(context, "h100", 2, &machine));
+    OK(context, hbp_machine_create_preset(context, "h100:2", &machine));
     OK(context, apply(context, machine,
                       "<system version='1'><cpu numaid='0'><pci busid='a'><gpu dev='0' sm='90'/></pci>"
                       "<pci busid='b'><gpu dev='1' sm='90'/></pci></cpu></system>"));
@@ -113,7 +113,7 @@ START_TEST(a_domain_past_the_node_stays)
 {
     hbp_context *context = test_context();
     hbp_machine *machine = NULL;
-    OK(context, hbp_machine_create_preset(context, "gb200-nvl72", 18, &machine));
+    OK(context, hbp_machine_create_preset(context, "gb200-nvl72:18", &machine));
     const char *tray = "<system version='1'><cpu>" GPU("a", SWITCHED) GPU("b", SWITCHED) GPU("c", SWITCHED)
         GPU("d", SWITCHED) "</cpu></system>";
     OK(context, apply(context, machine, tray));
@@ -122,7 +122,7 @@ START_TEST(a_domain_past_the_node_stays)
     ck_assert_str_eq(hbp_machine_get_source(machine, "domain_gpus"), "preset gb200-nvl72");
     hbp_machine_free(machine);
     /* A domain within the node is what the file says, also where more was thought. */
-    OK(context, hbp_machine_create_preset(context, "b200", 4, &machine));
+    OK(context, hbp_machine_create_preset(context, "b200:4", &machine));
     OK(context, apply(context, machine, tray));
     ck_assert_int_eq(machine->fields.domain_gpus, 4);
     hbp_machine_free(machine);
@@ -170,7 +170,7 @@ START_TEST(bad_files_change_nothing)
 {
     hbp_context *context = test_context();
     hbp_machine *machine = NULL;
-    OK(context, hbp_machine_create_preset(context, "h100", 2, &machine));
+    OK(context, hbp_machine_create_preset(context, "h100:2", &machine));
     hbp_machine before = *machine;
 #define WRONG(status, text, xml) FAILS(context, status, text, apply(context, machine, xml))
     WRONG(HBP_E_FORMAT, "NCCL topology, line 1: no element", "");
@@ -245,7 +245,7 @@ END_TEST
 static hbp_status apply_whole(hbp_context *context, void *user)
 {
     hbp_machine *machine = NULL;
-    hbp_status status = hbp_machine_create_preset(context, "h100", 1, &machine);
+    hbp_status status = hbp_machine_create_preset(context, "h100", &machine);
     if (status < 0)
         return status;
     hbp_machine before = *machine;

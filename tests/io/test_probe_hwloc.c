@@ -24,7 +24,7 @@ START_TEST(a_known_board_gets_its_numbers)
     const hbp_machine_fields *f = &machine->fields;
     hbp_context *context = test_context();
     hbp_machine *preset = NULL;
-    OK(context, hbp_machine_create_preset(context, "h100", 1, &preset));
+    OK(context, hbp_machine_create_preset(context, "h100", &preset));
     ck_assert_int_eq(f->nodes, 1);
     ck_assert_int_eq(f->gpus_per_node, 8);
     ck_assert_int_eq(f->domain_gpus, 8);

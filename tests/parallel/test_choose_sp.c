@@ -322,7 +322,7 @@ START_TEST(llama_8b_comes_out_as_published)
     hbp_machine *machine = NULL;
     hbp_cost *cost = NULL;
     OK(context, hbp_model_create_preset(context, "llama-3.1-8b", &model));
-    OK(context, hbp_machine_create_preset(context, "h100", 4, &machine));
+    OK(context, hbp_machine_create_preset(context, "h100:4", &machine));
     OK(context, hbp_cost_create(context, model, machine, NULL, &cost));
     hbp_sp_options options = {.struct_size = sizeof options};
     options.tokens_per_step = 524288;

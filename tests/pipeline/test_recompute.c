@@ -153,7 +153,7 @@ START_TEST_IN_CONTEXT(none_is_needed_once_balanced)
 {
     hbp_machine *machine = NULL;
     hbp_vlm *vlm = NULL;
-    MAKES(context, machine, hbp_machine_create_preset(context, "a100-80", 2, &machine));
+    MAKES(context, machine, hbp_machine_create_preset(context, "a100-80:2", &machine));
     MAKES(context, vlm, hbp_vlm_create_preset(context, "internvl-1.5-26b", &vlm));
     hbp_vlm_layers_options o = {.struct_size = sizeof o};
     o.tensor_parallel = 4;

@@ -119,7 +119,9 @@ static hbp_status ask_model(const record *r, int32_t variant, const void *option
 static void start_machine(const record *r, int32_t variant, void *options)
 {
     hbp_machine *machine = NULL;
-    if (hbp_machine_create_preset(r->context, hbp_machine_get_preset_name(variant), 2, &machine) >= 0)
+    char text[64];
+    snprintf(text, sizeof text, "%s:2", hbp_machine_get_preset_name(variant));
+    if (hbp_machine_create_preset(r->context, text, &machine) >= 0)
         (void)hbp_machine_get_fields(r->context, machine, options);
     hbp_machine_free(machine);
 }

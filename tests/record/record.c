@@ -349,7 +349,7 @@ static void make(record *r)
     c = r->context;
     make_lengths(r);
     MADE(hbp_model_create_preset(c, "llama-3.1-8b", &r->model));
-    MADE(hbp_machine_create_preset(c, "h100", 2, &r->machine));
+    MADE(hbp_machine_create_preset(c, "h100:2", &r->machine));
     make_costs(r);
     MADE(hbp_graph_create_workload(c, "clip-4", r->machine, &r->graph[0]));
     MADE(hbp_graph_create_workload(c, "ofasys-4", r->machine, &r->graph[1]));

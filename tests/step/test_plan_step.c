@@ -170,7 +170,7 @@ START_TEST_IN_CONTEXT(degrees_that_the_cost_lacks_are_refused)
     hbp_model *model = NULL;
     hbp_machine *machine = NULL;
     MAKES(context, model, hbp_model_create_preset(context, "llama-3.1-8b", &model));
-    MAKES(context, machine, hbp_machine_create_preset(context, "h100", 8, &machine));
+    MAKES(context, machine, hbp_machine_create_preset(context, "h100:8", &machine));
     MAKES(context, b.cost, hbp_cost_create(context, model, machine, NULL, &b.cost));
     b.lengths = keep(test_long_tail(context, 3, 30, 20000));
     b.options =

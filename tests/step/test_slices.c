@@ -16,7 +16,7 @@ static hbp_cost *cost_of(hbp_context *context, int32_t ranks)
     hbp_cost *whole = NULL, *cost = NULL;
     hbp_cost_terms t = {.struct_size = sizeof t};
     OK(context, hbp_model_create_preset(context, "deepseek-v2", &model));
-    OK(context, hbp_machine_create_preset(context, "h100", 32, &machine));
+    OK(context, hbp_machine_create_preset(context, "h100:32", &machine));
     OK(context, hbp_cost_create(context, model, machine, NULL, &whole));
     OK(context, hbp_cost_get_terms(context, whole, &t));
     t.ranks = ranks;

@@ -154,7 +154,8 @@ START_TEST_IN_CONTEXT(a_stepper_without_sense_is_refused)
     FAILS(context, HBP_E_INVALID, "`depth` is 1025",
           hbp_stepper_create(context, cost, NULL, &options, &stepper));
     options.depth = -1;
-    FAILS(context, HBP_E_INVALID, "`depth` is -1", hbp_stepper_create(context, cost, NULL, &options, &stepper));
+    FAILS(context, HBP_E_INVALID, "`depth` is -1",
+          hbp_stepper_create(context, cost, NULL, &options, &stepper));
     step.effort = 77;
     FAILS(context, HBP_E_INVALID, "`effort` is 77", hbp_stepper_create(context, cost, &step, NULL, &stepper));
     ck_assert_int_eq(hbp_stepper_create(NULL, cost, NULL, NULL, &stepper), HBP_E_INVALID);

@@ -2,6 +2,7 @@
 
 #include "graphs.h"
 #include "keep.h"
+#include "nodes.h"
 #include "simulate/tasks/task_bound.h"
 #include "tasks/baselines/baselines.h"
 #include "tasks/planned.h"
@@ -158,7 +159,7 @@ START_TEST(workloads_are_near_the_continuous_optimum)
             hbp_context *context = test_context();
             hbp_machine *machine = NULL;
             hbp_graph *graph = NULL;
-            OK(context, hbp_machine_create_preset(context, "a800-80", nodes, &machine));
+            OK(context, make_nodes(context, "a800-80", nodes, &machine));
             OK(context, hbp_graph_create_workload(context, names[w], machine, &graph));
             planned p;
             open_planned(context, graph, 8 * nodes, &p);

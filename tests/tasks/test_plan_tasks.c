@@ -6,6 +6,7 @@
 #include "base/rng.h"
 #include "data/tasks/task_schedule.h"
 #include "keep.h"
+#include "nodes.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SLOW 1
@@ -26,7 +27,7 @@
 static hbp_machine *make_machine(hbp_context *context, const char *preset, int32_t nodes)
 {
     hbp_machine *machine = NULL;
-    OK(context, hbp_machine_create_preset(context, preset, nodes, &machine));
+    OK(context, make_nodes(context, preset, nodes, &machine));
     return machine;
 }
 

@@ -3,6 +3,7 @@
 
 #include "hbp/tasks.h"
 #include "keep.h"
+#include "nodes.h"
 #include "tasks/waved.h"
 
 static double relaxed_of(const planned *p)
@@ -120,7 +121,7 @@ START_TEST_IN_CONTEXT(workloads_are_near_the_optimum)
             hbp_machine *machine = NULL;
             hbp_graph *graph = NULL;
             const char *name = hbp_workload_get_preset_name(i);
-            OK(context, hbp_machine_create_preset(context, "a800-80", nodes, &machine));
+            OK(context, make_nodes(context, "a800-80", nodes, &machine));
             OK(context, hbp_graph_create_workload(context, name, machine, &graph));
             planned p;
             open_planned(context, graph, 8 * nodes, &p);

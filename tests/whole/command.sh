@@ -426,7 +426,8 @@ micro_batches='r["bound_ns"] <= r["predicted_ns"] and r["gap"] >= 0 and r["compl
 }
 : >nothing
 wrong 1 "nothing is empty" step nothing --model llama-3.1-8b --machine h100
-wrong 1 "':0' is not a number of nodes" step l.npy --model llama-3.1-8b --machine h100:0
+wrong 1 "machine 'h100:0': nodes is 0; it must lie in 1..268435455" step l.npy --model llama-3.1-8b --machine h100:0
+wrong 1 "cores is given twice" step l.npy --model llama-3.1-8b --machine h100:1,cores=1,cores=2
 wrong 1 "gpus_per_node" step l.npy --model llama-3.1-8b --machine h100 --set gpus_per_node=0
 # Who waits for whom: a plan of lockstep sets says so and keeps its promises.
 for who in "--shard-ranks 8" "--zero 1 --lockstep-ranks 1" \
@@ -560,6 +561,7 @@ json "'fields' in r and r['fields']['cores']['value'] >= 1" probe
 json "r['fields']['hbm_bytes']['value'] > 0" probe --machine h100:2 -o machine.json
 json "r['fields']['nodes']['value'] == 2" probe --machine machine.json
 json "r['fields']['gemm_efficiency']['value'] == 0.5" probe --machine machine.json --set gemm_efficiency=0.5
+json "r['fields']['nodes']['value'] == 2 and r['fields']['gemm_efficiency']['value'] == 0.5" probe --machine h100:2,gemm_efficiency=0.5
 wrong 1 "colour" probe --machine h100 --set colour=1
 cat >executor <<'END'
 #!/bin/sh

@@ -5,6 +5,7 @@
 #include "failing.h"
 #include "flexsp.h"
 #include "hbp/hbp.h"
+#include "nodes.h"
 #include "test.h"
 
 typedef struct golden {
@@ -51,7 +52,7 @@ static hbp_plan *plan_golden(hbp_context *context, const golden *g)
     hbp_plan *plan = NULL;
     OK(context, hbp_lengths_create_u32(context, length, g->count, NULL, &lengths));
     OK(context, hbp_model_create_preset(context, g->model, &model));
-    OK(context, hbp_machine_create_preset(context, g->machine, g->nodes, &machine));
+    OK(context, make_nodes(context, g->machine, g->nodes, &machine));
     OK(context, hbp_cost_create(context, model, machine, NULL, &cost));
     hbp_epoch_options options = {
         .struct_size = sizeof options, .mode = g->mode, .sequence_multiple = g->sequence_multiple, .seed = 7};
@@ -103,7 +104,7 @@ static hbp_cost *cost_of_golden_step(hbp_context *context, const golden_step *g)
     hbp_machine *machine = NULL;
     hbp_cost *cost = NULL;
     OK(context, hbp_model_create_preset(context, g->model, &model));
-    OK(context, hbp_machine_create_preset(context, "h100", g->ranks / 8, &machine));
+    OK(context, make_nodes(context, "h100", g->ranks / 8, &machine));
     OK(context, hbp_cost_create(context, model, machine, NULL, &cost));
     hbp_machine_free(machine);
     hbp_model_free(model);
@@ -181,7 +182,7 @@ START_TEST(memory_is_bounded_by_samples_and_packs)
     hbp_lengths_options borrow = {.struct_size = sizeof borrow, .borrow = 1};
     OK(context, hbp_lengths_create_u32(context, length, count, &borrow, &lengths));
     OK(context, hbp_model_create_preset(context, "llama-3.1-8b", &model));
-    OK(context, hbp_machine_create_preset(context, "h100", 4, &machine));
+    OK(context, hbp_machine_create_preset(context, "h100:4", &machine));
     OK(context, hbp_cost_create(context, model, machine, NULL, &cost));
     for (int weighed = 0; weighed < 2; weighed++) {
         hbp_epoch_options options = {.struct_size = sizeof options,

@@ -1,5 +1,6 @@
 /* Task schedules of fixed inputs have fixed digests, as test_determinism.c says of plans. */
 #include "hbp/hbp.h"
+#include "nodes.h"
 #include "test.h"
 
 typedef struct golden {
@@ -26,7 +27,7 @@ START_TEST(fixed_inputs_give_fixed_schedules)
     hbp_machine *machine = NULL;
     hbp_graph *graph = NULL;
     hbp_task_schedule *schedule = NULL;
-    OK(context, hbp_machine_create_preset(context, "a800-80", g->nodes, &machine));
+    OK(context, make_nodes(context, "a800-80", g->nodes, &machine));
     OK(context, hbp_graph_create_workload(context, g->workload, machine, &graph));
     hbp_tasks_options options = {.struct_size = sizeof options};
     options.mode = g->mode;

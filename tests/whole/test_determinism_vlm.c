@@ -56,7 +56,7 @@ START_TEST(fixed_inputs_give_fixed_runs)
     hbp_machine *machine = NULL;
     hbp_vlm_plan *plan = NULL;
     OK(context, hbp_vlm_create_preset(context, g->model, &vlm));
-    OK(context, hbp_machine_create_preset(context, "a100-80", 8, &machine));
+    OK(context, hbp_machine_create_preset(context, "a100-80:8", &machine));
     if (g->hbm_bytes > 0)
         OK(context, hbp_machine_set_field(context, machine, "hbm_bytes", g->hbm_bytes, "given"));
     hbp_vlm_options options = {.struct_size = sizeof options};

@@ -39,11 +39,12 @@ OUT(hbp_lengths, hbp_lengths_builder_finish, context, NULL)
 OUT(hbp_lengths, hbp_lengths_load, context, NULL, NULL)
 OUT(hbp_lengths, hbp_lengths_limit, context, NULL, -1, -1)
 OUT(hbp_machine, hbp_machine_create, context, NULL)
-OUT(hbp_machine, hbp_machine_create_preset, context, NULL, -1)
+OUT(hbp_machine, hbp_machine_create_preset, context, NULL)
 OUT(hbp_machine, hbp_machine_probe, context, -1, NULL)
 OUT(hbp_machine, hbp_machine_load, context, NULL)
 OUT(hbp_model, hbp_model_create, context, NULL)
 OUT(hbp_model, hbp_model_create_preset, context, NULL)
+OUT(hbp_model, hbp_model_create_variant, context, NULL, NULL)
 OUT(hbp_model, hbp_model_create_config, context, NULL, -1)
 OUT(hbp_model, hbp_model_load, context, NULL)
 OUT(hbp_packs, hbp_greedy_fill, context, NULL, NULL, NULL)
@@ -106,6 +107,7 @@ static const out_call OUT_CALL[] = {
     CALL(hbp_machine_load),
     CALL(hbp_model_create),
     CALL(hbp_model_create_preset),
+    CALL(hbp_model_create_variant),
     CALL(hbp_model_create_config),
     CALL(hbp_model_load),
     CALL(hbp_greedy_fill),

@@ -88,7 +88,7 @@ START_TEST(threads_share_what_is_shareable)
     hbp_plan *plan = NULL;
     OK(context, hbp_lengths_create_u32(context, tokens, SAMPLES, NULL, &lengths));
     OK(context, hbp_model_create_preset(context, "llama-3.1-8b", &model));
-    OK(context, hbp_machine_create_preset(context, "h100", 2, &machine));
+    OK(context, hbp_machine_create_preset(context, "h100:2", &machine));
     OK(context, hbp_cost_create(context, model, machine, NULL, &cost));
     hbp_epoch_options options = {.struct_size = sizeof options};
     options.max_length = 65536;

@@ -162,7 +162,7 @@ static inline void world_open(world *w, int64_t count, int64_t step)
     write_lengths(w);
     hbp_model *model = NULL;
     OK(context, hbp_model_create_preset(context, "llama-3.1-8b", &model));
-    OK(context, hbp_machine_create_preset(context, "h100", 4, &w->machine));
+    OK(context, hbp_machine_create_preset(context, "h100:4", &w->machine));
     OK(context, hbp_cost_create(context, model, w->machine, NULL, &w->cost));
     OK(context, hbp_vlm_create_preset(context, "internvl-1.5-26b", &w->vlm));
     hbp_model_free(model);

@@ -22,6 +22,15 @@ class TestModel(unittest.TestCase):
         with self.assertRaisesRegex(hbp.InvalidError, "llama-3.1-8b"):
             hbp.Model.preset("llama-3.1-8")
 
+    def test_variants(self):
+        whole = hbp.Model.preset("llama-3.1-8b")
+        part = whole.variant(layers=4, vocab=1024)
+        self.assertEqual((part.fields.layers, part.fields.vocab, part.name), (4, 1024, "custom"))
+        self.assertEqual(hbp.Model.preset("llama-3.1-8b,layers=4,vocab=1024").fields, part.fields)
+        self.assertEqual(part.variant(layers=32, vocab=128256).fields, whole.fields)
+        with self.assertRaisesRegex(hbp.InvalidError, "no field 'layer'; the nearest is 'layers'"):
+            whole.variant(layer=4)
+
     def test_fields(self):
         made = hbp.Model(**LLAMA, mlp="gated")
         preset = hbp.Model.preset("llama-3.1-8b")
@@ -65,6 +74,13 @@ class TestMachine(unittest.TestCase):
         machine = hbp.Machine.preset("h100", nodes=4)
         self.assertEqual((machine.fields.nodes, machine.fields.gpus_per_node), (4, 8))
         self.assertIn("h100", machine.source("hbm_bytes"))
+        self.assertEqual(hbp.Machine.preset("h100:4").fields, machine.fields)
+        self.assertEqual(hbp.Machine.preset("h100", 4).fields, machine.fields)
+        self.assertEqual(hbp.Machine.preset("h100").fields.nodes, 1)
+        fast = hbp.Machine.preset("gb200-nvl72,nvlink_bytes_per_s=4e11", nodes=2)
+        self.assertEqual((fast.fields.nvlink_bytes_per_s, fast.fields.domain_gpus), (4e11, 8))
+        with self.assertRaisesRegex(hbp.InvalidError, "nodes is given twice"):
+            hbp.Machine.preset("h100:4", nodes=4)
         with self.assertRaises(hbp.InvalidError):
             hbp.Machine.preset("h100", nodes=0)
         with self.assertRaises(OverflowError):
@@ -74,6 +90,14 @@ class TestMachine(unittest.TestCase):
         machine = hbp.Machine.preset("h100")
         machine.set_field("gemm_efficiency", 0.5, "a guess")
         self.assertEqual((machine.fields.gemm_efficiency, machine.source("gemm_efficiency")), (0.5, "a guess"))
+        machine.set_fields(cores=96, hbm_bytes=2**33 + 1, network_bytes_per_s=25e9)
+        fields = machine.fields
+        self.assertEqual((fields.cores, fields.hbm_bytes, fields.network_bytes_per_s), (96, 2**33 + 1, 25e9))
+        with self.assertRaisesRegex(hbp.InvalidError, "no field 'core'; the nearest is 'cores'"):
+            machine.set_fields(network_bytes_per_s=1.0, core=1)
+        with self.assertRaises(hbp.InvalidError):
+            machine.set_fields(network_bytes_per_s=float("nan"))
+        self.assertEqual(machine.fields, fields)
         self.assertIsNone(machine.collective("all_to_all", 8))
         machine.set_collective("all_to_all", 8, 20000.0, 3e11, "measured")
         self.assertEqual(machine.collective("all_to_all", 8), (20000.0, 3e11, "measured"))

@@ -16,6 +16,10 @@ typedef struct ex_shape {
     float epsilon; /* of RMSNorm */
 } ex_shape;
 
+/* Makes the model that a text names: "config.json", Hugging Face's, also with fields replaced behind it,
+ * "config.json,layers=4"; else what hbp_model_create_preset reads. NULL with a message on failure. */
+hbp_model *ex_model_read(hbp_context *context, const char *text, ex_fault *fault);
+
 /* Takes the shape of `model`; -1 with a message that names what is not Llama's about it (experts, latent
  * attention, plain MLP, learned positions, an odd head dimension). */
 int ex_shape_from_model(const hbp_model *model, ex_shape *shape, ex_fault *fault);

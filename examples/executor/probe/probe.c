@@ -48,7 +48,7 @@ double ex_probe_known_peak(hbp_context *context, const char *device)
             return 0;
         hbp_machine *machine = NULL;
         hbp_machine_fields fields = {.struct_size = sizeof fields};
-        if (hbp_machine_create_preset(context, known[i].preset, 1, &machine) < 0 ||
+        if (hbp_machine_create_preset(context, known[i].preset, &machine) < 0 ||
             hbp_machine_get_fields(context, machine, &fields) < 0)
             fields.flops_per_s = 0;
         hbp_machine_free(machine);

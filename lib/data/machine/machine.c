@@ -37,6 +37,9 @@ static const char *field_name(int64_t index)
     return fields_of_machine[index].name;
 }
 
+const hbp__field_names hbp__machine_field_names = {"machine", field_name, HBP__MACHINE_FIELD_COUNT};
+_Static_assert((int)HBP__MACHINE_FIELD_COUNT <= HBP__MOST_FIELDS, "a bit for every field");
+
 static int32_t field_index(const char *name)
 {
     for (int32_t i = 0; i < HBP__MACHINE_FIELD_COUNT; i++)
@@ -213,4 +216,29 @@ hbp_status hbp_machine_set_field(hbp_context *context, hbp_machine *machine, con
     HBP__TRY(hbp__require(context, machine, "machine"));
     HBP__TRY(hbp__require(context, field, "field"));
     return hbp__machine_set_field(context, machine, field, value, source ? source : "given");
+}
+
+hbp_status hbp__machine_set_values(hbp_context *context, hbp_machine *machine,
+                                   const hbp__field_values *values)
+{
+    for (int32_t i = 0; i < HBP__MACHINE_FIELD_COUNT; i++)
+        if (values->given >> i & 1)
+            HBP__TRY(hbp__machine_set_field(context, machine, fields_of_machine[i].name, values->value[i],
+                                            "given"));
+    return HBP_OK;
+}
+
+hbp_status hbp_machine_set_fields(hbp_context *context, hbp_machine *machine, const char *text)
+{
+    HBP__TRY(hbp__enter(context));
+    HBP__TRY(hbp__require(context, machine, "machine"));
+    HBP__TRY(hbp__require(context, text, "text"));
+    hbp__field_values values;
+    HBP__TRY(hbp__read_fields(context, &hbp__machine_field_names, text, text, &values));
+    for (int32_t i = 0; i < HBP__MACHINE_FIELD_COUNT; i++) {
+        hbp_status status = values.given >> i & 1 ? check_value(context, i, values.value[i]) : HBP_OK;
+        if (status < 0)
+            return hbp__fail_in_text(context, status, "machine", text);
+    }
+    return hbp__machine_set_values(context, machine, &values);
 }

@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "base/context.h"
+#include "base/fields.h"
 #include "hbp/cost.h"
 
 #define HBP__SOURCE_BYTES 64
@@ -76,6 +77,13 @@ hbp_machine *hbp__machine_new(hbp_context *context, const char *name);
 /* Names, values and sources of fields by index, 0 <= index < HBP__MACHINE_FIELD_COUNT, for writers. */
 const char *hbp__machine_field_name(int32_t index);
 double hbp__machine_field_value(const hbp_machine *machine, int32_t index);
+
+/* The fields' names as hbp__read_fields takes them, and the setting of those that it has read, source
+ * "given".
+ */
+extern const hbp__field_names hbp__machine_field_names;
+hbp_status hbp__machine_set_values(hbp_context *context, hbp_machine *machine,
+                                   const hbp__field_values *values);
 
 /* What the public setters do once the context is entered; `source` is never NULL. Readers use them. */
 hbp_status hbp__machine_set_field(hbp_context *context, hbp_machine *machine, const char *field, double value,

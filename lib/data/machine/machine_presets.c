@@ -2,7 +2,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/checked.h"
+#include "base/fields.h"
 #include "base/nearest.h"
+#include "base/number.h"
+#include "base/options.h"
 #include "data/machine/machine.h"
 
 #define GIB (INT64_C(1) << 30)
@@ -80,6 +84,28 @@ hbp_status hbp__machine_set_gpu(hbp_context *context, hbp_machine *machine, cons
     return HBP_OK;
 }
 
+/* How many nodes a text asks for: "h100:4", or "h100,nodes=4". */
+static hbp_status read_nodes(hbp_context *context, const struct preset *p, const char *count, int64_t bytes,
+                             const hbp__field_values *fields, int32_t *nodes)
+{
+    int64_t most = INT32_MAX / p->gpus_per_node, read = 1;
+    int is_field = fields->given >> HBP__MACHINE_nodes & 1;
+    if (count && is_field)
+        return hbp__fail(context, HBP_E_INVALID, "nodes is given twice");
+    if (count && !hbp__read_whole(count, bytes, &read))
+        return hbp__fail(context, HBP_E_INVALID, "nodes is '%.*s'; it must be a number in 1..%lld",
+                         (int)hbp__min_i64(bytes, 64), count, (long long)most);
+    if (is_field) {
+        double value = fields->value[HBP__MACHINE_nodes];
+        read = value >= 1 && value <= (double)most ? (int64_t)value : 0;
+        if ((double)read != value)
+            return hbp__fail(context, HBP_E_INVALID, "nodes is %.17g; it must be a whole number in 1..%lld",
+                             value, (long long)most);
+    }
+    *nodes = (int32_t)read;
+    return hbp__check_range(context, "nodes", read, 1, most);
+}
+
 /* `machine` is the caller's also on failure. */
 static hbp_status set_shape(hbp_context *context, hbp_machine *machine, const struct preset *p, int32_t nodes)
 {
@@ -92,26 +118,42 @@ static hbp_status set_shape(hbp_context *context, hbp_machine *machine, const st
                                   (double)(gpus < p->domain_gpus ? gpus : p->domain_gpus), source);
 }
 
-hbp_status hbp_machine_create_preset(hbp_context *context, const char *name, int32_t nodes, hbp_machine **out)
+/* What the preset knows, then what the text says. */
+static hbp_status fill_machine(hbp_context *context, hbp_machine *machine, const struct preset *p,
+                               int32_t nodes, const hbp__field_values *fields)
+{
+    HBP__TRY(set_shape(context, machine, p, nodes));
+    HBP__TRY(hbp__machine_set_gpu(context, machine, p->name));
+    return hbp__machine_set_values(context, machine, fields);
+}
+
+hbp_status hbp_machine_create_preset(hbp_context *context, const char *text, hbp_machine **out)
 {
     HBP__ENTER_OUT(context, out);
-    HBP__TRY(hbp__require(context, name, "name"));
+    HBP__TRY(hbp__require(context, text, "text"));
     const struct preset *p = NULL;
+    char name[HBP__FIELD_NAME_BYTES];
+    const char *at = hbp__take_name(text, ":,", name), *count = NULL;
     HBP__TRY(find_preset(context, name, &p));
-    if (nodes < 1)
-        return hbp__fail(context, HBP_E_INVALID, "nodes is %d; it must be at least 1", (int)nodes);
-    if (nodes > INT32_MAX / p->gpus_per_node)
-        return hbp__fail(context, HBP_E_OVERFLOW, "nodes is %d; %d of %s have as many GPUs as can be counted",
-                         (int)nodes, INT32_MAX / (int)p->gpus_per_node, name);
-    hbp_machine *machine = hbp__machine_new(context, name);
+    if (*at == ':') {
+        count = ++at;
+        at += strcspn(at, ",");
+    }
+    int64_t bytes = count ? at - count : 0;
+    hbp__field_values fields = {0};
+    if (*at)
+        HBP__TRY(hbp__read_fields(context, &hbp__machine_field_names, text, at + 1, &fields));
+    int32_t nodes = 1;
+    hbp_status status = read_nodes(context, p, count, bytes, &fields, &nodes);
+    if (status < 0)
+        return hbp__fail_in_text(context, status, "machine", text);
+    hbp_machine *machine = hbp__machine_new(context, p->name);
     if (!machine)
         return hbp__fail_memory(context, "a machine");
-    hbp_status status = set_shape(context, machine, p, nodes);
-    if (status == HBP_OK)
-        status = hbp__machine_set_gpu(context, machine, name);
+    status = fill_machine(context, machine, p, nodes, &fields);
     if (status < 0) {
         hbp_machine_free(machine);
-        return status;
+        return hbp__fail_in_text(context, status, "machine", text);
     }
     *out = machine;
     return HBP_OK;

@@ -18,7 +18,7 @@ struct hbp_model {
 hbp_status hbp__model_make(hbp_context *context, const char *name, const hbp_model_fields *fields,
                            hbp_model **out);
 
-/* hbp_model_create_preset within a call. */
+/* The preset of that name, as it stands in the table. */
 hbp_status hbp__model_make_preset(hbp_context *context, const char *name, hbp_model **out);
 
 /* One layer in its two parts. The few parameters of both norms count with attention. */

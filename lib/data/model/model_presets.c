@@ -87,10 +87,3 @@ hbp_status hbp__model_make_preset(hbp_context *context, const char *name, hbp_mo
     return hbp__fail(context, HBP_E_INVALID, "no model preset '%.64s'; the nearest is '%s'", name,
                      hbp__nearest(name, hbp_model_get_preset_name, hbp_model_count_presets()));
 }
-
-hbp_status hbp_model_create_preset(hbp_context *context, const char *name, hbp_model **out)
-{
-    HBP__ENTER_OUT(context, out);
-    HBP__TRY(hbp__require(context, name, "name"));
-    return hbp__model_make_preset(context, name, out);
-}

@@ -218,6 +218,7 @@ DECLARATIONS: dict[str, tuple[Any, list[Any]]] = {
     # model.h
     "hbp_model_create": (Status, [Context, _to(s.ModelFields), Out]),
     "hbp_model_create_preset": (Status, [Context, Text, Out]),
+    "hbp_model_create_variant": (Status, [Context, Model, Text, Out]),
     "hbp_model_count_presets": (Int64, []),
     "hbp_model_get_preset_name": (Text, [Int64]),
     "hbp_model_free": (None, [Model]),
@@ -227,11 +228,12 @@ DECLARATIONS: dict[str, tuple[Any, list[Any]]] = {
     "hbp_model_is_sp_legal": (Int32, [Model, Int32]),
     # machine.h
     "hbp_machine_create": (Status, [Context, _to(s.MachineFields), Out]),
-    "hbp_machine_create_preset": (Status, [Context, Text, Int32, Out]),
+    "hbp_machine_create_preset": (Status, [Context, Text, Out]),
     "hbp_machine_count_presets": (Int64, []),
     "hbp_machine_get_preset_name": (Text, [Int64]),
     "hbp_machine_set_collective": (Status, [Context, Machine, Int32, Int32, Double, Double, Text]),
     "hbp_machine_fit_collective": (Status, [Context, Machine, Int32, Int32, Array, Array, Int64, Text]),
+    "hbp_machine_set_fields": (Status, [Context, Machine, Text]),
     "hbp_machine_set_field": (Status, [Context, Machine, Text, Double, Text]),
     "hbp_machine_set_rate": (Status, [Context, Machine, _to(timeline.MachineRate)]),
     "hbp_machine_count_rates": (Int64, [Machine]),

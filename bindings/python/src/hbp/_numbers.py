@@ -34,6 +34,11 @@ def int64(name: str, value: Any) -> int:
     return checked(name, value, ctypes.c_int64)
 
 
+def fields_text(fields: Mapping[str, Any]) -> str:
+    """Fields as the library reads them from a text, "cores=96.0,hbm_bytes=8e+10"."""
+    return ",".join(f"{name}={float(value)!r}" for name, value in fields.items())
+
+
 def choice(name: str, value: Any, choices: Mapping[Any, int]) -> int:
     """The C constant that `value` names; "-" and "_" are the same."""
     for spelling in (

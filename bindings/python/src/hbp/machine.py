@@ -9,7 +9,7 @@ from . import _native
 from ._context import call
 from ._files import Path, Saved, path_bytes, text_bytes
 from ._native import lib
-from ._numbers import choice, int32
+from ._numbers import choice, fields_text, int32
 from ._structs import MachineFields
 from ._structs_timeline import MachineRate
 
@@ -49,9 +49,12 @@ class Machine(Saved):
         self._handle = Machine._make(lib.hbp_machine_create, ctypes.byref(MachineFields(**fields)))._handle
 
     @classmethod
-    def preset(cls, name: str, nodes: int = 1) -> Machine:
-        """`nodes` nodes of a known kind, "h100"."""
-        return cls._make(lib.hbp_machine_create_preset, text_bytes(name), int32("nodes", nodes))
+    def preset(cls, text: str, nodes: Optional[int] = None) -> Machine:
+        """Nodes of a known kind: "h100", one of them; "h100:4", or "h100" and nodes=4; with fields replaced,
+        "h100:4,nvlink_bytes_per_s=4e11"."""
+        if nodes is not None:
+            text = f"{text},nodes={int32('nodes', nodes)}"
+        return cls._make(lib.hbp_machine_create_preset, text_bytes(text))
 
     @staticmethod
     def presets() -> list[str]:
@@ -128,6 +131,10 @@ class Machine(Saved):
             source = (row.source or b"").decode(errors="replace")
             rates.append(Rate(names[row.rate], row.size, row.per_s, row.spread, source))
         return rates
+
+    def set_fields(self, **fields: float) -> None:
+        """Sets fields by name, all of them or none: set_fields(cores=96, network_bytes_per_s=25e9)."""
+        call(lib.hbp_machine_set_fields, self, text_bytes(fields_text(fields)))
 
     def set_field(self, field: str, value: float, source: str = "given") -> None:
         """Sets one field of hbp.MachineFields by its name."""

@@ -10,7 +10,7 @@ from . import _native
 from ._context import Owned, call
 from ._files import Path, path_bytes, text_bytes
 from ._native import lib
-from ._numbers import choice, int32
+from ._numbers import choice, fields_text, int32
 from ._structs import ModelFields, ModelSummary
 
 MLP = {"gated": 0, "plain": 1, 0: 0, 1: 1}
@@ -31,9 +31,14 @@ class Model(Owned):
         self._handle = Model._make(lib.hbp_model_create, ctypes.byref(ModelFields(**fields)))._handle
 
     @classmethod
-    def preset(cls, name: str) -> Model:
-        """A known model, "llama-3.1-8b"."""
-        return cls._make(lib.hbp_model_create_preset, text_bytes(name))
+    def preset(cls, text: str) -> Model:
+        """A known model, "llama-3.1-8b", also with fields replaced, "llama-3.1-8b,layers=4"; or fields alone,
+        "layers=4,hidden=512,..."."""
+        return cls._make(lib.hbp_model_create_preset, text_bytes(text))
+
+    def variant(self, **fields: int) -> Model:
+        """This model with fields replaced: variant(layers=4)."""
+        return Model._make(lib.hbp_model_create_variant, self, text_bytes(fields_text(fields)))
 
     @staticmethod
     def presets() -> list[str]:

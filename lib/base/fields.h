@@ -1,0 +1,41 @@
+/* Objects described in one line, "NAME[:COUNT][,FIELD=NUMBER...]": the reader of names and of fields. */
+#ifndef HBP_BASE_FIELDS_H
+#define HBP_BASE_FIELDS_H
+
+#include <stdint.h>
+
+#include "base/context.h"
+
+/* A name of more bytes is none that the library has. */
+#define HBP__FIELD_NAME_BYTES 65
+
+/* No object described by a text has more fields. */
+#define HBP__MOST_FIELDS 32
+
+/* What messages call the object ("machine"), and its fields' names, 0 <= index < count. */
+typedef struct hbp__field_names {
+    const char *what;
+    const char *(*get)(int64_t index);
+    int32_t count;
+} hbp__field_names;
+
+/* Fields as a text gives them; those that it does not name are 0. */
+typedef struct hbp__field_values {
+    uint32_t given; /* bit i: field i */
+    double value[HBP__MOST_FIELDS];
+} hbp__field_values;
+
+/* Copies the name at the beginning of `text`, which any character of `ends` ends; what is too long for it is
+ * cut. Returns where it ended. */
+const char *hbp__take_name(const char *text, const char *ends, char name[HBP__FIELD_NAME_BYTES]);
+
+/* The message of the context with the text that it is about before it; returns `status`. */
+hbp_status hbp__fail_in_text(hbp_context *context, hbp_status status, const char *what, const char *text);
+
+/* Reads "FIELD=NUMBER,...", at least one, from `at` to the end of `text`, which it lies in. HBP_E_INVALID
+ * names the text and the part of it that is wrong: no field of that name (and which is the nearest), a field
+ * given twice, no number. O(fields x count). */
+hbp_status hbp__read_fields(hbp_context *context, const hbp__field_names *names, const char *text,
+                            const char *at, hbp__field_values *out);
+
+#endif

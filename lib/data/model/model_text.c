@@ -1,0 +1,110 @@
+/* Models described in one line: a preset, a preset with fields replaced, or fields alone. */
+#include <stddef.h>
+#include <string.h>
+
+#include "base/fields.h"
+#include "data/model/model.h"
+
+static const struct field {
+    const char *name;
+    size_t offset;
+} fields_of_model[] = {
+#define ROW(name)                                                                                            \
+    {                                                                                                        \
+#name, offsetof(hbp_model_fields, name)                                                              \
+    }
+    ROW(mlp),
+    ROW(tied_embeddings),
+    ROW(learned_positions),
+    ROW(layers),
+    ROW(dense_layers),
+    ROW(hidden),
+    ROW(ffn),
+    ROW(heads),
+    ROW(kv_heads),
+    ROW(head_dim),
+    ROW(vocab),
+    ROW(experts),
+    ROW(experts_active),
+    ROW(experts_shared),
+    ROW(moe_ffn),
+    ROW(mla_q_lora),
+    ROW(mla_kv_lora),
+    ROW(mla_nope_dim),
+    ROW(mla_rope_dim),
+    ROW(mla_v_dim),
+    ROW(qkv_bias),
+#undef ROW
+};
+
+enum { FIELDS = sizeof fields_of_model / sizeof *fields_of_model };
+
+_Static_assert(sizeof(hbp_model_fields) == sizeof(uint32_t) + FIELDS * sizeof(int32_t),
+               "a row for every field");
+_Static_assert((int)FIELDS <= HBP__MOST_FIELDS, "a bit for every field");
+
+static const char *field_name(int64_t index)
+{
+    return fields_of_model[index].name;
+}
+
+static const hbp__field_names names = {"model", field_name, FIELDS};
+
+/* Replaces the fields that the text gives; what they may be is checked where the model is made. */
+static hbp_status replace_fields(hbp_context *context, const hbp__field_values *values, hbp_model_fields *f)
+{
+    for (int32_t i = 0; i < FIELDS; i++) {
+        if (!(values->given >> i & 1))
+            continue;
+        double value = values->value[i];
+        int32_t whole = value >= 0 && value <= INT32_MAX ? (int32_t)value : -1;
+        if (whole < 0 || (double)whole != value)
+            return hbp__fail(context, HBP_E_INVALID, "%s is %.17g; it must be a whole number in 0..%d",
+                             field_name(i), value, (int)INT32_MAX);
+        memcpy((char *)f + fields_of_model[i].offset, &whole, sizeof whole);
+    }
+    return HBP_OK;
+}
+
+/* `fields` with those replaced that `text` gives from `at` on. */
+static hbp_status make_changed(hbp_context *context, const char *text, const char *at,
+                               hbp_model_fields fields, hbp_model **out)
+{
+    hbp__field_values values;
+    HBP__TRY(hbp__read_fields(context, &names, text, at, &values));
+    hbp_status status = replace_fields(context, &values, &fields);
+    if (status >= 0)
+        status = hbp__model_make(context, "custom", &fields, out);
+    return status == HBP_E_INVALID || status == HBP_E_OVERFLOW
+               ? hbp__fail_in_text(context, status, "model", text)
+               : status;
+}
+
+hbp_status hbp_model_create_preset(hbp_context *context, const char *text, hbp_model **out)
+{
+    HBP__ENTER_OUT(context, out);
+    HBP__TRY(hbp__require(context, text, "text"));
+    if (text[strcspn(text, "=,")] == '=')
+        return make_changed(context, text, text, (hbp_model_fields){.struct_size = sizeof(hbp_model_fields)},
+                            out);
+    char name[HBP__FIELD_NAME_BYTES];
+    const char *end = hbp__take_name(text, ",", name);
+    hbp_model *preset = NULL;
+    HBP__TRY(hbp__model_make_preset(context, name, &preset));
+    if (!*end) {
+        *out = preset;
+        return HBP_OK;
+    }
+    hbp_status status = make_changed(context, text, end + 1, preset->fields, out);
+    hbp_model_free(preset);
+    return status;
+}
+
+hbp_status hbp_model_create_variant(hbp_context *context, const hbp_model *base, const char *text,
+                                    hbp_model **out)
+{
+    HBP__ENTER_OUT(context, out);
+    HBP__TRY(hbp__require(context, base, "base"));
+    HBP__TRY(hbp__require(context, text, "text"));
+    return make_changed(context, text, text, base->fields, out);
+}
