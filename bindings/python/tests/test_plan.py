@@ -15,7 +15,7 @@ import numpy as np
 import samples
 
 import hbp
-from hbp import _native, _structs, _structs_plan
+from hbp import _native, _records, _results
 from hbp.epoch import EpochKeywords, _options
 
 
@@ -302,24 +302,24 @@ class TestEpoch(unittest.TestCase):
     def test_every_option_is_there(self):
         """The fields of each options struct are keywords of its function."""
         for function, struct in (
-            (hbp.plan_groups, _structs.GroupsOptions),
-            (hbp.greedy_fill, _structs.FillOptions),
-            (hbp.balance_attention, _structs.BalanceOptions),
-            (hbp.simulate, _structs_plan.SimulateOptions),
-            (hbp.Cost.__init__, _structs.CostOptions),
-            (hbp.Lengths.read, _structs.LengthsLoadOptions),
-            (hbp.Plan.save, _structs_plan.PlanSaveOptions),
+            (hbp.plan_groups, _records.GroupsOptions),
+            (hbp.greedy_fill, _records.FillOptions),
+            (hbp.balance_attention, _records.BalanceOptions),
+            (hbp.simulate, _records.SimulateOptions),
+            (hbp.Cost.__init__, _records.CostOptions),
+            (hbp.Lengths.read, _records.LengthsLoadOptions),
+            (hbp.Plan.save, _records.PlanSaveOptions),
         ):
             keywords = {name for name, parameter in inspect.signature(function).parameters.items()
                         if parameter.kind is parameter.KEYWORD_ONLY}
             self.assertEqual(keywords - {"progress"}, set(struct.names()), function.__qualname__)
         keywords = set(EpochKeywords.__annotations__) | {"batch_offsets", "batch_samples"}
-        self.assertEqual(keywords, set(_structs.EpochOptions.names()))  # two more are of `batches`
+        self.assertEqual(keywords, set(_records.EpochOptions.names()))  # two more are of `batches`
         for name in EpochKeywords.__annotations__:
             value = {"mode": "default", "over_long": "error", "groups": None, "composition": "auto",
                      "batches": None}.get(name, 0)
             struct, _kept = _options({name: value})
-            self.assertEqual(struct, _structs.EpochOptions(), name)
+            self.assertEqual(struct, _records.EpochOptions(), name)
             hbp.plan_epoch([64, 65], samples.cost(), **{name: value})
         for name in ("batch_offsets",):
             with self.assertRaisesRegex(TypeError, name):
@@ -477,10 +477,10 @@ class TestEpoch(unittest.TestCase):
 
 class TestContract(unittest.TestCase):
     def summary(self, **fields):
-        return _structs_plan.PlanSummary(vision=-1, steps=3, **fields)
+        return _results.PlanSummary(vision=-1, steps=3, **fields)
 
     def test_names(self):
-        names = _structs_plan.COMPOSITION_NAMES
+        names = list(_records.choices("HBP_COMPOSITION"))
         self.assertEqual([_native.lib.hbp_composition_name(i).decode() for i in range(len(names))], list(names))
         self.assertIsNone(_native.lib.hbp_composition_name(len(names)))
         self.assertIsNone(_native.lib.hbp_composition_name(-1))

@@ -83,7 +83,7 @@ class ViewColumn(AnyColumn):
     def _find(self, instance: Any) -> "tuple[Optional[int], int, npt.DTypeLike]":
         found = read_view(instance)
         rows = getattr(found, self._rows) + self._extra
-        return getattr(found, self._name), rows, found.column_types[self._name]
+        return getattr(found, self._name), rows, found._record[self._name].column
 
 
 def plain(name: str, values: Any, dtype: Optional[npt.DTypeLike] = None) -> npt.NDArray[Any]:

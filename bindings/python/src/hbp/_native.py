@@ -14,12 +14,7 @@ from ctypes import POINTER, c_char_p, c_double, c_int32, c_int64, c_uint32, c_ui
 from pathlib import Path
 from typing import Any
 
-from . import _structs as s
-from . import _structs_plan as p
-from . import _structs_stepper as stepper
-from . import _structs_tasks as t
-from . import _structs_timeline as timeline
-from . import _structs_vlm as v
+from . import _records as s
 
 ABI_VERSION = 0
 NAMES = {"darwin": "libhbp.dylib", "win32": "hbp.dll"}
@@ -54,6 +49,11 @@ def load() -> ctypes.CDLL:
     if abi != ABI_VERSION:
         raise ImportError(f"libhbp at {paths[0]} has ABI version {abi}; this package needs {ABI_VERSION}")
     return library
+
+
+lib = load()
+s.bind(lib)  # the declarations below name structs
+p = stepper = t = timeline = v = s
 
 
 class Opaque(c_void_p):
@@ -171,6 +171,10 @@ DECLARATIONS: dict[str, tuple[Any, list[Any]]] = {
     "hbp_version_abi": (UInt32, []),
     "hbp_status_name": (Text, [Status]),
     "hbp_status_text": (Text, [Status]),
+    # records
+    "hbp_record_get_struct_name": (Text, [Int64]),
+    "hbp_record_get_field": (Status, [Text, Int64, _to(s.Field)]),
+    "hbp_record_get_choice": (Status, [Text, Int64, _to(s.Choice)]),
     # context.h
     "hbp_context_create": (Status, [_to(s.ContextOptions), Out]),
     "hbp_context_free": (None, [Context]),
@@ -239,8 +243,8 @@ DECLARATIONS: dict[str, tuple[Any, list[Any]]] = {
     "hbp_machine_get_collective": (Int32, [Machine, Int32, Int32, OutDouble, OutDouble, OutText]),
     # cost.h
     "hbp_cost_create": (Status, [Context, Model, Machine, _to(s.CostOptions), Out]),
-    "hbp_cost_create_terms": (Status, [Context, _to(s.CostTermsStruct), Out]),
-    "hbp_cost_get_terms": (Status, [Context, Cost, _to(s.CostTermsStruct)]),
+    "hbp_cost_create_terms": (Status, [Context, _to(s.CostTerms), Out]),
+    "hbp_cost_get_terms": (Status, [Context, Cost, _to(s.CostTerms)]),
     "hbp_cost_get_source": (Text, [Cost, Text]),
     "hbp_cost_fit": (Status, [Context, Cost, _to(timeline.Measurements), Out, _to(timeline.FitReport)]),
     "hbp_cost_save": (Status, [Context, Cost, Text, _to(s.CostFileOptions)]),
@@ -354,7 +358,7 @@ DECLARATIONS: dict[str, tuple[Any, list[Any]]] = {
     "hbp_partition_count_candidates": (Int64, [Partition]),
     "hbp_partition_get_candidate": (
         Status,
-        [Context, Partition, Int64, _to(v.PartitionCandidateStruct), Out],
+        [Context, Partition, Int64, _to(v.PartitionCandidate), Out],
     ),
     "hbp_simulate_pipeline": (Status, [Context, Layers, Array, _to(v.PipelineOptions), Array, Out]),
     "hbp_pipeline_run_free": (None, [PipelineRun]),
@@ -401,14 +405,14 @@ DECLARATIONS: dict[str, tuple[Any, list[Any]]] = {
     "hbp_graph_add_profile": (Status, [Context, Graph, Array, Array, Int64, POINTER(Int32)]),
     "hbp_graph_add_operators": (
         Status,
-        [Context, Graph, _to(t.OperatorStruct), Int64, POINTER(Int32)],
+        [Context, Graph, _to(t.Operator), Int64, POINTER(Int32)],
     ),
     "hbp_graph_add_edge": (Status, [Context, Graph, Int32, Int32, Int64]),
     "hbp_graph_validate": (Status, [Context, Graph]),
     "hbp_graph_load": (Status, [Context, Text, Out]),
     "hbp_graph_save": (Status, [Context, Graph, Text, Int32]),
     "hbp_graph_get_view": (Status, [Graph, _to(t.GraphView)]),
-    "hbp_graph_get_operator": (Status, [Context, Graph, Int64, _to(t.OperatorStruct)]),
+    "hbp_graph_get_operator": (Status, [Context, Graph, Int64, _to(t.Operator)]),
     "hbp_graph_get_edge": (
         Status,
         [Context, Graph, Int64, POINTER(Int32), POINTER(Int32), Count],
@@ -462,7 +466,7 @@ DECLARATIONS: dict[str, tuple[Any, list[Any]]] = {
 }
 
 
-def declare(library: ctypes.CDLL) -> ctypes.CDLL:
+def declare(library: ctypes.CDLL) -> None:
     """Gives every function its types; ImportError names one that is missing."""
     for name, (result, arguments) in DECLARATIONS.items():
         try:
@@ -472,10 +476,9 @@ def declare(library: ctypes.CDLL) -> ctypes.CDLL:
                 f"libhbp at {library._name} has no {name}; it is older than this package"
             ) from None
         function.restype, function.argtypes = result, arguments
-    return library
 
 
-lib = declare(load())
+declare(lib)
 
 
 @functools.lru_cache(maxsize=None)

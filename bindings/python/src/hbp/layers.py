@@ -11,10 +11,10 @@ import numpy.typing as npt
 from . import _native
 from ._arrays import ViewColumn, address, integers, plain, read_view, same_count
 from ._context import Owned
-from ._files import Path, path_bytes, text_bytes
+from ._files import Path, path_bytes
 from ._native import lib
-from ._numbers import choice
-from ._structs_vlm import LayerColumns, LayersView
+from ._numbers import choice, text_bytes
+from ._records import LayerColumns, LayersView
 
 KINDS = {"language": 0, "vision": 1, "fixed": 2}
 RECOMPUTE = {"none": 0, "attention": 1, "mlp": 2, "layer": 3}

@@ -11,12 +11,11 @@ import numpy.typing as npt
 from . import _native
 from ._arrays import ViewColumn, address, integers, plain, same_count, sample_column
 from ._context import Owned, ProgressFn, call, call_long
-from ._files import Path, path_bytes, text_bytes
+from ._files import Path, path_bytes
 from ._native import lib
 from ._numbers import choice, int64
-from ._structs import LengthsColumns, LengthsOptions, LengthsLoadOptions, LengthsSummary, LengthsView
-
-OVER_LONG = {"error": 0, "drop": 1, "truncate": 2, "split": 3}
+from ._records import LengthsColumns, LengthsLoadOptions, LengthsOptions, LengthsView, choices
+from ._results import LengthsSummary
 
 _CREATE = {
     np.dtype(np.uint32): lib.hbp_lengths_create_u32,
@@ -106,15 +105,8 @@ class Lengths(Owned):
         Columns are those of CSV or fields of JSON; `format` is "npy", "text", "csv", "jsonl" or "idx" where
         the content does not tell. Vision units come from `vision_column`, or from a file of their own, one
         number a sample: `vision_column` is then that file's, and `column` the lengths'."""
-        options = LengthsLoadOptions(
-            format=text_bytes(format),
-            column=text_bytes(column),
-            count_column=text_bytes(count_column),
-            loss_column=text_bytes(loss_column),
-            tie_column=text_bytes(tie_column),
-            vision_column=text_bytes(vision_column),
-            modality_column=text_bytes(modality_column),
-            vision_path=None if vision_path is None else path_bytes(vision_path),
+        options = LengthsLoadOptions.pick(
+            locals(), vision_path=None if vision_path is None else path_bytes(vision_path)
         )
         return cls._make(lib.hbp_lengths_load, path_bytes(path), ctypes.byref(options), progress=progress)
 
@@ -126,7 +118,7 @@ class Lengths(Owned):
     def limit(self, max_length: int, policy: str = "error") -> Lengths:
         """The data set with samples past `max_length` refused ("error"), left out ("drop"), cut ("truncate")
         or cut into pieces ("split"). Ids still name the original samples."""
-        arguments = int64("max_length", max_length), choice("policy", policy, OVER_LONG)
+        arguments = int64("max_length", max_length), choice("policy", policy, choices("HBP_OVERLONG"))
         return Lengths._make(lib.hbp_lengths_limit, self, *arguments, keep=self._handle._keep)
 
     def summary(self) -> LengthsSummary:

@@ -12,12 +12,10 @@ from . import _native
 from ._arrays import ViewColumn
 from ._context import Owned, ProgressFn
 from ._native import lib
-from ._numbers import choice, int64
-from ._structs import FillOptions, PacksView
+from ._numbers import int64
+from ._records import FillOptions, PacksView
 from .groups import Groups
 from .lengths import Lengths
-
-MODES = {"balanced": 0, "tight": 1, "paper": 2}
 
 
 class Packs(Owned):
@@ -72,15 +70,7 @@ def greedy_fill(
 ) -> Packs:
     """Fills packs of every group (HBP, Algorithms 2, 5 and 6): "balanced", "tight" for the fewest packs, or
     "paper"."""
-    options = FillOptions(
-        mode=choice("mode", mode, MODES),
-        effort=effort,
-        max_samples=max_samples,
-        sequence_multiple=sequence_multiple,
-        pack_multiple=pack_multiple,
-        seed=seed,
-        epoch=epoch,
-    )
+    options = FillOptions.pick(locals())
     source = Lengths.of(lengths)
     return Packs._make(
         lib.hbp_greedy_fill,

@@ -15,8 +15,8 @@ from ._arrays import address, integers, sample_column
 from ._context import Handle, Owned, ProgressFn, call, call_long
 from ._native import lib
 from ._numbers import int32
-from ._structs import LengthsOptions
-from ._structs_stepper import Communicator, StepperOptions, StepperSummary
+from ._records import LengthsOptions, StepperOptions, StepperSummary
+from ._results import Communicator
 from .cost import Cost
 from .lengths import Lengths
 from .plan import Plan
@@ -65,7 +65,7 @@ class Stepper(Owned):
     def __init__(
         self, cost: Cost, *, depth: int = 2, wait: bool = False, **options: Unpack[StepKeywords]
     ) -> None:
-        own, struct = StepperOptions(depth=depth, wait=bool(wait)), step_options(**options)
+        own, struct = StepperOptions(depth=depth, wait=wait), step_options(**options)
         made = Stepper._make(
             lib.hbp_stepper_create, cost, ctypes.byref(struct), ctypes.byref(own), keep=(cost,)
         )
