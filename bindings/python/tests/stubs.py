@@ -26,7 +26,7 @@ class ChoiceRecord(ctypes.Structure): ...
 class Member:
     name: str
     ctype: Any
-    column: Optional[str]
+    column: Any  # Optional[str]
     object: Optional[str]
     choices: Optional[str]
     is_flag: bool

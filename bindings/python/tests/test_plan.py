@@ -2,7 +2,6 @@
 
 import copy
 import gc
-import inspect
 import json
 import os
 import pickle
@@ -299,22 +298,7 @@ class TestEpoch(unittest.TestCase):
         with self.assertRaises(TypeError):
             hbp.plan_epoch([1], hbp.Model.preset("llama-3.1-8b"))
 
-    def test_every_option_is_there(self):
-        """The fields of each options struct are keywords of its function."""
-        for function, struct in (
-            (hbp.plan_groups, _records.GroupsOptions),
-            (hbp.greedy_fill, _records.FillOptions),
-            (hbp.balance_attention, _records.BalanceOptions),
-            (hbp.simulate, _records.SimulateOptions),
-            (hbp.Cost.__init__, _records.CostOptions),
-            (hbp.Lengths.read, _records.LengthsLoadOptions),
-            (hbp.Plan.save, _records.PlanSaveOptions),
-        ):
-            keywords = {name for name, parameter in inspect.signature(function).parameters.items()
-                        if parameter.kind is parameter.KEYWORD_ONLY}
-            self.assertEqual(keywords - {"progress"}, set(struct.names()), function.__qualname__)
-        keywords = set(EpochKeywords.__annotations__) | {"batch_offsets", "batch_samples"}
-        self.assertEqual(keywords, set(_records.EpochOptions.names()))  # two more are of `batches`
+    def test_zero_is_the_default_of_every_option(self):
         for name in EpochKeywords.__annotations__:
             value = {"mode": "default", "over_long": "error", "groups": None, "composition": "auto",
                      "batches": None}.get(name, 0)
@@ -324,6 +308,29 @@ class TestEpoch(unittest.TestCase):
         for name in ("batch_offsets",):
             with self.assertRaisesRegex(TypeError, name):
                 hbp.plan_epoch([64, 65], samples.cost(), **{name: 0})
+
+    def test_packs_made_elsewhere(self):
+        """Plain packing without a model; packs handed back are the packs that they were."""
+        lengths, cost = hbp.Lengths.from_array(samples.lengths()), hbp.Cost.plain(8)
+        self.assertEqual(cost.terms().degree, (1, 2, 4, 8))
+        self.assertEqual(cost.predict_ns(300, 50000, sp=4), 12500)
+        with self.assertRaisesRegex(hbp.InvalidError, "`ranks` is 0"):
+            hbp.Cost.plain(0)
+        groups = hbp.Groups.create(cost, [8192, 131072], [1, 8])
+        packs = hbp.greedy_fill(lengths, groups, sequence_multiple=8)
+        rows = [packs[index] for index in range(len(packs))]
+        again = hbp.Packs.create(lengths, groups, rows, packs.pack_groups, sequence_multiple=8)
+        for name in ("pack_offsets", "pack_groups", "pack_tokens", "pack_padded_tokens", "sample_indices"):
+            self.assertEqual(getattr(again, name).tolist(), getattr(packs, name).tolist(), name)
+        plans = [hbp.balance_attention(own, groups, cost) for own in (packs, again)]
+        self.assertEqual(plans[0].digest, plans[1].digest)
+        self.assertEqual(len(hbp.Packs.create(lengths, groups, rows)), len(packs))
+        with self.assertRaisesRegex(ValueError, "pack_groups has 1 values"):
+            hbp.Packs.create(lengths, groups, rows, [0])
+        with self.assertRaisesRegex(hbp.InvalidError, "sample"):
+            hbp.Packs.create(lengths, groups, rows[1:])
+        with self.assertRaises(hbp.InvalidError):
+            hbp.Packs.create(lengths, groups, [])
 
     def test_the_four_moves(self):
         lengths, cost = hbp.Lengths.from_array(samples.lengths()), samples.cost()

@@ -2,7 +2,6 @@
 
 import contextlib
 import gc
-import inspect
 import io
 import json
 import pickle
@@ -14,7 +13,6 @@ from pathlib import Path
 import numpy as np
 
 import hbp
-from hbp import _records
 
 FIELDS = dict(vision_layers=45, vision_hidden=3200, vision_ffn=12800, vision_heads=25, patch_values=588,
               tokens_per_unit=1025, projected_per_unit=256, projector_input=12800)
@@ -479,29 +477,6 @@ class TestDocumentation(unittest.TestCase):
         self.assertIn("32 GPUs: 2 replicas of 4 stages", printed.getvalue())
         self.assertEqual((len(names["plan"].cuts), len(names["stages"])), (5, 4))
         self.assertEqual(names["run"].summary().stages, 4)
-
-
-class TestKeywords(unittest.TestCase):
-    """No option of the C structs is out of reach."""
-
-    def test_every_field_is_a_keyword(self):
-        for function, struct in (
-            (hbp.iterative_fill, _records.IterativeFillOptions),
-            (hbp.choose_budgets, _records.BudgetsOptions),
-            (hbp.partition_layers, _records.PartitionOptions),
-            (hbp.plan_vlm, _records.VlmOptions),
-            (hbp.Vlm.layers, _records.VlmLayersOptions),
-            (hbp.choose_recompute, _records.RecomputeOptions),
-        ):
-            keywords = set(inspect.signature(function).parameters)
-            self.assertEqual(set(struct.names()) - keywords, set(), function.__name__)
-        from hbp.pipeline import Pipeline, PipelineKeywords
-
-        keywords = set(inspect.signature(Pipeline).parameters) - {"layers", "stages"}
-        self.assertEqual(keywords, set(_records.PipelineOptions.names()) - {"stages"})
-        self.assertEqual(keywords, set(PipelineKeywords.__annotations__))
-        columns = set(inspect.signature(hbp.Layers).parameters)
-        self.assertEqual(columns, set(_records.LayerColumns._record) - {"count"})
 
 
 if __name__ == "__main__":

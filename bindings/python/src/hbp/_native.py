@@ -244,6 +244,7 @@ DECLARATIONS: dict[str, tuple[Any, list[Any]]] = {
     # cost.h
     "hbp_cost_create": (Status, [Context, Model, Machine, _to(s.CostOptions), Out]),
     "hbp_cost_create_terms": (Status, [Context, _to(s.CostTerms), Out]),
+    "hbp_cost_create_plain": (Status, [Context, Int32, Out]),
     "hbp_cost_get_terms": (Status, [Context, Cost, _to(s.CostTerms)]),
     "hbp_cost_get_source": (Text, [Cost, Text]),
     "hbp_cost_fit": (Status, [Context, Cost, _to(timeline.Measurements), Out, _to(timeline.FitReport)]),
@@ -272,12 +273,17 @@ DECLARATIONS: dict[str, tuple[Any, list[Any]]] = {
     "hbp_groups_get_candidate_text": (Text, [Groups, Int64]),
     # packs.h
     "hbp_greedy_fill": (Status, [Context, Lengths, Groups, _to(s.FillOptions), Out]),
+    "hbp_packs_create": (
+        Status,
+        [Context, Lengths, Groups, Int64, Array, Array, Array, _to(s.FillOptions), Out],
+    ),
     "hbp_packs_free": (None, [Packs]),
     "hbp_packs_get_view": (Status, [Packs, _to(s.PacksView)]),
     "hbp_packs_get_bound": (Int64, [Packs, Int64]),
     # epoch.h
     "hbp_balance_attention": (Status, [Context, Packs, Groups, Cost, _to(s.BalanceOptions), Out]),
     "hbp_plan_epoch": (Status, [Context, Lengths, Cost, _to(s.EpochOptions), Out]),
+    "hbp_plan_quick": (Status, [Array, Int64, Text, Text, _to(s.EpochOptions), Out, Text, Int64]),
     "hbp_baseline_name": (Text, [Int32]),
     "hbp_plan_baseline": (Status, [Context, Lengths, Cost, Int32, _to(s.EpochOptions), Out]),
     # plan.h

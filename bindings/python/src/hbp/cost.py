@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _native, _records
-from ._arrays import address, floats, integers, same_count, view
+from ._arrays import address, addresses, column_arrays, columns_of, floats, integers, same_count, view
 from ._context import call, call_long
 from ._files import Path, Saved, path_bytes
 from ._native import lib
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .timeline import Timeline
 
 ZERO_STAGES = {3: 3, 2: 2, 1: 1, 0: 4}
-_TABLES = ("degree", "sp_latency_ns", "sp_ns_per_token")
+_TABLES = {name: field.column for name, field in _records.CostTerms._record.items() if field.column}
 
 
 @dataclass(frozen=True)
@@ -115,6 +115,12 @@ class Cost(Saved):
         return cls._make(lib.hbp_cost_create_terms, ctypes.byref(struct))
 
     @classmethod
+    def plain(cls, ranks: int) -> Cost:
+        """For plain packing, without model and machine: a pack takes 1 ns for each squared token over its SP
+        degree, any divisor of `ranks`, and memory has no limit."""
+        return cls._make(lib.hbp_cost_create_plain, int32("ranks", ranks))
+
+    @classmethod
     def load(cls, path: Path) -> Cost:
         """From a cost file; plans with it are those with the cost that was saved."""
         return cls._make(lib.hbp_cost_load, path_bytes(path))
@@ -145,10 +151,9 @@ class Cost(Saved):
         """The terms themselves."""
         struct = _records.CostTerms()
         call(lib.hbp_cost_get_terms, self, ctypes.byref(struct))
-        types = (np.int32, np.float64, np.float64)
         tables: dict[str, Any] = {
             name: tuple(view(getattr(struct, name), struct.degrees, dtype, self).tolist())
-            for name, dtype in zip(_TABLES, types)
+            for name, dtype in _TABLES.items()
         }
         scalars: dict[str, Any] = {
             field.name: getattr(struct, field.name)
@@ -177,26 +182,20 @@ class Cost(Saved):
     ) -> tuple[Cost, FitReport]:
         """A cost fitted to measured packs, a timeline or columns with a row each, with this one as what stands
         where they say nothing; `source` of the result tells which terms were fitted."""
-        columns = {
-            "sp": sp,
-            "recompute": recompute,
-            "tokens": tokens,
-            "sum_squares": sum_squares,
-            "time_ns": time_ns,
-            "peak_bytes": peak_bytes,
-        }
+        columns = columns_of(Measurements, locals())
         given = [name for name, column in columns.items() if column is not None]
         if timeline is not None:
             if given:
                 raise TypeError(f"{given[0]} is given beside a timeline")
             if not hasattr(timeline, "_measured"):
                 raise TypeError(f"timeline is {timeline!r}; it must be hbp.Timeline")
-            measured, arrays = timeline._measured(), []
+            measured, arrays = timeline._measured(), dict[str, npt.NDArray[Any]]()
         else:
             missing = [name for name in columns if name not in given and name != "peak_bytes"]
             if missing:
                 raise TypeError(f"neither a timeline nor {missing[0]} is given")
-            measured, arrays = _measurements({name: columns[name] for name in given})
+            arrays = column_arrays(Measurements, columns)
+            measured = Measurements(count=len(arrays["sp"]), **addresses(arrays))
         report, out, fitted = FitReport(), ctypes.c_void_p(), Cost.__new__(Cost)
         try:
             call_long(lib.hbp_cost_fit, self, ctypes.byref(measured), ctypes.byref(out), ctypes.byref(report))
@@ -253,16 +252,6 @@ class Cost(Saved):
     def __repr__(self) -> str:
         terms = self.terms()
         return f"<hbp.Cost: {terms.ranks} ranks, SP degrees {', '.join(map(str, terms.degree))}>"
-
-
-def _measurements(columns: dict[str, Any]) -> tuple[Measurements, list[npt.NDArray[Any]]]:
-    """Columns as hbp_cost_fit takes them, and the arrays that it points into."""
-    arrays = {
-        name: integers(name, column, Measurements._record[name].column) for name, column in columns.items()
-    }
-    count = len(arrays["sp"])
-    addresses = {name: address(same_count(name, array, count)) for name, array in arrays.items()}
-    return Measurements(count=count, **addresses), list(arrays.values())
 
 
 def choose_sp(

@@ -5,10 +5,9 @@ from __future__ import annotations
 import ctypes
 from typing import TYPE_CHECKING, Optional, Sequence, TypedDict, Union
 
-import numpy as np
 import numpy.typing as npt
 
-from ._arrays import address, integers
+from ._arrays import address, joined
 from ._context import ProgressFn
 from ._native import lib
 from ._numbers import choice, list_names, refuse_unknown
@@ -84,25 +83,13 @@ class EpochKeywords(TypedDict, total=False):
     sequence_tokens_per_rank: int
 
 
-def _batches(
-    batches: Optional[Sequence[npt.ArrayLike]],
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Offsets and samples of given batches."""
-    if batches is None:
-        return np.zeros(1, np.int64), np.zeros(0, np.int64)
-    if len(batches) == 0:
-        raise ValueError("batches has no batch; give None where no batches are given")
-    rows = [integers(f"batches[{index}]", batch, np.int64) for index, batch in enumerate(batches)]
-    offsets = np.zeros(len(rows) + 1, np.int64)
-    np.cumsum([len(row) for row in rows], out=offsets[1:])
-    return offsets, np.concatenate(rows)
-
-
 def _options(options: EpochKeywords) -> tuple[EpochOptions, object]:
     """The struct, and what must be kept while it is in use; the groups are the caller's to keep alive."""
     refuse_unknown(options, EpochKeywords)
     batches = options.get("batches")
-    offsets, samples = _batches(batches)
+    if batches is not None and len(batches) == 0:
+        raise ValueError("batches has no batch; give None where no batches are given")
+    offsets, samples = joined("batches", batches or [])
     struct = EpochOptions.pick(
         options,
         batches=0 if batches is None else len(batches),

@@ -186,8 +186,7 @@ class Graph(Saved):
         struct = _records.Operator()
         call(lib.hbp_graph_get_operator, self, range(len(self))[index], ctypes.byref(struct))
         fields = struct.as_dict()
-        for text in ("name", "type", "task", "parameters"):
-            fields[text] = fields[text].decode()
+        fields = {name: value.decode() if isinstance(value, bytes) else value for name, value in fields.items()}
         fields["profile"] = None if fields["profile"] < 0 else fields["profile"]
         fields["degrees"] = _records.name_of("HBP_DEGREES", fields["degrees"])
         return Operator(**fields)

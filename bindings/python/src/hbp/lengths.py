@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _native
-from ._arrays import ViewColumn, address, integers, plain, same_count, sample_column
+from ._arrays import ViewColumn, address, addresses, column_arrays, columns_of, integers, plain, same_count
 from ._context import Owned, ProgressFn, call, call_long
 from ._files import Path, path_bytes
 from ._native import lib
@@ -63,17 +63,8 @@ class Lengths(Owned):
             native = np.dtype(small if native.itemsize < 4 else np.int64)
         array = integers("lengths", array, native)
         borrow = array.dtype == np.uint32 and not copy
-        loss = sample_column("loss_tokens", loss_tokens, np.uint32, len(array))
-        tied = sample_column("ties", ties, np.int64, len(array))
-        units = sample_column("vision", vision, np.uint32, len(array))
-        kinds = sample_column("modalities", modalities, np.int32, len(array))
-        options = LengthsOptions(
-            borrow=borrow,
-            loss_tokens=address(loss),
-            ties=address(tied),
-            vision=address(units),
-            modalities=address(kinds),
-        )
+        columns = column_arrays(LengthsOptions, columns_of(LengthsOptions, locals()), len(array))
+        options = LengthsOptions(borrow=borrow, **addresses(columns))
         create = _CREATE[array.dtype]
         keep = (array,) if borrow else ()
         return cls._make(create, address(array), len(array), ctypes.byref(options), keep=keep)
@@ -175,15 +166,10 @@ class LengthsBuilder(Owned):
     ) -> None:
         """Adds samples; a column, once given, comes with every piece."""
         array = integers("lengths", lengths, np.int64)
-        loss = sample_column("loss_tokens", loss_tokens, np.int64, len(array))
-        tied = sample_column("ties", ties, np.int64, len(array))
-        units = sample_column("vision", vision, np.int64, len(array))
-        kinds = sample_column("modalities", modalities, np.int32, len(array))
-        columns = LengthsColumns(
-            loss_tokens=address(loss), ties=address(tied), vision=address(units), modalities=address(kinds)
-        )
+        columns = column_arrays(LengthsColumns, columns_of(LengthsColumns, locals()), len(array))
+        struct = LengthsColumns(**addresses(columns))
         call_long(
-            lib.hbp_lengths_builder_append_columns, self, address(array), ctypes.byref(columns), len(array)
+            lib.hbp_lengths_builder_append_columns, self, address(array), ctypes.byref(struct), len(array)
         )
 
     def finish(self) -> Lengths:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Optional, Union
+from typing import Optional, Sequence, Union
 
 import numpy as np
 import numpy.typing as npt
 
 from . import _native
-from ._arrays import ViewColumn
+from ._arrays import ViewColumn, address, integers, joined, same_count
 from ._context import Owned, ProgressFn
 from ._native import lib
 from ._numbers import int64
@@ -35,6 +35,34 @@ class Packs(Owned):
     sample_indices = ViewColumn("samples", "Samples (pieces) of the lengths, packs laid end to end.")
     dropped_indices = ViewColumn("dropped", "Samples (pieces) that the fill left out.")
     dropped_reasons = ViewColumn("dropped", "Why, as hbp.plan.REASONS names it.")
+
+    @classmethod
+    def create(
+        cls,
+        lengths: Union[Lengths, npt.ArrayLike],
+        groups: Groups,
+        packs: Sequence[npt.ArrayLike],
+        pack_groups: Optional[npt.ArrayLike] = None,
+        *,
+        sequence_multiple: int = 0,
+        pack_multiple: int = 0,
+    ) -> Packs:
+        """Packs made elsewhere, for balance_attention: an array of samples (pieces) each, and the row of the
+        groups that each belongs to, without which it is the first that holds the pack."""
+        options, source = FillOptions.pick(locals()), Lengths.of(lengths)
+        offsets, samples = joined("packs", packs)
+        rows = None if pack_groups is None else integers("pack_groups", pack_groups, np.int32)
+        return cls._make(
+            lib.hbp_packs_create,
+            source,
+            groups,
+            len(offsets) - 1,
+            address(offsets),
+            address(samples),
+            None if rows is None else address(same_count("pack_groups", rows, len(offsets) - 1)),
+            ctypes.byref(options),
+            keep=source._handle._keep,
+        )
 
     def bound(self, group: int) -> int:
         """No filling of this group's samples needs fewer packs."""

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _native, _records
-from ._arrays import ViewColumn, address, floats, integers, plain, same_count, view
+from ._arrays import ViewColumn, address, addresses, floats, integers, plain, same_count, view
 from ._context import Owned, ProgressFn, call, call_long
 from ._files import Path, Saved, path_bytes
 from ._native import lib
@@ -109,7 +109,7 @@ class Pipeline:
             link_bytes_per_s=link_bytes_per_s,
             link_overlap=link_overlap,
             link_latency_ns=link_latency_ns,
-            **{name: address(array) for name, array in arrays.items()},
+            **addresses(arrays),
         )
 
     @classmethod

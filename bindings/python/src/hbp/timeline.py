@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _native
-from ._arrays import address, integers, same_count, view
+from ._arrays import addresses, column_arrays, columns_of, view
 from ._context import call
 from ._files import Path, Saved, path_bytes
 from ._native import lib
@@ -77,32 +77,14 @@ class Timeline(Saved):
     ) -> None:
         """A row for each pack of a run on `ranks` ranks, in any order. `device` is what it ran on, `date` when,
         as "2026-11-22"."""
-        given: dict[str, Any] = {
-            "step": step,
-            "micro_batch": micro_batch,
-            "first_rank": first_rank,
-            "sp": sp,
-            "recompute": recompute,
-            "tokens": tokens,
-            "sum_squares": sum_squares,
-            "time_ns": time_ns,
-            "samples": samples,
-            "start_ns": start_ns,
-            "communication_ns": communication_ns,
-            "peak_bytes": peak_bytes,
-        }
-        arrays = {
-            name: integers(name, values, TimelineColumns._record[name].column)
-            for name, values in given.items()
-            if values is not None
-        }
+        arrays = column_arrays(TimelineColumns, columns_of(TimelineColumns, locals()))
         count = len(next(iter(arrays.values()), ()))
         columns = TimelineColumns(
             ranks=ranks,
             count=count,
             device=device,
             date=date,
-            **{name: address(same_count(name, array, count)) for name, array in arrays.items()},
+            **addresses(arrays),
         )
         self._handle = Timeline._make(lib.hbp_timeline_create, ctypes.byref(columns))._handle
 
