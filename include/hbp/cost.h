@@ -319,6 +319,12 @@ HBP_API hbp_status hbp_cost_get_terms(hbp_context *context, const hbp_cost *cost
  * no such term. Owned by the cost. Thread: shareable. */
 HBP_API const char *hbp_cost_get_source(const hbp_cost *cost, const char *term);
 
+/* Whose times these are: the names of the model and the machine that hbp_cost_create was given, what the file
+ * of a loaded cost says, what the prior of a fitted one has; "" when there are none. Owned by the cost.
+ * Thread: shareable. */
+HBP_API const char *hbp_cost_get_model_name(const hbp_cost *cost);
+HBP_API const char *hbp_cost_get_machine_name(const hbp_cost *cost);
+
 /* What a trainer measured: columns of `count` packs. peak_bytes may be NULL. */
 typedef struct hbp_measurements {
     uint32_t struct_size;

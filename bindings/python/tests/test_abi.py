@@ -25,15 +25,16 @@ NUMBERS = {
 }
 
 
-def headers() -> str:
-    """Of libhbp: glpk.h is that of libhbp-glpk. Without comments."""
-    text = "".join(path.read_text() for path in sorted(INCLUDE.glob("hbp/*.h")) if path.name != "glpk.h")
-    return re.sub(r"/\*.*?\*/", " ", text, flags=re.S)
+def headers(pattern: str = "*.h") -> str:
+    """Of libhbp and libhbp-io: glpk.h is that of libhbp-glpk."""
+    text = "".join(path.read_text() for path in sorted(INCLUDE.glob(f"hbp/{pattern}")) if path.name != "glpk.h")
+    return re.sub(r"(?m)^#(?!define HBP_\w+ +\d).*$", " ", re.sub(r"/\*.*?\*/", " ", text, flags=re.S))
 
 
-def declarations() -> str:
-    """The headers without the preprocessor's lines."""
-    return re.sub(r"(?m)^#.*$", " ", headers())
+def functions(text: str) -> "dict[str, tuple[str, str]]":
+    """Result and arguments by name."""
+    found = re.findall(r"HBP_API\s+([^;()]*?)\b(hbp_\w+)\s*\(([^()]*)\)\s*;", text)
+    return {name: (result, arguments) for result, name, arguments in found}
 
 
 def python_name(c_name: str) -> str:
@@ -75,10 +76,10 @@ def constants(prefix: str) -> "dict[str, int]":
 class TestFunctions(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.text = declarations()
+        cls.text = headers()
         cls.structs = open_structs(cls.text)
-        found = re.findall(r"HBP_API\s+([^;()]*?)\b(hbp_\w+)\s*\(([^()]*)\)\s*;", cls.text)
-        cls.functions = {name: (result, arguments) for result, name, arguments in found}
+        cls.functions = functions(cls.text)
+        cls.declarations = {**_native.DECLARATIONS, **_native.IO_DECLARATIONS}
 
     def fits(self, declaration: str, declared, is_result: bool = False) -> bool:
         """Whether a ctypes declaration says what a C one does."""
@@ -101,25 +102,26 @@ class TestFunctions(unittest.TestCase):
 
     def test_every_function_is_declared_and_no_other(self):
         self.assertGreater(len(self.functions), 100)
-        self.assertEqual(sorted(self.functions), sorted(_native.DECLARATIONS))
+        self.assertEqual(sorted(self.functions), sorted(self.declarations))
+        self.assertEqual(sorted(functions(headers("io.h"))), sorted(_native.IO_DECLARATIONS))
         self.assertEqual(len(re.findall(r"^HBP_API\b", self.text, re.M)), len(self.functions))
 
     def test_results(self):
         for name, (result, _) in self.functions.items():
             with self.subTest(name):
-                self.assertTrue(self.fits(result, _native.DECLARATIONS[name][0], True), result)
+                self.assertTrue(self.fits(result, self.declarations[name][0], True), result)
 
     def test_arguments(self):
         for name, (_, arguments) in self.functions.items():
             wanted = [] if arguments.strip() == "void" else arguments.split(",")
-            declared = _native.DECLARATIONS[name][1]
+            declared = self.declarations[name][1]
             with self.subTest(name):
                 self.assertEqual(len(wanted), len(declared))
                 for c_argument, python_argument in zip(wanted, declared):
                     self.assertTrue(self.fits(c_argument, python_argument), f"{c_argument}: {python_argument}")
 
     def test_the_library_got_the_declarations(self):
-        for name, (result, arguments) in _native.DECLARATIONS.items():
+        for name, (result, arguments) in self.declarations.items():
             function = getattr(_native.lib, name)
             self.assertIs(function.restype, result)
             self.assertEqual(function.argtypes, arguments)
@@ -132,7 +134,7 @@ class TestFunctions(unittest.TestCase):
         self.assertFalse(self.fits("void", ctypes.c_int32, True))
 
     def test_abi_version(self):
-        self.assertEqual(int(re.search(r"#define HBP_ABI_VERSION\s+(\d+)", headers())[1]), _native.ABI_VERSION)
+        self.assertEqual(int(re.search(r"#define HBP_ABI_VERSION\s+(\d+)", self.text)[1]), _native.ABI_VERSION)
         self.assertEqual(_native.lib.hbp_version_abi(), _native.ABI_VERSION)
 
     def test_swapped_handles_are_refused(self):
@@ -202,7 +204,7 @@ class TestStructs(unittest.TestCase):
         compiler = os.environ.get("CC", "cc").split()
         if not shutil.which(compiler[0]):
             self.skipTest("no C compiler")
-        structs = open_structs(declarations())
+        structs = open_structs(headers())
         self.assertGreater(len(structs), 20)
         lines = ["#include <hbp/hbp.h>", "#include <hbp/io.h>", "#include <stddef.h>", "#include <stdio.h>", "int main(void)", "{"]
         for name, fields in structs.items():
@@ -235,7 +237,7 @@ class TestStructs(unittest.TestCase):
 
     def test_kinds(self):
         """Numbers of one size may still differ in kind."""
-        for body, name in re.findall(r"typedef struct hbp_\w+ \{(.*?)\} (hbp_\w+);", declarations(), re.S):
+        for body, name in re.findall(r"typedef struct hbp_\w+ \{(.*?)\} (hbp_\w+);", headers(), re.S):
             types = dict(python_struct(name)._fields_)
             for kind, fields in re.findall(r"(?:^|;)\s*(\w+)\s+(\w+)(?=\s*;)", body):
                 if kind in NUMBERS:
@@ -264,7 +266,7 @@ class TestStructs(unittest.TestCase):
                     seen.add(field.object)
                 else:
                     self.assertIsNone(field.column)
-        self.assertEqual(seen, {"Cost", "Groups", "Layers", "TaskSchedule"})
+        self.assertEqual(seen, {"Cost", "Groups", "Layers", "TaskSchedule", "Timeline"})
 
     def test_the_stub_says_what_the_library_says(self):
         """python3 bindings/python/tests/stubs.py --write writes it anew."""

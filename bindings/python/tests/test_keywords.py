@@ -31,6 +31,7 @@ TAKERS = {
     "StepperOptions": [hbp.Stepper],
     "TaskRunOptions": [hbp.simulate_tasks, hbp.TaskRun.validate],
     "TasksOptions": [hbp.plan_tasks],
+    "TraceOptions": [hbp.Plan.trace],
     "VlmLayersOptions": [hbp.Vlm.layers],
     "VlmOptions": [hbp.plan_vlm],
 }
@@ -43,11 +44,12 @@ OTHERWISE = {
 
 
 def keywords(taker) -> "set[str]":
-    """Of a function, a class or a TypedDict."""
+    """Of a function, a class or a TypedDict; what has a default where nothing is a keyword only."""
     if hasattr(taker, "__total__"):
         return set(taker.__annotations__)
-    return {name for name, parameter in inspect.signature(taker).parameters.items()
-            if parameter.kind is parameter.KEYWORD_ONLY}
+    parameters = inspect.signature(taker).parameters.values()
+    only = {parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY}
+    return only or {parameter.name for parameter in parameters if parameter.default is not parameter.empty}
 
 
 class TestKeywords(unittest.TestCase):

@@ -985,3 +985,8 @@ class PlanSaveOptions(Struct):
     chunk_steps: int
     cost: Address
     note: Text
+
+class TraceOptions(Struct):
+    first_step: int
+    steps: int
+    timeline: Address
