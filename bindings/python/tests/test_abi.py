@@ -281,6 +281,8 @@ class TestStructs(unittest.TestCase):
         self.assertEqual(_records.CostFileOptions(note="now").note, b"now")
         with self.assertRaisesRegex(ValueError, "over_long is 'dorp' \\(did you mean 'drop'\\?\\); it must be one of 'error'"):
             _records.EpochOptions(over_long="dorp")
+        with self.assertRaisesRegex(ValueError, "mode is None; it must be one of 'default', 'paper'"):
+            _records.EpochOptions(mode=None)
         with self.assertRaisesRegex(TypeError, "groups is <hbp.Model llama-3.1-8b>; it must be hbp.Groups"):
             _records.EpochOptions(groups=hbp.Model.preset("llama-3.1-8b"))
         with self.assertRaisesRegex(TypeError, "groups is 4096; it must be hbp.Groups"):

@@ -68,7 +68,7 @@ class Member:
     def of(self, value: Any) -> Any:
         """`value` as the field holds it: a constant for its name, bytes for a text, the address of an object.
         What does not fit is refused; what makes no sense is for the library to refuse."""
-        if self.choices and isinstance(value, str):
+        if self.choices and not hasattr(value, "__index__"):
             return choice(self.name, value, choices(self.choices))
         if self.is_flag:
             return bool(value)
@@ -106,7 +106,7 @@ class Struct(ctypes.Structure):
     def pick(cls, values: Mapping[str, Any], **others: Any) -> Any:
         """A struct of those `values` that are its fields, such as the keywords of a call among its locals();
         `others` go before."""
-        fields = {name: values[name] for name in cls._record.keys() & values.keys()}
+        fields = {name: values[name] for name in cls._record if name in values}
         return cls(**{**fields, **others})
 
     @classmethod
@@ -192,5 +192,4 @@ def __getattr__(name: str) -> Any:
         "_fields_": layout,
         "_record": fields,
     }
-    made = globals()[name] = type(Struct)(name, (Struct,), body)
-    return made
+    return globals().setdefault(name, type(Struct)(name, (Struct,), body))
