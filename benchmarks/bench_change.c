@@ -112,7 +112,7 @@ static void files(const inputs *in)
         need(in, hbp_simulate(in->context, plan, in->cost, NULL, &report), "simulate");
     }
     need(in, hbp_plan_write_json(in->context, plan, in->path), "JSON");
-    need(in, hbp_plan_trace(in->context, plan, 0, 0, in->path), "trace");
+    need(in, hbp_plan_trace(in->context, plan, in->path, NULL), "trace");
     hbp_plan_free(plan);
     unlink(in->path);
 }

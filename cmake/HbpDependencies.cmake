@@ -1,28 +1,30 @@
-# What libhbp links, as targets. msgpack-c's CMake target has had two names.
-find_package(PkgConfig REQUIRED)
-find_package(ZLIB REQUIRED)
-find_package(EXPAT REQUIRED)
+# What the libraries link, as targets: libhbp threads alone, libhbp-io what files and probes need, libhbp-glpk GLPK.
+# Also part of the installed package, for static libraries.
 find_package(Threads REQUIRED)
-pkg_check_modules(HWLOC REQUIRED IMPORTED_TARGET hwloc>=2.4)
-pkg_check_modules(JANSSON REQUIRED IMPORTED_TARGET jansson>=2.12)
-find_package(msgpack CONFIG QUIET)
-if(NOT msgpack_FOUND)
-  find_package(msgpack-c CONFIG REQUIRED)
-endif()
-set(HBP_MSGPACK_TARGET "")
-foreach(candidate msgpackc msgpack-c)
-  if(TARGET ${candidate})
-    set(HBP_MSGPACK_TARGET ${candidate})
-    break()
-  endif()
-endforeach()
 
-# GLPK, for libhbp-glpk alone. It brings neither a .pc file nor a CMake package.
+# For libhbp-io. The variable `missing` of the caller names what is not there.
+macro(hbp_find_io_dependencies missing)
+  set(${missing} "")
+  find_package(PkgConfig QUIET)
+  find_package(ZLIB QUIET)
+  find_package(EXPAT QUIET)
+  if(PkgConfig_FOUND)
+    pkg_check_modules(HWLOC QUIET IMPORTED_TARGET hwloc>=2.4)
+  endif()
+  foreach(needed ZLIB::ZLIB EXPAT::EXPAT PkgConfig::HWLOC)
+    if(NOT TARGET ${needed})
+      string(REGEX REPLACE ".*::" "" name ${needed})
+      string(TOLOWER ${name} name)
+      list(APPEND ${missing} ${name})
+    endif()
+  endforeach()
+endmacro()
+
+# GLPK brings neither a .pc file nor a CMake package.
 find_path(GLPK_INCLUDE_DIR glpk.h)
 find_library(GLPK_LIBRARY glpk)
 mark_as_advanced(GLPK_INCLUDE_DIR GLPK_LIBRARY)
 if(GLPK_INCLUDE_DIR AND GLPK_LIBRARY AND NOT TARGET GLPK::GLPK)
-  find_package(Threads REQUIRED)
   add_library(GLPK::GLPK UNKNOWN IMPORTED)
   set_target_properties(GLPK::GLPK PROPERTIES
     IMPORTED_LOCATION ${GLPK_LIBRARY} INTERFACE_INCLUDE_DIRECTORIES ${GLPK_INCLUDE_DIR})

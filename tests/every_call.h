@@ -163,7 +163,7 @@ static inline hbp_status every_use(hbp_context *context, const every *e, const h
     if (status >= 0)
         status = hbp_plan_write_json(context, plan, path);
     if (status >= 0)
-        status = hbp_plan_trace(context, plan, 0, 0, path);
+        status = hbp_plan_trace(context, plan, path, NULL);
     unlink(path);
     return status;
 }
@@ -277,7 +277,7 @@ static inline hbp_status every_tasks(hbp_context *context, const every *e)
         if (status >= 0)
             status = hbp_task_schedule_load(context, path, &again);
         if (status >= 0)
-            status = hbp_task_schedule_trace(context, schedule, NULL, NULL, path);
+            status = hbp_task_schedule_trace(context, schedule, run, path);
         if (status >= 0)
             status = hbp_task_run_save(context, run, path);
         if (status >= 0)
@@ -358,7 +358,9 @@ static inline hbp_status every_vlm(hbp_context *context, const every *e)
         if (status >= 0)
             status = hbp_vlm_plan_validate(context, back, e->sized);
         if (status >= 0)
-            status = hbp_vlm_plan_trace(context, plan, 0, 1, path);
+            status = hbp_vlm_plan_trace(
+                context, plan, path,
+                &(hbp_trace_options){.struct_size = sizeof(hbp_trace_options), .steps = 1});
         if (status >= 0)
             status = hbp_vlm_plan_write_json(context, plan, path);
         unlink(path);

@@ -8,7 +8,7 @@
 #include "io/file/little_endian.h"
 #include "io/file/zipped.h"
 #include "io/msgpack/msgpack_buffer.h"
-#include "io/msgpack/msgpack_scan.h"
+#include "io/msgpack/msgpack_read.h"
 #include "io/plan/plan_format.h"
 
 /* Writes `crc` behind the short text `key` in [at, end), where a 32-bit number stands there. */
@@ -23,17 +23,26 @@ static inline void reseal_number(uint8_t *at, const uint8_t *end, const char *ke
         }
 }
 
+/* Whether `data` [bytes] begins with a whole object, of *used bytes. */
+static inline int reseal_scan(const uint8_t *data, uint64_t bytes, uint64_t *used)
+{
+    hbp__msgpack_extent extent;
+    int whole = hbp__msgpack_scan(data, bytes, 4096, &extent);
+    *used = extent.bytes;
+    return whole;
+}
+
 /* CRC-32 of a chunk's data, and the Adler-32 at the end of a stored zlib stream of one block. */
 static inline void reseal_chunk(uint8_t *chunk, uint64_t bytes)
 {
-    msgpack_unpacked object;
-    msgpack_unpacked_init(&object);
-    size_t at = 0;
-    if (msgpack_unpack_next(&object, (const char *)chunk, (size_t)bytes, &at) == MSGPACK_UNPACK_SUCCESS) {
-        const msgpack_object *data = hbp__unpack_find(&object.data, "data");
-        if (data && data->type == MSGPACK_OBJECT_BIN && data->via.bin.size > 11) {
-            uint32_t size = data->via.bin.size;
-            uint8_t *stream = chunk + ((const uint8_t *)data->via.bin.ptr - chunk);
+    hbp__document object = {.memory = hbp__memory_default()};
+    hbp__msgpack_extent extent;
+    if (hbp__msgpack_scan(chunk, bytes, 4096, &extent) &&
+        hbp__msgpack_read(NULL, "", chunk, &extent, &object) == HBP_OK) {
+        const hbp__value *data = hbp__value_find(object.values, "data");
+        if (hbp__value_is(data, HBP__BYTES) && data->count > 11) {
+            uint32_t size = data->count;
+            uint8_t *stream = chunk + (data->of.bytes - chunk);
             if (stream[2] == 1) {
                 uLong sum = adler32(1, stream + 7, size - 11);
                 for (int i = 0; i < 4; i++)
@@ -42,7 +51,7 @@ static inline void reseal_chunk(uint8_t *chunk, uint64_t bytes)
             reseal_number(chunk, chunk + bytes, "crc32", hbp__crc32(stream, size));
         }
     }
-    msgpack_unpacked_destroy(&object);
+    hbp__document_free(&object);
 }
 
 /* Does what it can with any bytes. */
@@ -54,9 +63,9 @@ static inline void reseal(uint8_t *file, uint64_t bytes)
     uint8_t *tail = file + bytes - HBP__PLAN_TAIL_BYTES;
     uint64_t index = hbp__get_le(tail + 10, 8);
     uint64_t end = bytes - HBP__PLAN_TAIL_BYTES;
-    if (index < end && hbp__msgpack_scan(file, index, 4096, &used)) {
+    if (index < end && reseal_scan(file, index, &used)) {
         reseal_number(file + index, tail, "header_crc32", hbp__crc32(file, used));
-        for (at = used; at < index && hbp__msgpack_scan(file + at, index - at, 4096, &used); at += used)
+        for (at = used; at < index && reseal_scan(file + at, index - at, &used); at += used)
             reseal_chunk(file + at, used);
     }
     if (index < end)
@@ -68,10 +77,10 @@ static inline void reseal(uint8_t *file, uint64_t bytes)
 static inline void reseal_tasks(uint8_t *file, uint64_t bytes)
 {
     uint64_t header, body;
-    if (!hbp__msgpack_scan(file, bytes, 4096, &header))
+    if (!reseal_scan(file, bytes, &header))
         return;
     reseal_number(file + header, file + bytes, "header_crc32", hbp__crc32(file, header));
-    if (hbp__msgpack_scan(file + header, bytes - header, 4096, &body))
+    if (reseal_scan(file + header, bytes - header, &body))
         reseal_chunk(file + header, body);
 }
 

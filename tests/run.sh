@@ -16,6 +16,7 @@ esac
 need_build_packages
 need g++ have_tool c++
 need check have_library check
+need libmsgpack-dev have_library msgpack
 need ninja-build have_tool ninja
 need clang have_tool clang
 need libclang-rt-14-dev sh -c 'echo "int main(void){return 0;}" | clang -fsanitize=address -x c - -o /dev/null'
@@ -133,6 +134,8 @@ build release all -DCMAKE_C_FLAGS=-g -DPython3_EXECUTABLE="$(command -v "$(pytho
 run_tests "release, gcc" build/release
 check "measured, fitted, planned, run" sh tests/executor/loop.sh "$(command -v mpirun)" build/release/examples/executor/hbp_executor \
     build/release/examples/hbp build/release/examples/draw_lengths "$PWD"
+build static all -DHBP_IO=OFF -DHBP_GLPK=OFF && check "libhbp alone, static, installed" sh tests/house/consumer.sh . build/static cc
+build static all -DHBP_IO=ON -DHBP_GLPK=AUTO && check "all libraries, static, installed" sh tests/house/consumer.sh . build/static cc
 build asan all -DHBP_BUILD_BENCHMARKS=OFF
 # Searches beside their oracles take minutes with sanitizers; what they call is called by the tests around them, too.
 slow='^house/'

@@ -156,7 +156,7 @@ static inline uint8_t *with_number(const uint8_t *data, size_t bytes, const char
 static inline uint8_t *rehead(uint8_t *data, size_t *bytes)
 {
     uint64_t header;
-    ck_assert(hbp__msgpack_scan(data, *bytes, 4096, &header));
+    ck_assert(reseal_scan(data, *bytes, &header));
     uint8_t *changed = with_number(data, *bytes, "header_bytes", header, bytes);
     free(data);
     reseal_tasks(changed, *bytes);

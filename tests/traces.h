@@ -1,10 +1,18 @@
-/* Chrome traces as jansson reads them. */
+/* Options of Chrome traces, and the traces as jansson reads them. */
 #ifndef HBP_TESTS_TRACES_H
 #define HBP_TESTS_TRACES_H
 
 #include <jansson.h>
 
+#include "hbp/io.h"
 #include "test.h"
+
+#define MEASURED(line, first, count)                                                                         \
+    (&(hbp_trace_options){.struct_size = sizeof(hbp_trace_options),                                          \
+                          .first_step = (first),                                                             \
+                          .steps = (count),                                                                  \
+                          .timeline = (line)})
+#define STEPS(first, count) MEASURED(NULL, first, count)
 
 static inline json_int_t number(json_t *object, const char *key)
 {

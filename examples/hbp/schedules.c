@@ -257,7 +257,7 @@ static int trace_schedule(cli *c)
 {
     if (c->schedule_file)
         return cli_usage("--schedule is for runs of one; %s is a schedule itself", c->file);
-    CLI_TRY(c, hbp_task_schedule_trace(c->context, c->schedule, NULL, NULL, c->output));
+    CLI_TRY(c, hbp_task_schedule_trace(c->context, c->schedule, NULL, c->output));
     return cli_print_written(c);
 }
 
@@ -275,8 +275,7 @@ static int trace_run(cli *c)
     if (s.slices != view.slices || hbp_task_schedule_get_digest(c->schedule) != run.schedule_digest)
         return cli_error("%s is a run of schedule %s; %s is %s", c->file, show_digest(run.schedule_digest).s,
                          c->schedule_file, show_digest(hbp_task_schedule_get_digest(c->schedule)).s);
-    CLI_TRY(c,
-            hbp_task_schedule_trace(c->context, c->schedule, view.slice_starts, view.slice_ends, c->output));
+    CLI_TRY(c, hbp_task_schedule_trace(c->context, c->schedule, c->task_run, c->output));
     return cli_print_written(c);
 }
 

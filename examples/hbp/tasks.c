@@ -175,11 +175,8 @@ static hbp_status write_files(cli *c)
         status = hbp_task_schedule_save(c->context, c->schedule, c->output);
     if (status >= 0 && c->run_out)
         status = hbp_task_run_save(c->context, c->task_run, c->run_out);
-    hbp_task_run_view run = {.struct_size = sizeof run}; /* without a run, the schedule's own times */
-    (void)hbp_task_run_get_view(c->task_run, &run);
-    if (status >= 0 && c->trace_file)
-        status =
-            hbp_task_schedule_trace(c->context, c->schedule, run.slice_starts, run.slice_ends, c->trace_file);
+    if (status >= 0 && c->trace_file) /* without a run, the schedule's own times */
+        status = hbp_task_schedule_trace(c->context, c->schedule, c->task_run, c->trace_file);
     if (status >= 0 && c->graph_out) {
         size_t length = strlen(c->graph_out);
         int packed = length > 8 && strcmp(c->graph_out + length - 8, ".msgpack") == 0;

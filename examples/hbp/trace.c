@@ -147,15 +147,15 @@ int cli_trace(cli *c)
     if (first >= count)
         return cli_error("there is no step %lld; the plan has %lld", (long long)first, (long long)count);
     int64_t steps = c->steps == 0 || c->steps > count - first ? count - first : c->steps;
-    if (c->measured_file) {
+    if (c->measured_file)
         CLI_TRY(c, hbp_timeline_load(c->context, c->measured_file, &c->timeline));
-        CLI_TRY(c, hbp_plan_trace_measured(c->context, c->plan, c->timeline, first, steps, c->output));
-        cli_clear_progress();
-        return tell_measured(c, first, steps);
-    }
-    CLI_TRY(c, c->vlm_plan ? hbp_vlm_plan_trace(c->context, c->vlm_plan, first, steps, c->output)
-                           : hbp_plan_trace(c->context, c->plan, first, steps, c->output));
+    const hbp_trace_options options = {
+        .struct_size = sizeof options, .first_step = first, .steps = steps, .timeline = c->timeline};
+    CLI_TRY(c, c->vlm_plan && !c->timeline ? hbp_vlm_plan_trace(c->context, c->vlm_plan, c->output, &options)
+                                           : hbp_plan_trace(c->context, c->plan, c->output, &options));
     cli_clear_progress();
+    if (c->timeline)
+        return tell_measured(c, first, steps);
     if (c->json) {
         c->result = json_pack("{s:s,s:I,s:I}", "path", c->output, "first_step", (json_int_t)first, "steps",
                               (json_int_t)steps);

@@ -1,4 +1,4 @@
-/* libhbp-io: files and probes. Everything here is in a library of its own, which links zlib, msgpack-c and
+/* libhbp-io: files and probes. Everything here is in a library of its own, which links zlib, expat and
  * hwloc; libhbp needs none of them.
  *
  * Files are written atomically (a temporary file beside, fsync, rename); on failure nothing is left. What is
@@ -105,12 +105,6 @@ HBP_API hbp_status hbp_cost_save(hbp_context *context, const hbp_cost *cost, con
  * term, HBP_E_VERSION a later format. */
 HBP_API hbp_status hbp_cost_load(hbp_context *context, const char *path, hbp_cost **out);
 
-/* Whose times these are: the names of the model and the machine that hbp_cost_create was given, what the file
- * of a loaded cost says, what the prior of a fitted one has; "" when there are none. Owned by the cost.
- * Thread: shareable. */
-HBP_API const char *hbp_cost_get_model_name(const hbp_cost *cost);
-HBP_API const char *hbp_cost_get_machine_name(const hbp_cost *cost);
-
 /* ---- Plans ---- */
 
 typedef struct hbp_plan_file hbp_plan_file;
@@ -149,10 +143,22 @@ HBP_API int32_t hbp_plan_file_has_vlm(const hbp_plan_file *file);
 HBP_API hbp_status hbp_plan_file_read(hbp_context *context, hbp_plan_file *file, int64_t first, int64_t count,
                                       hbp_plan **out);
 
-/* Writes a Chrome trace (opens in Perfetto) of steps [first, first + count), count 0: all; or the plan as
- * JSON. Both atomically. Thread: one per context. */
-HBP_API hbp_status hbp_plan_trace(hbp_context *context, const hbp_plan *plan, int64_t first, int64_t count,
-                                  const char *path);
+typedef struct hbp_trace_options {
+    uint32_t struct_size;
+    int64_t first_step;           /* [0..INT64_MAX] the first one shown */
+    int64_t steps;                /* [0..INT64_MAX] shown; 0: all from there on */
+    const hbp_timeline *timeline; /* plans: what was measured, beside what was predicted; NULL: that alone */
+} hbp_trace_options;
+
+/* Writes a Chrome trace (opens in Perfetto) of the plan's steps: a row for each rank, an event for each pack
+ * on each of its ranks. With a timeline every rank is there twice, as predicted and as measured; steps that
+ * the timeline lacks are shown as predicted alone, both begin at 0 with the first step shown, and
+ * HBP_E_INVALID names the row by which timeline and plan do not match (another SP degree, first rank, number
+ * of samples or of ranks, a pack twice). `options` may be NULL. Atomic. Thread: one per context. */
+HBP_API hbp_status hbp_plan_trace(hbp_context *context, const hbp_plan *plan, const char *path,
+                                  const hbp_trace_options *options);
+
+/* Writes the plan as JSON, atomically. Thread: one per context. */
 HBP_API hbp_status hbp_plan_write_json(hbp_context *context, const hbp_plan *plan, const char *path);
 
 /* ---- Timelines ---- */
@@ -163,14 +169,6 @@ HBP_API hbp_status hbp_plan_write_json(hbp_context *context, const hbp_plan *pla
  */
 HBP_API hbp_status hbp_timeline_load(hbp_context *context, const char *path, hbp_timeline **out);
 HBP_API hbp_status hbp_timeline_save(hbp_context *context, const hbp_timeline *timeline, const char *path);
-
-/* Writes a Chrome trace of steps [first, first + count) of the plan, count 0: all, with every rank twice: as
- * predicted and as measured. Steps that the timeline lacks are shown as predicted alone; both begin at 0 with
- * the first step shown. HBP_E_INVALID when timeline and plan do not match (another SP degree, first rank,
- * number of samples or of ranks, a pack twice), naming the row. Atomic. */
-HBP_API hbp_status hbp_plan_trace_measured(hbp_context *context, const hbp_plan *plan,
-                                           const hbp_timeline *timeline, int64_t first, int64_t count,
-                                           const char *path);
 
 /* ---- Layers ---- */
 
@@ -208,11 +206,11 @@ HBP_API hbp_status hbp_vlm_plan_save(hbp_context *context, const hbp_vlm_plan *p
  * plan alone, HBP_E_VERSION for a file of a later format. */
 HBP_API hbp_status hbp_vlm_plan_load(hbp_context *context, const char *path, hbp_vlm_plan **out);
 
-/* Writes a Chrome trace (opens in Perfetto) of steps [first, first + count), count 0: all: a process for each
- * replica, a row for each stage, an event for each forward and backward. Atomically. Thread: one per context.
- */
-HBP_API hbp_status hbp_vlm_plan_trace(hbp_context *context, const hbp_vlm_plan *plan, int64_t first,
-                                      int64_t count, const char *path);
+/* Writes a Chrome trace (opens in Perfetto) of the plan's steps: a process for each replica, a row for each
+ * stage, an event for each forward and backward. `options` may be NULL, and its timeline must be. Atomic.
+ * Thread: one per context. */
+HBP_API hbp_status hbp_vlm_plan_trace(hbp_context *context, const hbp_vlm_plan *plan, const char *path,
+                                      const hbp_trace_options *options);
 
 /* Writes the plan as JSON: its data as hbp_plan_write_json does, and "vlm" with all else under the keys of
  * its file. Whole or not at all. Thread: one per context. */
@@ -239,10 +237,10 @@ HBP_API hbp_status hbp_task_schedule_save(hbp_context *context, const hbp_task_s
 HBP_API hbp_status hbp_task_schedule_load(hbp_context *context, const char *path, hbp_task_schedule **out);
 
 /* Writes a Chrome trace (Perfetto opens it): a process per NVLink domain, a thread per rank, an event per
- * slice and rank. `starts` and `ends` [slices] in ns are those of a run, both or neither; NULL: the
- * schedule's. HBP_E_INVALID names a slice that ends before it starts. Saved atomically. */
+ * slice and rank, with the times of a run of this schedule (HBP_E_INVALID for another one's), or the
+ * schedule's own where `run` is NULL. Saved atomically. */
 HBP_API hbp_status hbp_task_schedule_trace(hbp_context *context, const hbp_task_schedule *schedule,
-                                           const int64_t *starts, const int64_t *ends, const char *path);
+                                           const hbp_task_run *run, const char *path);
 
 /* Writes all of it as JSON, under the keys of its file. Whole or not at all. O(rows). */
 HBP_API hbp_status hbp_task_schedule_write_json(hbp_context *context, const hbp_task_schedule *schedule,
@@ -251,8 +249,8 @@ HBP_API hbp_status hbp_task_schedule_write_json(hbp_context *context, const hbp_
 /* ---- Task runs ---- */
 
 /* Writes the run to a file, whole or not at all; reads one (docs: files of one object), of which nothing is
- * believed: HBP_E_FORMAT names the byte and what is wrong there, HBP_E_VERSION a newer format. Columns give a
- * trace: hbp_task_schedule_trace. O(slices). Thread: one per context. */
+ * believed: HBP_E_FORMAT names the byte and what is wrong there, HBP_E_VERSION a newer format. Its
+ * trace is hbp_task_schedule_trace. O(slices). Thread: one per context. */
 HBP_API hbp_status hbp_task_run_save(hbp_context *context, const hbp_task_run *run, const char *path);
 HBP_API hbp_status hbp_task_run_load(hbp_context *context, const char *path, hbp_task_run **out);
 

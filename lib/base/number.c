@@ -1,9 +1,7 @@
 #include "base/number.h"
 
 #include "base/checked.h"
-
-/* Digits that always fit into 64 bits. */
-#define MOST_DIGITS 18
+#include "base/decimal.h"
 
 /* Past it every number is 0 or infinite. */
 #define MOST_EXPONENT 100000
@@ -26,45 +24,53 @@ int hbp__read_whole(const char *text, int64_t bytes, int64_t *out)
     return 1;
 }
 
-/* value x 10^exponent; one rounding while value and 10^|exponent| are exact (Clinger 1990, the fast path). */
-static double scale_decimal(double value, int64_t exponent)
-{
-    static const double exact[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
-                                   1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
-    while (exponent > 0 && value > 0 && value < 1e308) {
-        int64_t step = hbp__min_i64(exponent, 22);
-        value *= exact[step];
-        exponent -= step;
-    }
-    while (exponent < 0 && value > 0) {
-        int64_t step = hbp__min_i64(-exponent, 22);
-        value /= exact[step];
-        exponent += step;
-    }
-    return exponent > 0 && value > 0 ? value * 10 : value;
-}
+typedef struct decimal {
+    uint8_t digit[HBP__DECIMAL_DIGITS + 1]; /* from the first that is not 0 */
+    int32_t digits;
+    int64_t exponent; /* of the last */
+} decimal;
 
-/* Digits with at most one point among them. Digits past MOST_DIGITS only count towards the exponent. Returns
- * how many bytes were used; 0: no number. */
-static int64_t read_digits(const char *text, int64_t bytes, int64_t *value, int64_t *exponent)
+/* Digits with at most one point among them. Of those past HBP__DECIMAL_DIGITS only whether one is not 0
+ * counts: it is remembered as a 1. Returns how many bytes were used; 0: no number. */
+static int64_t read_digits(const char *text, int64_t bytes, decimal *d)
 {
-    int64_t i, digits = 0, kept = 0;
+    int64_t i, digits = 0;
     int point = 0;
     for (i = 0; i < bytes && (is_digit(text[i]) || (text[i] == '.' && !point)); i++) {
         if (text[i] == '.') {
             point = 1;
             continue;
         }
+        const uint8_t digit = (uint8_t)(text[i] - '0');
         digits++;
-        if (kept < MOST_DIGITS) {
-            *value = *value * 10 + (text[i] - '0');
-            kept += *value > 0;
-            *exponent -= point;
+        if (d->digits < HBP__DECIMAL_DIGITS) {
+            d->digit[d->digits] = digit;
+            d->digits += d->digits || digit;
+            d->exponent -= point;
         } else {
-            *exponent += !point;
+            d->exponent += !point;
+            d->digit[HBP__DECIMAL_DIGITS] |= digit != 0;
         }
     }
+    if (d->digits == HBP__DECIMAL_DIGITS && d->digit[HBP__DECIMAL_DIGITS]) {
+        d->digits++;
+        d->exponent--;
+    }
     return digits ? i : 0;
+}
+
+/* One rounding where value and 10^|exponent| are exact (Clinger 1990, the fast path); else by long division.
+ */
+static double nearest_double(const decimal *d)
+{
+    static const double exact[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
+                                   1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+    if (d->digits > 15 || d->exponent < -22 || d->exponent > 22)
+        return hbp__decimal_nearest(d->digit, d->digits, d->exponent);
+    int64_t value = 0;
+    for (int32_t i = 0; i < d->digits; i++)
+        value = 10 * value + d->digit[i];
+    return d->exponent < 0 ? (double)value / exact[-d->exponent] : (double)value * exact[d->exponent];
 }
 
 /* e[+-]digits, saturated; 0 when it is none. */
@@ -92,14 +98,17 @@ int hbp__read_decimal(const char *text, int64_t bytes, double *out)
         text++;
         bytes--;
     }
-    int64_t value = 0, exponent = 0;
-    int64_t used = read_digits(text, bytes, &value, &exponent);
+    decimal d;
+    d.digits = 0;
+    d.exponent = 0;
+    d.digit[HBP__DECIMAL_DIGITS] = 0;
+    int64_t used = read_digits(text, bytes, &d);
     if (!used)
         return 0;
     if (used < bytes &&
-        ((text[used] != 'e' && text[used] != 'E') || !read_exponent(text + used, bytes - used, &exponent)))
+        ((text[used] != 'e' && text[used] != 'E') || !read_exponent(text + used, bytes - used, &d.exponent)))
         return 0;
-    double result = scale_decimal((double)value, exponent);
+    double result = nearest_double(&d);
     if (!(result <= 1.7976931348623157e308))
         return 0;
     *out = negative ? -result : result;

@@ -8,9 +8,8 @@
  * past INT64_MAX. */
 int hbp__read_whole(const char *text, int64_t bytes, int64_t *out);
 
-/* text [bytes] is one decimal number, [+-]digits[.digits][e[+-]digits], and nothing else. Exact (rounded as
- * IEEE 754 asks) up to 15 digits and powers of ten up to 22, within a few units of the last place beyond.
- * Returns 1, or 0 when it is no number or overflows. */
+/* text [bytes] is one decimal number, [+-]digits[.digits][e[+-]digits], and nothing else: the nearest
+ * double, as IEEE 754 asks. Returns 1, or 0 when it is no number or overflows. */
 int hbp__read_decimal(const char *text, int64_t bytes, double *out);
 
 /* Parses a whole number with optional sign and blanks around it, in decimal. 1: *out is set; 0: not a whole

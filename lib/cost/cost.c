@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/options.h"
-#include "hbp/io.h"
 
 /* More layers than any model has; tables of (degree, layers) stay small. */
 

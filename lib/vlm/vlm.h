@@ -8,7 +8,6 @@
 #include "data/pipeline/layers.h"
 #include "data/plan/plan.h"
 #include "data/table/table.h"
-#include "hbp/io.h"
 #include "hbp/vlm.h"
 #include "simulate/pipeline/pipeline.h"
 
@@ -195,9 +194,6 @@ void hbp__vlm_restore(hbp_context *context, const hbp_vlm_plan *plan, hbp__vlm_r
 /* Whether numbers and columns agree with each other and with the data, and are safe to walk and to run:
  * HBP_E_INVALID names the first breach. */
 hbp_status hbp__vlm_check(hbp_context *context, const hbp_vlm_plan *plan);
-
-/* hbp_vlm_plan_load of an open file. */
-hbp_status hbp__vlm_load(hbp_context *context, const hbp_plan_file *file, hbp_vlm_plan **out);
 
 /* Over everything decided: data, cuts, recomputation. */
 uint64_t hbp__vlm_digest(const hbp_vlm_plan *plan);

@@ -247,6 +247,9 @@
     NUMBER(hbp_plan_save_options, chunk_steps)                                                               \
     OBJECT(hbp_plan_save_options, cost, cost)                                                                \
     TEXT(hbp_plan_save_options, note)                                                                        \
+    NUMBER(hbp_trace_options, first_step)                                                                    \
+    NUMBER(hbp_trace_options, steps)                                                                         \
+    OBJECT(hbp_trace_options, timeline, timeline)                                                            \
     NUMBER(hbp_vlm_options, data)                                                                            \
     NUMBER(hbp_vlm_options, model)                                                                           \
     NUMBER(hbp_vlm_options, memory)                                                                          \

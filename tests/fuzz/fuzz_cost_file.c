@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "cost/cost.h"
-#include "store/cost_file.h"
+#include "io/cost/cost_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

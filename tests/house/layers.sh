@@ -2,9 +2,9 @@
 # What the objects of the library call, whatever header declares it: own floor and lower ones only; no public function that
 # begins a call (it clears the message of the call that is under way, and checks again what its caller knows); no circle of files.
 # Skipped (77) where there is no nm that reads the objects.
-# usage: layers.sh SOURCE OBJECTS     OBJECTS: the folder in which lib/x/y.c has become x/y.c.o
+# usage: layers.sh SOURCE OBJECTS     OBJECTS: lib/CMakeFiles of a build
 set -eu
-source=$(cd "$1" && pwd) objects=$2
+source=$(cd "$1" && pwd) objects=$(cd "$2" && pwd)
 command -v nm >/dev/null || { echo "no nm"; exit 77; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -12,9 +12,11 @@ trap 'rm -rf "$work"' EXIT
 # Each symbol with its file: "file D symbol" where it is defined, "file U symbol" where it is used.
 cd "$source/lib"
 for file in */*.c */*/*.c; do
-    [ ! -f "$objects/$file.o" ] || echo "$file.o" # those of glpk/ belong to a library of its own
+    folder=hbp_objects.dir
+    case $file in io/*) folder=hbp_io_objects.dir ;; esac
+    [ ! -f "$objects/$folder/$file.o" ] || echo "$folder/$file.o" # those of glpk/ belong to a library of its own
 done >"$work/objects"
-(cd "$objects" && xargs nm -P -A <"$work/objects") | sed 's/\.c\.o: / /' |
+(cd "$objects" && xargs nm -P -A <"$work/objects") | sed 's|^[a-z_]*\.dir/||; s/\.c\.o: / /' |
     awk '$3 == "U" { print $1, "U", $2 } $3 ~ /^[TDBRVW]$/ { print $1, "D", $2 }' >"$work/symbols"
 grep -q ' D hbp__' "$work/symbols" || { echo "nm finds no symbols in $objects"; exit 77; }
 

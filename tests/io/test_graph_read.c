@@ -2,8 +2,9 @@
 #include "harm.h"
 #include "hbp/io.h"
 #include "io/graph/graph_file.h"
-#include "io/json/json_tree.h"
-#include "io/msgpack/msgpack_buffer.h"
+#include "unpacked.h"
+
+#include <jansson.h>
 
 #define HEAD "{\"format\": \"hbp-graph\", \"version\": 1, "
 
@@ -23,7 +24,7 @@ static void pack(msgpack_packer *packer, const json_t *value)
         msgpack_pack_map(packer, json_object_size(value));
         json_object_foreach((json_t *)(uintptr_t)value, key, member)
         {
-            hbp__pack_text(packer, key);
+            unpacked_text(packer, key);
             pack(packer, member);
         }
     } else if (json_is_array(value)) {
@@ -31,7 +32,7 @@ static void pack(msgpack_packer *packer, const json_t *value)
         for (size_t i = 0; i < json_array_size(value); i++)
             pack(packer, json_array_get(value, i));
     } else if (json_is_string(value)) {
-        hbp__pack_text(packer, json_string_value(value));
+        unpacked_text(packer, json_string_value(value));
     } else if (json_is_integer(value)) {
         msgpack_pack_int64(packer, json_integer_value(value));
     } else if (json_is_real(value)) {
@@ -55,7 +56,7 @@ static void refuse(hbp_context *context, hbp_status status, const char *text, co
         return;
     }
     hbp__buffer buffer = {.memory = hbp__memory_default()};
-    msgpack_packer packer = hbp__buffer_packer(&buffer);
+    msgpack_packer packer = unpacked_packer(&buffer);
     pack(&packer, tree);
     FAILS(context, status, message,
           hbp__graph_read(context, "x.json", (char *)buffer.data, (int64_t)buffer.bytes, &graph));
@@ -135,7 +136,8 @@ START_TEST(files_that_are_none)
            "x.json: the file: 'version' is 0; it must be in 1..");
     refuse(context, HBP_E_FORMAT, HEAD "\"edge\": []}",
            "x.json: the file has an unknown key 'edge'; did you mean 'edges'?");
-    refuse(context, HBP_E_FORMAT, HEAD "\"format\": \"hbp-graph\"}", "x.json, line 1: duplicate");
+    refuse(context, HBP_E_FORMAT, HEAD "\"format\": \"hbp-graph\"}",
+           "x.json, line 1: an object that ends here has the key");
     refuse(context, HBP_E_FORMAT, HEAD "\"operators\": [\"\\u0000\"]}", "x.json, line 1: ");
     refuse(context, HBP_E_FORMAT, HEAD "\"edges\": []}", "x.json: 'operators' is missing; it must be a list");
     refuse(context, HBP_E_FORMAT, HEAD "\"operators\": {}}",

@@ -19,7 +19,7 @@ static void begin(written *w)
     folder_make(w->folder);
     folder_path(w->path, w->folder, "out.json");
     OK(w->context, hbp__atomic_open(w->context, w->path, &w->file));
-    w->out = (hbp__json_out){w->context, &w->file, HBP_OK};
+    w->out = (hbp__json_out){.context = w->context, .file = &w->file};
 }
 
 /* Holds what was written against `want`. */

@@ -175,7 +175,7 @@ START_TEST(both_timelines_are_shown)
         hbp_timeline *timeline = run_of(context, plan, from, plan->steps, seed % 4 ? 0 : 3, seed % 5 != 0);
         for (int64_t first = 0; timeline && first < plan->steps; first += 1 + plan->steps / 3)
             for (int64_t count = 0; count <= plan->steps - first; count += 1 + plan->steps / 2) {
-                OK(context, hbp_plan_trace_measured(context, plan, timeline, first, count, path));
+                OK(context, hbp_plan_trace(context, plan, path, MEASURED(timeline, first, count)));
                 json_error_t error;
                 json_t *root = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
                 ck_assert_msg(root != NULL, "line %d: %s", error.line, error.text);
@@ -211,7 +211,7 @@ START_TEST(another_plans_timeline_is_refused)
     folder_path(path, folder, "trace.json");
 #define REFUSES(message)                                                                                     \
     do {                                                                                                     \
-        FAILS(context, HBP_E_INVALID, message, hbp_plan_trace_measured(context, plan, t, 0, 0, path));       \
+        FAILS(context, HBP_E_INVALID, message, hbp_plan_trace(context, plan, path, MEASURED(t, 0, 0)));      \
         ck_assert_int_eq(folder_count(folder), 0);                                                           \
     } while (0)
     REFUSES(message);
@@ -244,11 +244,9 @@ START_TEST(another_plans_timeline_is_refused)
     snprintf(message, sizeof message, "rows 0 and %d are of the same pack", (int)last);
     REFUSES(message);
 #undef REFUSES
-    FAILS(context, HBP_E_INVALID, "plan is NULL", hbp_plan_trace_measured(context, NULL, t, 0, 0, "x"));
-    FAILS(context, HBP_E_INVALID, "timeline is NULL",
-          hbp_plan_trace_measured(context, plan, NULL, 0, 0, "x"));
-    FAILS(context, HBP_E_INVALID, "path is NULL", hbp_plan_trace_measured(context, plan, t, 0, 0, NULL));
-    FAILS(context, HBP_E_INVALID, "from step -1", hbp_plan_trace_measured(context, plan, t, -1, 0, "x"));
+    FAILS(context, HBP_E_INVALID, "plan is NULL", hbp_plan_trace(context, NULL, "x", MEASURED(t, 0, 0)));
+    FAILS(context, HBP_E_INVALID, "path is NULL", hbp_plan_trace(context, plan, NULL, MEASURED(t, 0, 0)));
+    FAILS(context, HBP_E_INVALID, "`first_step` is -1", hbp_plan_trace(context, plan, "x", MEASURED(t, -1, 0)));
     hbp_timeline_free(t);
     hbp_plan_free(plan);
     folder_remove(folder);
@@ -269,7 +267,7 @@ START_TEST(senseless_starts_do_not_overlap)
         t->start_ns[i] = i % 3 ? (t->count - i) * 1000 : INT64_C(1) << 62;
         t->time_ns[i] = i % 3 == 0 ? INT64_C(1) << 61 : 500;
     }
-    OK(context, hbp_plan_trace_measured(context, plan, t, 0, 0, path));
+    OK(context, hbp_plan_trace(context, plan, path, MEASURED(t, 0, 0)));
     json_error_t error;
     json_t *root = json_load_file(path, JSON_REJECT_DUPLICATES, &error), *event;
     ck_assert_msg(root != NULL, "line %d: %s", error.line, error.text);
@@ -303,7 +301,7 @@ typedef struct trace_case {
 static hbp_status trace_once(hbp_context *context, void *user)
 {
     trace_case *c = user;
-    hbp_status status = hbp_plan_trace_measured(context, c->plan, c->timeline, 0, 0, c->path);
+    hbp_status status = hbp_plan_trace(context, c->plan, c->path, MEASURED(c->timeline, 0, 0));
     ck_assert_int_eq(folder_count(c->folder), status == HBP_OK);
     unlink(c->path);
     return status;
@@ -320,7 +318,7 @@ START_TEST(short_memory_and_cancelling_leave_nothing)
     ck_assert_int_gt(cancel_sweep(trace_once, &c), 3);
     if (access("/dev/full", W_OK) == 0)
         FAILS(context, HBP_E_SYSTEM, "No space left",
-              hbp_plan_trace_measured(context, c.plan, c.timeline, 0, 0, "/dev/full"));
+              hbp_plan_trace(context, c.plan, "/dev/full", MEASURED(c.timeline, 0, 0)));
     folder_remove(c.folder);
     hbp_timeline_free(c.timeline);
     hbp_plan_free(c.plan);

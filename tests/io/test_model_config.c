@@ -139,7 +139,7 @@ START_TEST(wrong_keys_are_named)
     ck_assert_ptr_null(model)
     REFUSED("config.json, line 1: ", "");
     REFUSED("config.json, line 2: ", "{\n\"a\": }");
-    REFUSED("config.json, line 1: duplicate object key", "{\"a\": 1, \"a\": 1}");
+    REFUSED("config.json, line 1: an object that ends here has the key 'a' twice", "{\"a\": 1, \"a\": 1}");
     REFUSED("config.json is not a JSON object", "[1]");
     REFUSED("key 'model_type' is missing", "{}");
     REFUSED("key 'model_type' is missing or not text", "{\"model_type\": 3}");

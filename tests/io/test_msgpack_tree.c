@@ -1,15 +1,16 @@
 #include "io/msgpack/msgpack_tree.h"
 
-#include "test.h"
+#include "documents.h"
 
 static void check_tree(hbp_context *context, const char *data, int64_t bytes, const char *json)
 {
-    json_t *tree = NULL, *expected = json_loads(json, 0, NULL);
+    hbp__document tree;
+    json_t *expected = json_loads(json, 0, NULL);
     ck_assert_ptr_nonnull(expected);
     OK(context, hbp__msgpack_tree(context, "x", data, bytes, &tree));
-    ck_assert(json_equal(tree, expected));
-    json_decref(tree);
+    same_as_jansson(tree.values, expected);
     json_decref(expected);
+    hbp__document_free(&tree);
 }
 
 #define TREE(data, json) check_tree(context, data, sizeof data - 1, json)
@@ -36,9 +37,9 @@ END_TEST
 
 #define REFUSE(data, text)                                                                                   \
     {                                                                                                        \
-        json_t *tree = (json_t *)context;                                                                    \
+        hbp__document tree;                                                                                  \
         FAILS(context, HBP_E_FORMAT, text, hbp__msgpack_tree(context, "x", data, sizeof data - 1, &tree));   \
-        ck_assert_ptr_null(tree);                                                                            \
+        ck_assert_ptr_null(tree.values);                                                                     \
     }
 
 START_TEST(what_json_has_not_is_refused)

@@ -1,7 +1,7 @@
 #include "hbp/io.h"
 #include "plan_changes.h"
 
-#include "io/msgpack/msgpack_buffer.h"
+#include "unpacked.h"
 
 /* Terms of a cost on four ranks, every one another number. */
 static hbp_cost *small_cost(hbp_context *context, double ns_per_vision)
@@ -27,14 +27,14 @@ static hbp_cost *small_cost(hbp_context *context, double ns_per_vision)
 
 static double number_of(const msgpack_object *map, const char *key)
 {
-    const msgpack_object *value = hbp__unpack_find(map, key);
+    const msgpack_object *value = unpacked_find(map, key);
     ck_assert_msg(value != NULL, "no %s", key);
     return value->type == MSGPACK_OBJECT_POSITIVE_INTEGER ? (double)value->via.u64 : value->via.f64;
 }
 
 static void expect_text(const msgpack_object *map, const char *key, const char *text)
 {
-    const msgpack_object *value = hbp__unpack_find(map, key);
+    const msgpack_object *value = unpacked_find(map, key);
     ck_assert(value && value->type == MSGPACK_OBJECT_STR && value->via.str.size == strlen(text));
     ck_assert_int_eq(memcmp(value->via.str.ptr, text, strlen(text)), 0);
 }
@@ -60,19 +60,19 @@ START_TEST(any_msgpack_reader_opens_the_file)
             expect_text(map, "library", HBP_VERSION_STRING);
             expect_text(map, "note", "for the test");
             ck_assert(number_of(map, "version") == 1 && number_of(map, "steps") == (double)plan->steps);
-            const msgpack_object *terms = hbp__unpack_find(map, "cost");
+            const msgpack_object *terms = unpacked_find(map, "cost");
             ck_assert(number_of(terms, "ns_per_token") == 3.5 && number_of(terms, "pack_ns") == 17);
             ck_assert(number_of(terms, "layers") == 6 && number_of(terms, "limit_bytes") == 1 << 20);
-            const msgpack_object *table = hbp__unpack_find(terms, "sp_ns_per_token");
+            const msgpack_object *table = unpacked_find(terms, "sp_ns_per_token");
             ck_assert(table && table->type == MSGPACK_OBJECT_ARRAY && table->via.array.size == 3);
             ck_assert(table->via.array.ptr[2].via.f64 == 0.125);
-        } else if (hbp__unpack_find(map, "first_step")) {
+        } else if (unpacked_find(map, "first_step")) {
             ck_assert(number_of(map, "first_step") == (double)steps);
             ck_assert(number_of(map, "steps") <= 3);
             steps += (int64_t)number_of(map, "steps");
             samples += (int64_t)number_of(map, "samples");
             dropped += (int64_t)number_of(map, "dropped");
-            ck_assert_int_eq(hbp__unpack_find(map, "data")->type, MSGPACK_OBJECT_BIN);
+            ck_assert_int_eq(unpacked_find(map, "data")->type, MSGPACK_OBJECT_BIN);
         } else if (at < bytes) {
             ck_assert(number_of(map, "chunks") == (double)(objects - 1));
         } else {
@@ -105,9 +105,9 @@ START_TEST(the_header_tells_a_cost_of_vision_units)
         msgpack_unpacked_init(&object);
         ck_assert_int_eq(msgpack_unpack_next(&object, (const char *)data, bytes, &at),
                          MSGPACK_UNPACK_SUCCESS);
-        const msgpack_object *terms = hbp__unpack_find(&object.data, "cost");
-        ck_assert_int_eq(hbp__unpack_find(terms, "recompute_vision") != NULL, charges);
-        ck_assert_int_eq(hbp__unpack_find(terms, "vision_bytes") != NULL, charges);
+        const msgpack_object *terms = unpacked_find(&object.data, "cost");
+        ck_assert_int_eq(unpacked_find(terms, "recompute_vision") != NULL, charges);
+        ck_assert_int_eq(unpacked_find(terms, "vision_bytes") != NULL, charges);
         ck_assert(!charges || number_of(terms, "ns_per_vision") == 7.5);
         ck_assert(number_of(&object.data, "version") == 2 && number_of(&object.data, "vision") > 0);
         ck_assert(number_of(&object.data, "modalities") == 7);

@@ -82,7 +82,7 @@ START_TEST(a_trace_shows_every_pack_on_its_ranks)
         plan->first_step = (int64_t)seed;
         for (int64_t first = 0; first < plan->steps; first += 1 + plan->steps / 3)
             for (int64_t count = 0; count <= plan->steps - first; count += 1 + plan->steps / 2) {
-                OK(context, hbp_plan_trace(context, plan, first, count, path));
+                OK(context, hbp_plan_trace(context, plan, path, STEPS(first, count)));
                 json_t *root = parse(path);
                 check_trace(plan, first, count ? count : plan->steps - first, root);
                 json_decref(root);
@@ -102,13 +102,13 @@ START_TEST(numbers_do_not_follow_the_locale)
     folder_path(path, folder, "trace.json");
     hbp_plan *plan = drawn_plan(context, 5, 40);
     size_t bytes, other_bytes;
-    OK(context, hbp_plan_trace(context, plan, 0, 0, path));
+    OK(context, hbp_plan_trace(context, plan, path, NULL));
     char *plain = file_read(path, &bytes);
     const char *const names[] = {"de_DE.UTF-8", "fr_FR.UTF-8", "C.UTF-8"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         if (!setlocale(LC_ALL, names[i]))
             continue;
-        OK(context, hbp_plan_trace(context, plan, 0, 0, path));
+        OK(context, hbp_plan_trace(context, plan, path, NULL));
         char *other = file_read(path, &other_bytes);
         ck_assert_uint_eq(bytes, other_bytes);
         ck_assert_int_eq(memcmp(plain, other, bytes), 0);
@@ -132,7 +132,7 @@ START_TEST(time_stands_still_at_its_end)
     hbp_plan *plan = drawn_plan(context, 5, 40);
     for (int64_t s = 0; s < plan->steps; s++)
         plan->step_ns[s] = INT64_MAX;
-    OK(context, hbp_plan_trace(context, plan, 0, 0, path));
+    OK(context, hbp_plan_trace(context, plan, path, NULL));
     json_decref(parse(path));
     hbp_plan_free(plan);
     folder_remove(folder);
@@ -144,14 +144,14 @@ START_TEST(bad_ranges_are_refused)
 {
     hbp_context *context = test_context();
     hbp_plan *plan = drawn_plan(context, 5, 40);
-    FAILS(context, HBP_E_INVALID, "plan is NULL", hbp_plan_trace(context, NULL, 0, 0, "x"));
-    FAILS(context, HBP_E_INVALID, "path is NULL", hbp_plan_trace(context, plan, 0, 0, NULL));
-    FAILS(context, HBP_E_INVALID, "from step -1", hbp_plan_trace(context, plan, -1, 0, "x"));
-    FAILS(context, HBP_E_INVALID, "-1 steps", hbp_plan_trace(context, plan, 0, -1, "x"));
-    FAILS(context, HBP_E_INVALID, "the plan has", hbp_plan_trace(context, plan, plan->steps, 0, "x"));
-    FAILS(context, HBP_E_INVALID, "the plan has", hbp_plan_trace(context, plan, 1, plan->steps, "x"));
+    FAILS(context, HBP_E_INVALID, "plan is NULL", hbp_plan_trace(context, NULL, "x", NULL));
+    FAILS(context, HBP_E_INVALID, "path is NULL", hbp_plan_trace(context, plan, NULL, NULL));
+    FAILS(context, HBP_E_INVALID, "`first_step` is -1", hbp_plan_trace(context, plan, "x", STEPS(-1, 0)));
+    FAILS(context, HBP_E_INVALID, "`steps` is -1", hbp_plan_trace(context, plan, "x", STEPS(0, -1)));
+    FAILS(context, HBP_E_INVALID, "the plan has", hbp_plan_trace(context, plan, "x", STEPS(plan->steps, 0)));
+    FAILS(context, HBP_E_INVALID, "the plan has", hbp_plan_trace(context, plan, "x", STEPS(1, plan->steps)));
     if (access("/dev/full", W_OK) == 0)
-        FAILS(context, HBP_E_SYSTEM, "No space left", hbp_plan_trace(context, plan, 0, 0, "/dev/full"));
+        FAILS(context, HBP_E_SYSTEM, "No space left", hbp_plan_trace(context, plan, "/dev/full", NULL));
     hbp_plan_free(plan);
     hbp_context_free(context);
 }
@@ -166,7 +166,7 @@ typedef struct trace_case {
 static hbp_status trace_once(hbp_context *context, void *user)
 {
     trace_case *c = user;
-    hbp_status status = hbp_plan_trace(context, c->plan, 0, 0, c->path);
+    hbp_status status = hbp_plan_trace(context, c->plan, c->path, NULL);
     ck_assert_int_eq(folder_count(c->folder), status == HBP_OK);
     unlink(c->path);
     return status;

@@ -19,6 +19,10 @@ START_TEST(fields_are_found_by_name)
     READS(context, "x",
           "{\"t\":\"\\ud83d\\ude00 \\\\ \\/ {[\",\"x\":-1.5e+3,\"y\":NaN,\"z\":-Infinity,\"length\":2}", NULL,
           2);
+    /* Escapes stand for what they stand for; half a surrogate pair is no name. */
+    READS(context, "x",
+          "{\"l\\u00e4nge \\ud83d\\ude00\":5,\"\\ud83d\\u0041\":1,\"\\ude00\\ud83d\":2,\"\\ud83dx\":3}",
+          OPTIONS(.column = "l\xc3\xa4nge \xf0\x9f\x98\x80"), 5);
     READS(context, "x.json", "\xef\xbb\xbf{\n \"length\"\n:\n3\n}\n{\"length\":4}", NULL, 3, 4);
     hbp_context_free(context);
 }

@@ -2,13 +2,18 @@
 #include "task_files.h"
 
 #include "io/file/zipped.h"
-#include "io/msgpack/msgpack_buffer.h"
+#include "unpacked.h"
+
+static uint64_t unsigned_of(const msgpack_object *map, const char *key)
+{
+    const msgpack_object *value = unpacked_find(map, key);
+    ck_assert_msg(value && value->type == MSGPACK_OBJECT_POSITIVE_INTEGER, "no %s", key);
+    return value->via.u64;
+}
 
 static int64_t number_of(const msgpack_object *map, const char *key)
 {
-    int64_t value = -1;
-    ck_assert_msg(hbp__unpack_i64(map, key, &value), "no %s", key);
-    return value;
+    return (int64_t)unsigned_of(map, key);
 }
 
 static void expect_text(const msgpack_object *value, const char *text)
@@ -21,18 +26,17 @@ static void check_header(const hbp_task_schedule *s, const msgpack_object *map)
 {
     expect_text(&map->via.map.ptr[0].key, "format");
     expect_text(&map->via.map.ptr[1].key, "version");
-    expect_text(hbp__unpack_find(map, "format"), "hbp-tasks");
-    expect_text(hbp__unpack_find(map, "library"), HBP_VERSION_STRING);
+    expect_text(unpacked_find(map, "format"), "hbp-tasks");
+    expect_text(unpacked_find(map, "library"), HBP_VERSION_STRING);
     ck_assert_int_eq(number_of(map, "version"), 1);
     ck_assert_int_eq(number_of(map, "slices"), s->slices);
     ck_assert_int_eq(number_of(map, "gpus"), s->ranks);
     ck_assert_int_eq(number_of(map, "makespan_ns"), s->summary.makespan_ns);
-    uint64_t digest;
-    ck_assert(hbp__unpack_u64(map, "digest", &digest) && digest == s->digest);
-    ck_assert(hbp__unpack_u64(map, "graph_digest", &digest) && digest == s->graph_digest);
-    ck_assert(hbp__unpack_find(map, "gap")->via.f64 == s->summary.gap);
-    ck_assert(hbp__unpack_find(map, "idle")->via.f64 == s->summary.idle);
-    const msgpack_object *names = hbp__unpack_find(map, "task_names");
+    ck_assert_uint_eq(unsigned_of(map, "digest"), s->digest);
+    ck_assert_uint_eq(unsigned_of(map, "graph_digest"), s->graph_digest);
+    ck_assert(unpacked_find(map, "gap")->via.f64 == s->summary.gap);
+    ck_assert(unpacked_find(map, "idle")->via.f64 == s->summary.idle);
+    const msgpack_object *names = unpacked_find(map, "task_names");
     ck_assert(names && names->type == MSGPACK_OBJECT_ARRAY && names->via.array.size == s->tasks);
     for (int64_t i = 0; i < s->tasks; i++)
         expect_text(&names->via.array.ptr[i], s->task_names[i]);
@@ -41,7 +45,7 @@ static void check_header(const hbp_task_schedule *s, const msgpack_object *map)
 static void check_columns(const hbp_task_schedule *s, const msgpack_object *map, int64_t header_bytes)
 {
     ck_assert_int_eq(number_of(map, "header_bytes"), header_bytes);
-    const msgpack_object *data = hbp__unpack_find(map, "data");
+    const msgpack_object *data = unpacked_find(map, "data");
     int64_t bytes = number_of(map, "bytes");
     uint8_t *columns = malloc((size_t)bytes);
     uLongf room = (uLongf)bytes;
@@ -52,16 +56,16 @@ static void check_columns(const hbp_task_schedule *s, const msgpack_object *map,
     size_t at = 0;
     ck_assert_int_eq(msgpack_unpack_next(&object, (const char *)columns, (size_t)bytes, &at),
                      MSGPACK_UNPACK_SUCCESS);
-    int32_t gpus[256];
-    int64_t ends[256];
-    ck_assert(s->slices <= 256 && hbp__unpack_column_i32(&object.data, "slice_gpus", s->slices, gpus));
-    ck_assert(hbp__unpack_column_i64(&object.data, "slice_ends", s->slices, ends));
-    ck_assert_int_eq(memcmp(gpus, s->slice_gpus, (size_t)s->slices * sizeof *gpus), 0);
-    ck_assert_int_eq(memcmp(ends, s->slice_ends, (size_t)s->slices * sizeof *ends), 0);
+    const size_t narrow = (size_t)s->slices * sizeof(int32_t), wide = (size_t)s->slices * sizeof(int64_t);
+    const void *gpus = unpacked_column(&object.data, "slice_gpus", narrow);
+    const void *ends = unpacked_column(&object.data, "slice_ends", wide);
+    ck_assert(gpus && ends);
+    ck_assert_int_eq(memcmp(gpus, s->slice_gpus, narrow), 0);
+    ck_assert_int_eq(memcmp(ends, s->slice_ends, wide), 0);
     uint32_t count = 0;
 #define COUNT(name, type, table, extra)                                                                      \
     count++;                                                                                                 \
-    ck_assert_ptr_nonnull(hbp__unpack_column(&object.data, #name, s->table + (extra), (int)sizeof(type)));
+    ck_assert_ptr_nonnull(unpacked_column(&object.data, #name, (size_t)(s->table + (extra)) * sizeof(type)));
     HBP__TASK_COLUMNS(COUNT)
 #undef COUNT
     ck_assert_uint_eq(object.data.via.map.size, count);

@@ -1,4 +1,6 @@
 #include "hbp/io.h"
+
+#include "data/tasks/task_run.h"
 #include "task_files.h"
 
 #include "traces.h"
@@ -76,15 +78,17 @@ START_TEST(a_trace_shows_every_slice_on_its_ranks)
     folder_path(path, folder, "trace.json");
     for (uint64_t seed = 0; seed < 60; seed++) {
         hbp_task_schedule *s = task_columns_draw(context, seed);
-        int64_t starts[64], ends[64];
-        for (int64_t i = 0; i < s->slices; i++) { /* those of a run that takes three times as long */
-            starts[i] = 3 * s->slice_starts[i] + 1;
-            ends[i] = 3 * s->slice_ends[i] + 2;
+        hbp_task_run *run; /* takes three times as long */
+        OK(context, hbp__task_run_new(context, s, &run));
+        for (int64_t i = 0; i < s->slices; i++) {
+            run->slice_starts[i] = 3 * s->slice_starts[i] + 1;
+            run->slice_ends[i] = 3 * s->slice_ends[i] + 2;
         }
-        OK(context, hbp_task_schedule_trace(context, s, NULL, NULL, path));
+        OK(context, hbp_task_schedule_trace(context, s, NULL, path));
         check_trace(s, s->slice_starts, s->slice_ends, path);
-        OK(context, hbp_task_schedule_trace(context, s, starts, ends, path));
-        check_trace(s, starts, ends, path);
+        OK(context, hbp_task_schedule_trace(context, s, run, path));
+        check_trace(s, run->slice_starts, run->slice_ends, path);
+        hbp_task_run_free(run);
         ck_assert_int_eq(folder_count(folder), 1);
         hbp_task_schedule_free(s);
     }
@@ -97,27 +101,19 @@ START_TEST(what_cannot_be_traced_is_refused)
 {
     hbp_context *context = test_context();
     hbp_task_schedule *s = task_columns_draw(context, 5);
-    int64_t starts[64], ends[64];
-    memcpy(starts, s->slice_starts, (size_t)s->slices * sizeof *starts);
-    memcpy(ends, s->slice_ends, (size_t)s->slices * sizeof *ends);
-    FAILS(context, HBP_E_INVALID, "schedule is NULL",
-          hbp_task_schedule_trace(context, NULL, NULL, NULL, "x"));
-    FAILS(context, HBP_E_INVALID, "path is NULL", hbp_task_schedule_trace(context, s, NULL, NULL, NULL));
-    FAILS(context, HBP_E_INVALID, "starts of slices are given without ends",
-          hbp_task_schedule_trace(context, s, starts, NULL, "x"));
-    FAILS(context, HBP_E_INVALID, "ends of slices are given without starts",
-          hbp_task_schedule_trace(context, s, NULL, ends, "x"));
-    ends[3] = starts[3] - 1;
-    FAILS(context, HBP_E_INVALID, "slice 3 runs from",
-          hbp_task_schedule_trace(context, s, starts, ends, "x"));
-    ends[3] = s->slice_ends[3];
-    starts[2] = -1;
-    FAILS(context, HBP_E_INVALID, "slice 2 runs from -1 to",
-          hbp_task_schedule_trace(context, s, starts, ends, "x"));
-    FAILS(context, HBP_E_SYSTEM, "none/x", hbp_task_schedule_trace(context, s, NULL, NULL, "/tmp/none/x"));
+    hbp_task_run *run;
+    OK(context, hbp__task_run_new(context, s, &run));
+    FAILS(context, HBP_E_INVALID, "schedule is NULL", hbp_task_schedule_trace(context, NULL, NULL, "x"));
+    FAILS(context, HBP_E_INVALID, "path is NULL", hbp_task_schedule_trace(context, s, NULL, NULL));
+    run->summary.schedule_digest++;
+    char text[96];
+    snprintf(text, sizeof text, "the run is of schedule %016llx; the schedule is %016llx",
+             (unsigned long long)run->summary.schedule_digest, (unsigned long long)s->digest);
+    FAILS(context, HBP_E_INVALID, text, hbp_task_schedule_trace(context, s, run, "x"));
+    hbp_task_run_free(run);
+    FAILS(context, HBP_E_SYSTEM, "none/x", hbp_task_schedule_trace(context, s, NULL, "/tmp/none/x"));
     if (access("/dev/full", W_OK) == 0)
-        FAILS(context, HBP_E_SYSTEM, "No space left",
-              hbp_task_schedule_trace(context, s, NULL, NULL, "/dev/full"));
+        FAILS(context, HBP_E_SYSTEM, "No space left", hbp_task_schedule_trace(context, s, NULL, "/dev/full"));
     hbp_task_schedule_free(s);
     hbp_context_free(context);
 }
@@ -132,7 +128,7 @@ typedef struct trace_case {
 static hbp_status trace_once(hbp_context *context, void *user)
 {
     trace_case *c = user;
-    hbp_status status = hbp_task_schedule_trace(context, c->schedule, NULL, NULL, c->path);
+    hbp_status status = hbp_task_schedule_trace(context, c->schedule, NULL, c->path);
     ck_assert_int_eq(folder_count(c->folder), status == HBP_OK);
     unlink(c->path);
     return status;

@@ -1,31 +1,37 @@
-#include "io/graph/value_out.h"
+#include "io/value/value_out.h"
 
 #include "base/context.h"
 #include "failing.h"
+
+static hbp__value_out begin(hbp__buffer *buffer, int json)
+{
+    return (hbp__value_out){.json = {.buffer = buffer, .escapes = HBP__ESCAPE_SHORT},
+                            .lines = json ? HBP__LINES_OUTER : 0};
+}
 
 /* {"name": "a \"b\" \\", "empty": {}, "rows": [[1, -2], {}, []], "map": {"x": [{"y": 9223372036854775807}]}}
  */
 static void put_sample(hbp__value_out *out)
 {
-    hbp__value_map(out, 4);
-    hbp__value_key(out, "name");
-    hbp__value_text(out, "a \"b\" \\");
-    hbp__value_key(out, "empty");
-    hbp__value_map(out, 0);
-    hbp__value_key(out, "rows");
-    hbp__value_list(out, 3);
-    hbp__value_list(out, 2);
-    hbp__value_i64(out, 1);
-    hbp__value_i64(out, -2);
-    hbp__value_map(out, 0);
-    hbp__value_list(out, 0);
-    hbp__value_key(out, "map");
-    hbp__value_map(out, 1);
-    hbp__value_key(out, "x");
-    hbp__value_list(out, 1);
-    hbp__value_map(out, 1);
-    hbp__value_key(out, "y");
-    hbp__value_i64(out, INT64_MAX);
+    hbp__put_map(out, 4);
+    hbp__put_key(out, "name");
+    hbp__put_text(out, "a \"b\" \\");
+    hbp__put_key(out, "empty");
+    hbp__put_map(out, 0);
+    hbp__put_key(out, "rows");
+    hbp__put_list(out, 3);
+    hbp__put_list(out, 2);
+    hbp__put_i64(out, 1);
+    hbp__put_i64(out, -2);
+    hbp__put_map(out, 0);
+    hbp__put_list(out, 0);
+    hbp__put_key(out, "map");
+    hbp__put_map(out, 1);
+    hbp__put_key(out, "x");
+    hbp__put_list(out, 1);
+    hbp__put_map(out, 1);
+    hbp__put_key(out, "y");
+    hbp__put_i64(out, INT64_MAX);
 }
 
 START_TEST(json_has_lines)
@@ -42,13 +48,14 @@ START_TEST(json_has_lines)
                                    "    \"x\": [{\"y\": 9223372036854775807}]\n"
                                    "  }\n"
                                    "}\n";
-    hbp__value_out out = {.buffer.memory = hbp__memory_default(), .json = 1};
+    hbp__buffer buffer = {.memory = hbp__memory_default()};
+    hbp__value_out out = begin(&buffer, 1);
     put_sample(&out);
-    ck_assert(!out.buffer.failed);
+    ck_assert(!buffer.failed);
     ck_assert_int_eq(out.depth, 0);
-    ck_assert_uint_eq(out.buffer.bytes, sizeof expected - 1);
-    ck_assert_mem_eq(out.buffer.data, expected, sizeof expected - 1);
-    hbp__buffer_free(&out.buffer);
+    ck_assert_uint_eq(buffer.bytes, sizeof expected - 1);
+    ck_assert_mem_eq(buffer.data, expected, sizeof expected - 1);
+    hbp__buffer_free(&buffer);
 }
 END_TEST
 
@@ -58,48 +65,53 @@ START_TEST(msgpack_has_the_same_values)
                                       "a \"b\" \\\xa5"
                                       "empty\x80\xa4rows\x93\x92\x01\xfe\x80\x90\xa3map\x81\xa1x\x91\x81\xa1y"
                                       "\xcf\x7f\xff\xff\xff\xff\xff\xff\xff";
-    hbp__value_out out = {.buffer.memory = hbp__memory_default()};
+    hbp__buffer buffer = {.memory = hbp__memory_default()};
+    hbp__value_out out = begin(&buffer, 0);
     put_sample(&out);
-    ck_assert(!out.buffer.failed);
+    ck_assert(!buffer.failed);
     ck_assert_int_eq(out.depth, 0);
-    ck_assert_uint_eq(out.buffer.bytes, sizeof expected - 1);
-    ck_assert_mem_eq(out.buffer.data, expected, sizeof expected - 1);
-    hbp__buffer_free(&out.buffer);
+    ck_assert_uint_eq(buffer.bytes, sizeof expected - 1);
+    ck_assert_mem_eq(buffer.data, expected, sizeof expected - 1);
+    hbp__buffer_free(&buffer);
 }
 END_TEST
 
 START_TEST(a_value_alone_is_a_document)
 {
-    hbp__value_out out = {.buffer.memory = hbp__memory_default(), .json = 1};
-    hbp__value_list(&out, 0);
-    ck_assert_mem_eq(out.buffer.data, "[]\n", 3);
-    hbp__value_i64(&out, 7);
-    ck_assert_mem_eq(out.buffer.data, "[]\n7\n", 5);
-    hbp__buffer_free(&out.buffer);
+    hbp__buffer buffer = {.memory = hbp__memory_default()};
+    hbp__value_out out = begin(&buffer, 1);
+    hbp__put_list(&out, 0);
+    ck_assert_mem_eq(buffer.data, "[]\n", 3);
+    hbp__put_i64(&out, 7);
+    ck_assert_mem_eq(buffer.data, "[]\n7\n", 5);
+    hbp__buffer_free(&buffer);
 }
 END_TEST
 
 START_TEST(what_nests_too_deep_fails)
 {
     for (int json = 0; json < 2; json++) {
-        hbp__value_out out = {.buffer.memory = hbp__memory_default(), .json = json};
+        hbp__buffer buffer = {.memory = hbp__memory_default()};
+        hbp__value_out out = begin(&buffer, json);
         for (int depth = 0; depth < HBP__VALUE_DEPTH; depth++)
-            hbp__value_list(&out, 1);
-        ck_assert(!out.buffer.failed);
-        hbp__value_list(&out, 1);
-        ck_assert(out.buffer.failed);
-        hbp__buffer_free(&out.buffer);
+            hbp__put_list(&out, 1);
+        ck_assert(!buffer.failed);
+        hbp__put_list(&out, 1);
+        ck_assert(buffer.failed);
+        hbp__buffer_free(&buffer);
     }
 }
 END_TEST
 
 static hbp_status put_and_free(hbp_context *context, void *user)
 {
-    hbp__value_out out = {.buffer.memory = context->memory, .json = *(int *)user};
+    hbp__buffer buffer = {.memory = context->memory};
+    hbp__value_out out = begin(&buffer, *(int *)user);
+    out.json.context = context;
     for (int i = 0; i < 100; i++)
         put_sample(&out);
-    hbp_status status = out.buffer.failed ? hbp__fail_memory(context, "values") : HBP_OK;
-    hbp__buffer_free(&out.buffer);
+    hbp_status status = buffer.failed ? hbp__fail_memory(context, "values") : HBP_OK;
+    hbp__buffer_free(&buffer);
     return status;
 }
 

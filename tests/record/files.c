@@ -45,7 +45,7 @@ static hbp_status save_plan_json(const record *r, const char *path)
 
 static hbp_status save_plan_trace(const record *r, const char *path)
 {
-    return hbp_plan_trace(r->context, r->plan, 0, 0, path);
+    return hbp_plan_trace(r->context, r->plan, path, NULL);
 }
 
 static hbp_status save_schedule(const record *r, const char *path)
@@ -64,7 +64,7 @@ static hbp_status load_schedule(const record *r, const char *path, answer *a)
 
 static hbp_status save_schedule_trace(const record *r, const char *path)
 {
-    return hbp_task_schedule_trace(r->context, r->schedule, NULL, NULL, path);
+    return hbp_task_schedule_trace(r->context, r->schedule, NULL, path);
 }
 
 static hbp_status save_task_run(const record *r, const char *path)

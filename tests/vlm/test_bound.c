@@ -1,6 +1,6 @@
 /* The two bounds against random stages, orders and recomputation. */
 #include "base/checked.h"
-#include "runs.h"
+#include "vlm_runs.h"
 
 static int64_t bound_of(const hbp__vlm_run *run, const hbp__vlm_reference *reference, const hbp_plan *data)
 {

@@ -1,5 +1,5 @@
 /* The data of a run, every way of it, against what each way is from its definition. */
-#include "runs.h"
+#include "vlm_runs.h"
 
 #define SAMPLES 403
 

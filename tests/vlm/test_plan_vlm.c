@@ -1,5 +1,5 @@
 /* A vision-language run as a whole: its parts agree with what they are made of. */
-#include "runs.h"
+#include "vlm_runs.h"
 
 static hbp_vlm_plan *make(const fixture *f, hbp_vlm_plan_summary *summary)
 {

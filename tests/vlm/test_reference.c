@@ -1,7 +1,7 @@
 /* Times of any pack, scaled from the reference, against layers derived for that very pack. */
 #include <math.h>
 
-#include "runs.h"
+#include "vlm_runs.h"
 
 static hbp_layers *derive(const fixture *f, const hbp__vlm_size *size)
 {

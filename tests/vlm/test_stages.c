@@ -1,6 +1,6 @@
 /* Stages and recomputation against all cuts there are. */
 #include "base/checked.h"
-#include "runs.h"
+#include "vlm_runs.h"
 
 /* What hbp__vlm_stages_open promises to work on, from its definition: bytes of the M largest packs of the
  * epoch, in vision units and in tokens apart; times of replica 0 in the full step of median predicted time.

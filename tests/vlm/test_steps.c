@@ -1,6 +1,6 @@
 /* Steps against the public simulator, and their order against what was drawn. */
 #include "base/checked.h"
-#include "runs.h"
+#include "vlm_runs.h"
 
 typedef struct outcome {
     hbp_plan *data; /* ordered */

@@ -239,10 +239,11 @@ static inline hbp_status load_plan(hbp_context *context, world *w, int32_t kind)
 static inline hbp_status trace(hbp_context *context, world *w, int32_t kind)
 {
     if (kind == 0)
-        return hbp_plan_trace(context, w->plan, 0, 0, path_of(w, "b.trace"));
+        return hbp_plan_trace(context, w->plan, path_of(w, "b.trace"), NULL);
     if (kind == 1)
         return hbp_plan_write_json(context, w->plan, path_of(w, "b.json"));
-    return hbp_plan_trace_measured(context, w->plan, w->timeline, 0, 0, path_of(w, "b.trace"));
+    const hbp_trace_options options = {.struct_size = sizeof options, .timeline = w->timeline};
+    return hbp_plan_trace(context, w->plan, path_of(w, "b.trace"), &options);
 }
 
 static inline hbp_status timeline(hbp_context *context, world *w, int32_t kind)

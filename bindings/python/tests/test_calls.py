@@ -5,8 +5,10 @@ import pickle
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import unittest
+from pathlib import Path
 
 import numpy as np
 import samples
@@ -147,6 +149,28 @@ class TestProcesses(unittest.TestCase):
             self.assertNotEqual(result.returncode, 0)
             self.assertIn("ImportError", result.stderr)
             self.assertIn(words, result.stderr)
+
+    def test_without_io(self):
+        code = """if True:
+            import os, samples, hbp
+            plan = hbp.plan_epoch(samples.lengths(), samples.cost())
+            try:
+                plan.save(os.devnull)
+            except ImportError as error:
+                print(plan.digest != 0, error)"""
+        with tempfile.TemporaryDirectory() as folder:
+            alone = Path(folder, "libhbp.so")
+            alone.symlink_to(Path(_native.lib._name).resolve())
+            result = self.run_python(code, HBP_LIBRARY=str(alone))
+            self.assertEqual(result.stderr, "")
+            self.assertTrue(result.stdout.startswith("True hbp_plan_save is a function of libhbp-io"), result.stdout)
+            self.assertIn(str(Path(folder, "libhbp-io.so")), result.stdout)
+            result = self.run_python("import hbp", HBP_LIBRARY=str(alone), HBP_IO_LIBRARY="/no/such/libhbp-io.so")
+            self.assertIn("ImportError: cannot load libhbp-io from /no/such/libhbp-io.so", result.stderr)
+            code = code.replace("os.devnull", repr(str(Path(folder, "plan"))))
+            result = self.run_python(code, HBP_LIBRARY=str(alone), HBP_IO_LIBRARY=_native._io._name)
+            self.assertEqual((result.stderr, result.stdout), ("", ""))
+            self.assertGreater(Path(folder, "plan").stat().st_size, 0)
 
     def test_torch_is_not_imported(self):
         result = self.run_python("import sys, hbp; print('torch' in sys.modules, hbp.torch.PlanSampler.__name__)")

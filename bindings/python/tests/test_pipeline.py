@@ -347,7 +347,7 @@ class TestSimulate(unittest.TestCase):
                 back.validate(made, [0, 1, 4, 6], **scales)
             with self.assertRaisesRegex(hbp.InvalidError, "micro_batches is 3; the run is of 4"):
                 back.validate(made, [0, 2, 4, 6], micro_batches=3)
-            run.write_trace(path)
+            run.trace(path)
             events = [event for event in json.loads(path.read_text())["traceEvents"] if event["ph"] == "X"]
             self.assertEqual([event["tid"] for event in events], run.operation_stages.tolist())
             run.write_json(path)

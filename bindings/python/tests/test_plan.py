@@ -568,7 +568,7 @@ class TestFiles(unittest.TestCase):
 
     def test_trace_and_json(self):
         plan = samples.plan()
-        plan.write_trace(self.folder / "trace.json", 0, 2)
+        plan.trace(self.folder / "trace.json", 0, 2)
         self.assertIn("traceEvents", json.loads((self.folder / "trace.json").read_text()))
         plan.write_json(self.folder / "plan.json")
         json.loads((self.folder / "plan.json").read_text())

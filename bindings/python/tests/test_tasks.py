@@ -387,7 +387,7 @@ class TestRun(unittest.TestCase):
                     self.assertEqual((event["cat"], round(event["ts"] * 1000)), (piece.task, starts[piece.index]))
                     self.assertIn(event["tid"], piece.ranks)
             other = hbp.TaskSchedule.load(GOLDEN)
-            with self.assertRaisesRegex(ValueError, "run has"):
+            with self.assertRaisesRegex(ValueError, "the run is of schedule"):
                 other.trace(path, run)
             with self.assertRaisesRegex(TypeError, "hbp.TaskRun"):
                 schedule.trace(path, schedule)

@@ -160,7 +160,7 @@ class TestTimeline(unittest.TestCase):
         plan = samples.plan()
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "trace.json")
-            plan.write_trace(path, 0, 2, measured(plan, 1.25, 1))
+            plan.trace(path, 0, 2, measured(plan, 1.25, 1))
             events = json.loads(path.read_text())["traceEvents"]
             names = {event["args"]["name"] for event in events if event["name"] == "process_name"}
             self.assertEqual(names, {"node 0, predicted", "node 0, measured"})
@@ -170,7 +170,7 @@ class TestTimeline(unittest.TestCase):
             self.assertEqual(steps, {0})
             other = measured(samples.plan(seed=1), 1.0, 5)
             with self.assertRaisesRegex(hbp.InvalidError, "row"):
-                plan.write_trace(path, 0, 0, other)
+                plan.trace(path, 0, 0, other)
 
 
 if __name__ == "__main__":

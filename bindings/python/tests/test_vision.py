@@ -424,7 +424,7 @@ class TestPlan(unittest.TestCase):
             back.validate(data())
             with self.assertRaisesRegex(hbp.InvalidError, "made for lengths with digest"):
                 back.validate(hbp.Lengths.from_array([100] * 600, vision=[0] * 600))
-            back.write_trace(trace, 0, 1)
+            back.trace(trace, 0, 1)
             events = [e for e in json.loads(trace.read_text())["traceEvents"] if e["ph"] == "X"]
             self.assertEqual(len(events), 2 * 2 * 4 * len(back.data[0].micro_batches))
             back.write_json(trace)

@@ -9,7 +9,7 @@
 
 #include "base/checked.h"
 #include "io/file/file_error.h"
-#include "io/msgpack/msgpack_scan.h"
+#include "io/msgpack/msgpack_read.h"
 
 static void set_name(hbp__file_bytes *file, const char *path)
 {
@@ -87,18 +87,12 @@ hbp_status hbp__file_read(hbp_context *context, const hbp__file_bytes *file, int
 
 hbp_status hbp__file_unpack(hbp_context *context, const hbp__file_bytes *file, int64_t offset,
                             const char *what, const uint8_t *data, uint64_t bytes, uint64_t max_objects,
-                            msgpack_unpacked *object)
+                            hbp__document *object)
 {
     char text[96];
-    uint64_t used;
-    size_t at = 0;
-    int whole = hbp__msgpack_scan(data, bytes, max_objects, &used) && used == bytes;
-    msgpack_unpack_return answer =
-        whole ? msgpack_unpack_next(object, (const char *)data, (size_t)bytes, &at) : MSGPACK_UNPACK_CONTINUE;
-    if (answer == MSGPACK_UNPACK_SUCCESS)
-        return HBP_OK;
-    if (answer == MSGPACK_UNPACK_NOMEM_ERROR)
-        return hbp__fail_memory(context, what);
-    snprintf(text, sizeof text, whole ? "msgpack-c cannot read %s" : "%s is not one msgpack object", what);
+    hbp__msgpack_extent extent;
+    if (hbp__msgpack_scan(data, bytes, max_objects, &extent) && extent.bytes == bytes)
+        return hbp__msgpack_read(context, what, data, &extent, object);
+    snprintf(text, sizeof text, "%s is not one msgpack object", what);
     return hbp__file_fail(context, file, offset, text);
 }

@@ -2,10 +2,9 @@
 #ifndef HBP_IO_FILE_BYTES_H
 #define HBP_IO_FILE_BYTES_H
 
-#include <msgpack.h>
 #include <stdint.h>
 
-#include "base/context.h"
+#include "io/value/value.h"
 
 #define HBP__FILE_NAME 128
 
@@ -34,11 +33,11 @@ hbp_status hbp__file_fail(hbp_context *context, const hbp__file_bytes *file, int
 hbp_status hbp__file_read(hbp_context *context, const hbp__file_bytes *file, int64_t offset, int64_t bytes,
                           uint8_t *to);
 
-/* Unpacks one msgpack object that takes all of `data` [bytes], read at `offset`; its texts and bins point
- * into `data`. HBP_E_FORMAT when it is more than `max_objects` objects, or not whole. `what` is for messages:
- * "the index". */
+/* Unpacks one msgpack object that takes all of `data` [bytes], read at `offset`, in place of what
+ * `object` held; its bins point into `data`. HBP_E_FORMAT when it is more than `max_objects` objects, or not
+ * whole. `what` is for messages: "the index". */
 hbp_status hbp__file_unpack(hbp_context *context, const hbp__file_bytes *file, int64_t offset,
                             const char *what, const uint8_t *data, uint64_t bytes, uint64_t max_objects,
-                            msgpack_unpacked *object);
+                            hbp__document *object);
 
 #endif

@@ -1,19 +1,23 @@
 #include "io/file/file_head.h"
 
+#include <string.h>
+
 #include "base/checked.h"
 #include "io/msgpack/msgpack_buffer.h"
 
 #define HEAD_BYTES 64
 
-void hbp__pack_format(msgpack_packer *packer, uint32_t entries, const char *format, int32_t version)
+void hbp__pack_format(hbp__buffer *buffer, uint32_t entries, const char *format, int32_t version)
 {
     /* Of 16 bits even where fewer would do: the version then stands at the same place in all files. */
     const unsigned char head[3] = {0xde, (unsigned char)(entries >> 8), (unsigned char)entries};
-    packer->callback(packer->data, (const char *)head, sizeof head);
-    hbp__pack_text(packer, "format");
-    hbp__pack_text(packer, format);
-    hbp__pack_text(packer, "version");
-    msgpack_pack_uint8(packer, (uint8_t)version);
+    uint8_t *at = hbp__buffer_extend(buffer, sizeof head);
+    if (at)
+        memcpy(at, head, sizeof head);
+    hbp__pack_text(buffer, "format");
+    hbp__pack_text(buffer, format);
+    hbp__pack_text(buffer, "version");
+    hbp__pack_u64(buffer, (uint8_t)version);
 }
 
 /* Whether the short text stands at *at, which moves behind it. */

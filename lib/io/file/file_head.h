@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "io/file/file_bytes.h"
+#include "io/msgpack/msgpack_buffer.h"
 
 /* Where the version stands in a file of this format. */
 static inline int64_t hbp__format_version_at(const char *format)
@@ -15,7 +16,7 @@ static inline int64_t hbp__format_version_at(const char *format)
 
 /* Opens a map of `entries` entries, below 65,536 and these two among them. Names of formats stay below 32
  * bytes, versions below 128. */
-void hbp__pack_format(msgpack_packer *packer, uint32_t entries, const char *format, int32_t version);
+void hbp__pack_format(hbp__buffer *buffer, uint32_t entries, const char *format, int32_t version);
 
 /* *version gets the file's. HBP_E_FORMAT when it is of another format (`what`: "a plan file"), HBP_E_VERSION
  * for a version above `newest`. */

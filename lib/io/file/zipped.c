@@ -1,6 +1,7 @@
 #include "io/file/zipped.h"
 
 #include <stdio.h>
+#include <string.h>
 
 uint32_t hbp__crc32(const uint8_t *data, uint64_t bytes)
 {
@@ -92,14 +93,15 @@ hbp_status hbp__zip_inflate(hbp__zip *zip, const uint8_t *data, uint64_t bytes, 
 }
 
 hbp_status hbp__zip_entries(hbp__zip *zip, int level, const hbp__buffer *columns, hbp__buffer *packed,
-                            msgpack_packer *packer, const char *what)
+                            hbp__buffer *buffer, const char *what)
 {
     HBP__TRY(hbp__zip_deflate(zip, level, columns, packed, what));
-    hbp__pack_named_i64(packer, "bytes", (int64_t)columns->bytes);
-    hbp__pack_named_i64(packer, "crc32", hbp__crc32(packed->data, packed->bytes));
-    hbp__pack_text(packer, "data");
-    msgpack_pack_bin(packer, (size_t)packed->bytes);
-    msgpack_pack_bin_body(packer, packed->data, (size_t)packed->bytes);
+    hbp__pack_named_i64(buffer, "bytes", (int64_t)columns->bytes);
+    hbp__pack_named_i64(buffer, "crc32", hbp__crc32(packed->data, packed->bytes));
+    hbp__pack_text(buffer, "data");
+    uint8_t *at = hbp__pack_bin(buffer, packed->bytes);
+    if (at)
+        memcpy(at, packed->data, packed->bytes);
     return HBP_OK;
 }
 
@@ -112,21 +114,21 @@ static hbp_status fail_column(const hbp__zip *zip, const hbp__file_bytes *file, 
 }
 
 hbp_status hbp__unzip_entries(hbp__zip *zip, const hbp__file_bytes *file, int64_t offset, const char *what,
-                              const msgpack_object *map, int64_t columns, hbp__buffer *to)
+                              const hbp__value *map, int64_t columns, hbp__buffer *to)
 {
     int64_t raw, crc;
     int whole;
-    const msgpack_object *data = hbp__unpack_find(map, "data");
+    const hbp__value *data = hbp__value_find(map, "data");
     if (!hbp__unpack_i64(map, "bytes", &raw) || raw < columns || raw > columns + HBP__COLUMNS_OVERHEAD)
         return fail_column(zip, file, offset, what, "'s bytes are not those of its rows");
-    if (!data || data->type != MSGPACK_OBJECT_BIN || !hbp__unpack_i64(map, "crc32", &crc))
+    if (!hbp__value_is(data, HBP__BYTES) || !hbp__unpack_i64(map, "crc32", &crc))
         return fail_column(zip, file, offset, what, " lacks 'data' or 'crc32'");
-    const uint8_t *bytes = (const uint8_t *)data->via.bin.ptr;
-    if (columns / HBP__INFLATE_RATIO > data->via.bin.size)
+    const uint8_t *bytes = data->of.bytes;
+    if (columns / HBP__INFLATE_RATIO > data->count)
         return fail_column(zip, file, offset, what, " is smaller than its rows");
-    if (hbp__crc32(bytes, data->via.bin.size) != (uint64_t)crc)
+    if (hbp__crc32(bytes, data->count) != (uint64_t)crc)
         return fail_column(zip, file, offset, what, "'s CRC-32 differs");
-    HBP__TRY(hbp__zip_inflate(zip, bytes, data->via.bin.size, (uint64_t)raw, to, what, &whole));
+    HBP__TRY(hbp__zip_inflate(zip, bytes, data->count, (uint64_t)raw, to, what, &whole));
     return whole ? HBP_OK
                  : fail_column(zip, file, offset, what, "'s columns do not decompress to what it says");
 }

@@ -37,7 +37,7 @@ hbp_status hbp__zip_deflate(hbp__zip *zip, int level, const hbp__buffer *from, h
 /* Deflates `columns` into `packed` and packs the three entries of a map that hold them: "bytes", "crc32",
  * "data". */
 hbp_status hbp__zip_entries(hbp__zip *zip, int level, const hbp__buffer *columns, hbp__buffer *packed,
-                            msgpack_packer *packer, const char *what);
+                            hbp__buffer *buffer, const char *what);
 
 /* Most bytes of msgpack around columns. */
 #define HBP__COLUMNS_OVERHEAD 4096
@@ -46,7 +46,7 @@ hbp_status hbp__zip_entries(hbp__zip *zip, int level, const hbp__buffer *columns
  * `columns` bytes in all. HBP_E_FORMAT when they are not that large, could not be inflated from so few bytes,
  * or differ from their CRC-32. `what` is for messages: "the chunk". */
 hbp_status hbp__unzip_entries(hbp__zip *zip, const hbp__file_bytes *file, int64_t offset, const char *what,
-                              const msgpack_object *map, int64_t columns, hbp__buffer *to);
+                              const hbp__value *map, int64_t columns, hbp__buffer *to);
 
 /* Inflates `data` [bytes] into `to` likewise; *whole says whether it came to `raw` bytes, neither one less
  * nor one more, and `data` had no more either. */

@@ -5,7 +5,7 @@
 #include "hbp/io.h"
 #include "io/file/atomic_file.h"
 #include "io/graph/graph_file.h"
-#include "io/graph/value_out.h"
+#include "io/value/value_out.h"
 
 #define TICK 4096
 
@@ -29,8 +29,8 @@ static int is_plain(const char *field)
 
 static void put_text(hbp__value_out *out, const char *key, const char *text)
 {
-    hbp__value_key(out, key);
-    hbp__value_text(out, text);
+    hbp__put_key(out, key);
+    hbp__put_text(out, text);
 }
 
 /* Profiles have no names in memory. */
@@ -42,16 +42,16 @@ static void profile_name(char *text, size_t room, int32_t profile)
 static void put_profiles(hbp__value_out *out, const hbp_graph *graph)
 {
     char name[32];
-    hbp__value_map(out, graph->profile_count);
+    hbp__put_map(out, graph->profile_count);
     for (int32_t i = 0; i < graph->profile_count; i++) {
         const hbp__profile *profile = &graph->profiles[i];
         profile_name(name, sizeof name, i);
-        hbp__value_key(out, name);
-        hbp__value_list(out, profile->points);
+        hbp__put_key(out, name);
+        hbp__put_list(out, profile->points);
         for (int64_t k = 0; k < profile->points; k++) {
-            hbp__value_list(out, 2);
-            hbp__value_i64(out, profile->gpus[k]);
-            hbp__value_i64(out, profile->ns[k]);
+            hbp__put_list(out, 2);
+            hbp__put_i64(out, profile->gpus[k]);
+            hbp__put_i64(out, profile->ns[k]);
         }
     }
 }
@@ -64,7 +64,7 @@ static void put_operator(hbp__value_out *out, const hbp_graph *graph, const hbp_
 #define COUNT(field, type) keys += is_plain(#field) && !is_default(#field, o->field);
     HBP__OPERATOR_NUMBERS(COUNT)
 #undef COUNT
-    hbp__value_map(out, keys);
+    hbp__put_map(out, keys);
     put_text(out, "name", o->name);
     put_text(out, "type", graph->types.name[o->type]);
     put_text(out, "task", graph->tasks.name[o->task]);
@@ -75,18 +75,18 @@ static void put_operator(hbp__value_out *out, const hbp_graph *graph, const hbp_
         profile_name(name, sizeof name, o->profile);
         put_text(out, "profile", name);
     }
-    hbp__value_key(out, "shape");
-    hbp__value_list(out, 3);
-    hbp__value_i64(out, o->batch);
-    hbp__value_i64(out, o->sequence);
-    hbp__value_i64(out, o->width);
+    hbp__put_key(out, "shape");
+    hbp__put_list(out, 3);
+    hbp__put_i64(out, o->batch);
+    hbp__put_i64(out, o->sequence);
+    hbp__put_i64(out, o->width);
 #define PUT(field, type)                                                                                     \
     if (is_plain(#field) && !is_default(#field, o->field)) {                                                 \
-        hbp__value_key(out, #field);                                                                         \
+        hbp__put_key(out, #field);                                                                           \
         if (strcmp(#field, "degrees") == 0)                                                                  \
-            hbp__value_text(out, "profiled");                                                                \
+            hbp__put_text(out, "profiled");                                                                  \
         else                                                                                                 \
-            hbp__value_i64(out, o->field);                                                                   \
+            hbp__put_i64(out, o->field);                                                                     \
     }
     HBP__OPERATOR_NUMBERS(PUT)
 #undef PUT
@@ -96,18 +96,18 @@ static void put_edge(hbp__value_out *out, const hbp_graph *graph, const hbp__edg
 {
     const hbp__operator *from = &graph->operators[edge->from];
     int plain = edge->bytes == from->output_bytes;
-    hbp__value_list(out, 3 - plain);
-    hbp__value_text(out, from->name);
-    hbp__value_text(out, graph->operators[edge->to].name);
+    hbp__put_list(out, 3 - plain);
+    hbp__put_text(out, from->name);
+    hbp__put_text(out, graph->operators[edge->to].name);
     if (!plain)
-        hbp__value_i64(out, edge->bytes);
+        hbp__put_i64(out, edge->bytes);
 }
 
 static hbp_status check_size(hbp_context *context, const hbp__value_out *out, int64_t done, int64_t total)
 {
-    if (out->buffer.failed)
+    if (out->json.buffer->failed)
         return hbp__fail_memory(context, "a graph's file");
-    if (out->buffer.bytes > (uint64_t)HBP__GRAPH_MOST)
+    if (out->json.buffer->bytes > (uint64_t)HBP__GRAPH_MOST)
         return hbp__fail(context, HBP_E_OVERFLOW, "the graph's file would have more than %lld bytes",
                          (long long)HBP__GRAPH_MOST);
     return done % TICK == TICK - 1 ? hbp__tick(context, "graph", done, total) : HBP_OK;
@@ -116,20 +116,20 @@ static hbp_status check_size(hbp_context *context, const hbp__value_out *out, in
 static hbp_status put_graph(hbp_context *context, hbp__value_out *out, const hbp_graph *graph)
 {
     int64_t total = graph->operator_count + graph->edge_count;
-    hbp__value_map(out, 5);
+    hbp__put_map(out, 5);
     put_text(out, "format", HBP__GRAPH_FORMAT);
-    hbp__value_key(out, "version");
-    hbp__value_i64(out, HBP__GRAPH_VERSION);
-    hbp__value_key(out, "profiles");
+    hbp__put_key(out, "version");
+    hbp__put_i64(out, HBP__GRAPH_VERSION);
+    hbp__put_key(out, "profiles");
     put_profiles(out, graph);
-    hbp__value_key(out, "operators");
-    hbp__value_list(out, graph->operator_count);
+    hbp__put_key(out, "operators");
+    hbp__put_list(out, graph->operator_count);
     for (int32_t i = 0; i < graph->operator_count; i++) {
         put_operator(out, graph, &graph->operators[i]);
         HBP__TRY(check_size(context, out, i, total));
     }
-    hbp__value_key(out, "edges");
-    hbp__value_list(out, graph->edge_count);
+    hbp__put_key(out, "edges");
+    hbp__put_list(out, graph->edge_count);
     for (int64_t e = 0; e < graph->edge_count; e++) {
         put_edge(out, graph, &graph->edges[e]);
         HBP__TRY(check_size(context, out, graph->operator_count + e, total));
@@ -142,10 +142,9 @@ hbp_status hbp__graph_write(hbp_context *context, const hbp_graph *graph, int32_
     if (graph->operator_count > HBP__GRAPH_OPERATORS)
         return hbp__fail(context, HBP_E_OVERFLOW, "the graph has %d operators; a file holds at most %lld",
                          (int)graph->operator_count, (long long)HBP__GRAPH_OPERATORS);
-    hbp__value_out out = {.buffer = *buffer, .json = format == HBP_GRAPH_JSON};
-    hbp_status status = put_graph(context, &out, graph);
-    *buffer = out.buffer;
-    return status;
+    hbp__value_out out = {.json = {.context = context, .buffer = buffer, .escapes = HBP__ESCAPE_SHORT},
+                          .lines = format == HBP_GRAPH_JSON ? HBP__LINES_OUTER : 0};
+    return put_graph(context, &out, graph);
 }
 
 hbp_status hbp_graph_save(hbp_context *context, const hbp_graph *graph, const char *path, int32_t format)

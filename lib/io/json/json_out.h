@@ -1,17 +1,30 @@
-/* JSON written piece by piece into a file, the same bytes in every locale: plain text, numbers made of whole
- * ones. */
+/* JSON written piece by piece into a file or a buffer, the same bytes in every locale. */
 #ifndef HBP_IO_JSON_OUT_H
 #define HBP_IO_JSON_OUT_H
 
 #include <stdint.h>
 
 #include "io/file/atomic_file.h"
+#include "io/msgpack/msgpack_buffer.h"
+
+/* What stands for a byte of a string that cannot stand for itself. */
+enum {
+    HBP__ESCAPE_HEX,   /* \u0022 */
+    HBP__ESCAPE_SHORT, /* \" and its like where JSON has one */
+    HBP__ESCAPE_ASCII, /* the same, and \u for all that is not ASCII; texts that are not UTF-8 are made
+                          printable */
+};
 
 typedef struct hbp__json_out {
     hbp_context *context;
     hbp__atomic_file *file;
-    hbp_status status; /* of the first write that failed; later ones do nothing */
+    hbp_status status;   /* of the first write that failed; later ones do nothing */
+    hbp__buffer *buffer; /* where it goes instead of a file; NULL: the file */
+    int escapes;         /* HBP__ESCAPE_* */
 } hbp__json_out;
+
+/* Bytes as they are. */
+void hbp__json_put_bytes(hbp__json_out *out, const char *text, int64_t bytes);
 
 /* Text as it is: punctuation, keys, words. */
 void hbp__json_put(hbp__json_out *out, const char *text);

@@ -1,136 +1,199 @@
 #include "io/json/json_tree.h"
 
-#include <math.h>
+#include <stdio.h>
 #include <string.h>
 
-#include "io/file/atomic_file.h"
+#include "base/number.h"
+#include "base/utf8.h"
 #include "io/file/file_error.h"
+#include "io/json/json_scan.h"
 
-/* Refuses what nests too deep, before anything recurses. Brackets in strings do not count. O(bytes). */
-static hbp_status check_depth(hbp_context *context, const char *name, const char *text, int64_t bytes)
+#define FIRST_VALUES 64
+
+typedef struct parsing {
+    hbp_context *context;
+    hbp__document *out;
+    hbp__json_scan scan;
+    uint64_t values; /* so far */
+    uint64_t room;
+    uint64_t open[HBP__JSON_TREE_DEPTH]; /* the lists and maps that have not ended */
+    int depth;
+} parsing;
+
+/* NULL when memory is short, which has then been said. */
+static hbp__value *add_value(parsing *p, hbp__kind kind)
 {
-    int64_t depth = 0, most = 0, line = 1, at = 0;
-    int quoted = 0;
-    for (int64_t i = 0; i < bytes; i++) {
-        char c = text[i];
-        line += c == '\n' && most <= HBP__JSON_TREE_DEPTH;
-        if (quoted) {
-            i += c == '\\';
-            quoted = c != '"' && c != '\n'; /* no string goes on over a line */
-            continue;
+    if (p->values == p->room) {
+        const uint64_t room = p->room ? 2 * p->room : FIRST_VALUES;
+        hbp__value *larger = hbp__renew(&p->out->memory, p->out->values, room, sizeof *larger);
+        if (!larger) {
+            hbp__fail_memory(p->context, "JSON");
+            return NULL;
         }
-        quoted = c == '"';
-        depth += (c == '[' || c == '{') - (c == ']' || c == '}');
-        most = depth > most ? depth : most;
-        at = most > HBP__JSON_TREE_DEPTH && !at ? line : at;
+        p->out->values = larger;
+        p->room = room;
     }
-    if (most > HBP__JSON_TREE_DEPTH)
-        return hbp__fail(context, HBP_E_FORMAT, "%.100s, line %lld: values nest %lld deep; at most %d", name,
-                         (long long)at, (long long)most, HBP__JSON_TREE_DEPTH);
+    hbp__value *value = &p->out->values[p->values++];
+    *value = (hbp__value){.kind = kind, .span = 1};
+    return value;
+}
+
+/* The string that was read, which stays where it is; texts go on behind it. There is room: a string has two
+ * quotes around it, and no escape is shorter than what it stands for. */
+static hbp_status add_text(parsing *p)
+{
+    hbp__json_scan *scan = &p->scan;
+    scan->text[scan->bytes] = '\0';
+    if (!hbp__utf8(scan->text))
+        return hbp__json_fail(scan, "a string is not UTF-8");
+    hbp__value *value = add_value(p, HBP__TEXT);
+    if (!value)
+        return HBP_E_NO_MEMORY;
+    value->count = (uint32_t)scan->bytes;
+    value->of.text = scan->text;
+    scan->text += scan->bytes + 1;
+    scan->room -= scan->bytes + 1;
     return HBP_OK;
 }
 
+static hbp_status add_number(parsing *p)
+{
+    const hbp__json_scan *scan = &p->scan;
+    int whole = 1;
+    for (int64_t i = 0; i < scan->bytes; i++)
+        whole = whole && (scan->text[i] == '-' || (scan->text[i] >= '0' && scan->text[i] <= '9'));
+    hbp__value *value = add_value(p, whole ? HBP__WHOLE : HBP__REAL);
+    if (!value)
+        return HBP_E_NO_MEMORY;
+    if (whole ? hbp__read_i64(scan->text, scan->bytes, &value->of.whole) == 1
+              : hbp__read_decimal(scan->text, scan->bytes, &value->of.real))
+        return HBP_OK;
+    return hbp__json_fail(scan, "a number is too large");
+}
+
+static hbp_status add_scalar(parsing *p)
+{
+    HBP__TRY(hbp__json_scalar(&p->scan));
+    if (p->scan.kind == HBP__JSON_STRING)
+        return add_text(p);
+    if (p->scan.kind == HBP__JSON_NUMBER)
+        return add_number(p);
+    const char first = p->scan.text[0]; /* null, true or false */
+    hbp__value *value = add_value(p, first == 'n' ? HBP__NOTHING : HBP__BOOLEAN);
+    if (!value)
+        return HBP_E_NO_MEMORY;
+    value->of.whole = first == 't';
+    return HBP_OK;
+}
+
+/* The list or map that was opened last is whole. */
+static hbp_status close_container(parsing *p)
+{
+    hbp__value *value = &p->out->values[p->open[--p->depth]];
+    value->span = p->values - p->open[p->depth];
+    hbp__json_take(&p->scan);
+    if (value->kind == HBP__LIST)
+        return HBP_OK;
+    const char *key;
+    HBP__TRY(hbp__value_twice(p->context, value, &key));
+    if (!key)
+        return HBP_OK;
+    char printable[64], text[128];
+    hbp__printable(printable, sizeof printable, key);
+    snprintf(text, sizeof text, "an object that ends here has the key '%s' twice", printable);
+    return hbp__json_fail(&p->scan, text);
+}
+
+/* A value begins; *ended says that it is over, too. */
+static hbp_status begin_value(parsing *p, int *ended)
+{
+    int byte;
+    HBP__TRY(hbp__json_next(&p->scan, &byte));
+    *ended = byte != '{' && byte != '[';
+    if (*ended)
+        return add_scalar(p);
+    if (p->depth == HBP__JSON_TREE_DEPTH)
+        return hbp__json_fail(&p->scan, "values nest more than 64 deep");
+    p->open[p->depth++] = p->values;
+    if (!add_value(p, byte == '{' ? HBP__MAP : HBP__LIST))
+        return HBP_E_NO_MEMORY;
+    hbp__json_take(&p->scan);
+    int close = byte == '{' ? '}' : ']';
+    HBP__TRY(hbp__json_next(&p->scan, &byte));
+    *ended = byte == close;
+    return *ended ? close_container(p) : HBP_OK;
+}
+
+/* Behind a value: what it was the last of ends. *more says that another one follows. */
+static hbp_status end_value(parsing *p, int *more)
+{
+    int byte;
+    for (*more = 0; p->depth && !*more;) {
+        const int map = p->out->values[p->open[p->depth - 1]].kind == HBP__MAP;
+        HBP__TRY(hbp__json_next(&p->scan, &byte));
+        *more = byte == ',';
+        if (*more)
+            hbp__json_take(&p->scan);
+        else if (byte == (map ? '}' : ']'))
+            HBP__TRY(close_container(p));
+        else
+            return hbp__json_fail(&p->scan, map ? "a comma or } is missing" : "a comma or ] is missing");
+    }
+    return HBP_OK;
+}
+
+/* In a map, the key of the value to come. */
+static hbp_status begin_member(parsing *p)
+{
+    hbp__value *container = p->depth ? &p->out->values[p->open[p->depth - 1]] : NULL;
+    if (!container)
+        return HBP_OK;
+    container->count++;
+    if (container->kind == HBP__LIST)
+        return HBP_OK;
+    HBP__TRY(hbp__json_key(&p->scan));
+    return add_text(p);
+}
+
+static hbp_status parse_values(parsing *p)
+{
+    int byte, ended, more = 1;
+    while (more) {
+        HBP__TRY(begin_member(p));
+        HBP__TRY(begin_value(p, &ended));
+        if (ended)
+            HBP__TRY(end_value(p, &more));
+    }
+    HBP__TRY(hbp__json_next(&p->scan, &byte));
+    return byte < 0 ? HBP_OK : hbp__json_fail(&p->scan, "something follows the value");
+}
+
 hbp_status hbp__json_tree(hbp_context *context, const char *name, const char *text, int64_t bytes,
-                          json_t **out)
+                          hbp__document *out)
 {
     return hbp__json_tree_of(context, name, text, bytes, HBP__JSON_MOST, out);
 }
 
 hbp_status hbp__json_tree_of(hbp_context *context, const char *name, const char *text, int64_t bytes,
-                             int64_t most, json_t **out)
+                             int64_t most, hbp__document *out)
 {
-    *out = NULL;
+    parsing p = {.context = context, .out = out};
+    *out = (hbp__document){.memory = context->memory};
     if (bytes < 0)
         return hbp__fail(context, HBP_E_INVALID, "bytes is %lld; it must be at least 0", (long long)bytes);
     if (bytes > most)
         return hbp__fail(context, HBP_E_FORMAT, "%.100s has %lld bytes; at most %lld", name, (long long)bytes,
                          (long long)most);
-    HBP__TRY(check_depth(context, name, text, bytes));
-    json_error_t error;
-    json_t *root = json_loadb(bytes ? text : "", (size_t)bytes, JSON_REJECT_DUPLICATES, &error);
-    if (!root && json_error_code(&error) == json_error_out_of_memory)
+    out->texts = hbp__new(&context->memory, (uint64_t)bytes + 1, 1);
+    if (!out->texts)
         return hbp__fail_memory(context, "JSON");
-    if (!root) {
-        char what[JSON_ERROR_TEXT_LENGTH];
-        hbp__printable(what, sizeof what, error.text);
-        return hbp__fail(context, HBP_E_FORMAT, "%.100s, line %d: %s", name, error.line < 1 ? 1 : error.line,
-                         what);
-    }
-    if (!json_is_object(root)) {
-        json_decref(root);
-        return hbp__fail(context, HBP_E_FORMAT, "%.100s is not a JSON object", name);
-    }
-    *out = root;
-    return HBP_OK;
-}
-
-int hbp__json_give(json_t *parent, const char *key, json_t *value)
-{
-    return json_object_set_new(parent, key, value) == 0;
-}
-
-json_t *hbp__json_text(const hbp__memory *memory, const char *text)
-{
-    json_t *value = json_string(text);
-    if (value)
-        return value;
-    const int64_t room = (int64_t)strlen(text) + 1;
-    char *copy = hbp__new(memory, (uint64_t)room, 1);
-    if (!copy)
-        return NULL;
-    hbp__printable(copy, room, text);
-    value = json_string(copy);
-    hbp__delete(memory, copy);
-    return value;
-}
-
-json_t *hbp__json_double(double value)
-{
-    /* Below 2^53 every whole number is a double; -0 is not the whole number 0. */
-    if (fabs(value) < 9007199254740992.0 && value == floor(value) && !(value == 0 && signbit(value)))
-        return json_integer((json_int_t)value);
-    return json_real(value);
-}
-
-/* The document as text in a fresh block, each double with `digits` digits. */
-static hbp_status print_tree(hbp_context *context, const json_t *root, const char *what, size_t digits,
-                             char **text, size_t *bytes)
-{
-    size_t flags = JSON_INDENT(2) | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(digits);
-    *text = NULL;
-    *bytes = json_dumpb(root, NULL, 0, flags);
-    if (*bytes)
-        *text = hbp__new(&context->memory, *bytes + 1, 1);
-    if (!*text || json_dumpb(root, *text, *bytes, flags) != *bytes) {
-        hbp__delete(&context->memory, *text);
-        return hbp__fail_memory(context, what);
-    }
-    (*text)[(*bytes)++] = '\n';
-    return HBP_OK;
-}
-
-/* 15 digits where all numbers survive them, so that 0.45 is written as that; else 17, which always do. */
-static hbp_status print_shortest(hbp_context *context, const json_t *root, const char *what, char **text,
-                                 size_t *bytes)
-{
-    HBP__TRY(print_tree(context, root, what, 15, text, bytes));
-    json_t *again = json_loadb(*text, *bytes, 0, NULL);
-    int same = again && json_equal(root, again);
-    json_decref(again);
-    if (same)
-        return HBP_OK;
-    hbp__delete(&context->memory, *text);
-    return print_tree(context, root, what, 17, text, bytes);
-}
-
-hbp_status hbp__json_save(hbp_context *context, const json_t *root, const char *what, const char *path)
-{
-    char *text;
-    size_t bytes;
-    if (!root)
-        return hbp__fail_memory(context, what);
-    HBP__TRY(print_shortest(context, root, what, &text, &bytes));
-    hbp_status status = hbp__atomic_save(context, path, text, (int64_t)bytes);
-    hbp__delete(&context->memory, text);
+    hbp__json_begin_text(&p.scan, context, name, bytes ? text : "", bytes);
+    p.scan.text = out->texts;
+    p.scan.room = bytes + 1;
+    hbp_status status = parse_values(&p);
+    if (status == HBP_OK && out->values->kind != HBP__MAP)
+        status = hbp__fail(context, HBP_E_FORMAT, "%.100s is not a JSON object", name);
+    if (status < 0)
+        hbp__document_free(out);
     return status;
 }

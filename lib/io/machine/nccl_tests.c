@@ -186,56 +186,57 @@ static hbp_status read_text(hbp_context *context, const char *data, int64_t byte
 }
 
 /* The time of one place, 0 where it was not run: null, or "nan". */
-static hbp_status read_place(hbp_context *context, const json_t *place, size_t index, double *us)
+static hbp_status read_place(hbp_context *context, const hbp__value *place, size_t index, double *us)
 {
-    if (!place || json_is_null(place))
+    if (!place || hbp__value_is(place, HBP__NOTHING))
         return HBP_OK;
-    const json_t *time = json_object_get(place, "time");
-    const json_t *wrong = json_object_get(place, "nwrong");
+    const hbp__value *time = hbp__value_find(place, "time");
+    const hbp__value *wrong = hbp__value_find(place, "nwrong");
     if (!time)
-        time = json_object_get(place, "cpu_time");
-    if (json_is_number(wrong) && json_number_value(wrong) != 0)
+        time = hbp__value_find(place, "cpu_time");
+    if (hbp__value_is_number(wrong) && hbp__value_real(wrong) != 0)
         return hbp__fail(context, HBP_E_FORMAT,
                          NAME ", result %lld: the collective gave wrong values; its times mean nothing",
                          (long long)index);
-    if (json_is_number(time))
-        *us = json_number_value(time);
-    else if (!json_is_string(time) && !json_is_null(time))
+    if (hbp__value_is_number(time))
+        *us = hbp__value_real(time);
+    else if (!hbp__value_is(time, HBP__TEXT) && !hbp__value_is(time, HBP__NOTHING))
         return hbp__fail(context, HBP_E_FORMAT, NAME ", result %lld: 'time' is not a number",
                          (long long)index);
     return HBP_OK;
 }
 
-static hbp_status read_results(hbp_context *context, const json_t *root, hbp__timings *timings)
+static hbp_status read_results(hbp_context *context, const hbp__value *root, hbp__timings *timings)
 {
-    const json_t *version = json_object_get(root, "version");
-    const json_t *results = json_object_get(root, "results");
-    if (json_is_integer(version) && json_integer_value(version) > 0 && json_integer_value(version) < 1000)
-        snprintf(timings->source, sizeof timings->source, NAME " JSON v%d", (int)json_integer_value(version));
-    if (!json_is_array(results))
+    const hbp__value *version = hbp__value_find(root, "version");
+    const hbp__value *results = hbp__value_find(root, "results");
+    if (hbp__value_is(version, HBP__WHOLE) && hbp__value_whole(version) > 0 &&
+        hbp__value_whole(version) < 1000)
+        snprintf(timings->source, sizeof timings->source, NAME " JSON v%d", (int)hbp__value_whole(version));
+    if (!hbp__value_is(results, HBP__LIST))
         return hbp__fail(context, HBP_E_FORMAT, NAME ": 'results' is missing or no array");
-    size_t index;
-    json_t *result;
-    json_array_foreach(results, index, result)
+    size_t index = 0;
+    HBP__EACH(results, result)
     {
-        const json_t *size = json_object_get(result, "size");
-        if (!json_is_integer(size) || json_integer_value(size) < 0)
+        const hbp__value *size = hbp__value_find(result, "size");
+        if (!hbp__value_is(size, HBP__WHOLE) || hbp__value_whole(size) < 0)
             return hbp__fail(context, HBP_E_FORMAT, NAME ", result %lld: 'size' is not a whole number",
                              (long long)index);
         double outside = 0, inside = 0;
-        HBP__TRY(read_place(context, json_object_get(result, "out_of_place"), index, &outside));
-        HBP__TRY(read_place(context, json_object_get(result, "in_place"), index, &inside));
-        HBP__TRY(add_row(context, timings, (double)json_integer_value(size), outside > 0 ? outside : inside));
+        HBP__TRY(read_place(context, hbp__value_find(result, "out_of_place"), index, &outside));
+        HBP__TRY(read_place(context, hbp__value_find(result, "in_place"), index, &inside));
+        HBP__TRY(add_row(context, timings, (double)hbp__value_whole(size), outside > 0 ? outside : inside));
+        index++;
     }
     return HBP_OK;
 }
 
 static hbp_status read_json(hbp_context *context, const char *data, int64_t bytes, hbp__timings *timings)
 {
-    json_t *root;
-    HBP__TRY(hbp__json_tree(context, NAME, data, bytes, &root));
-    hbp_status status = read_results(context, root, timings);
-    json_decref(root);
+    hbp__document document;
+    HBP__TRY(hbp__json_tree(context, NAME, data, bytes, &document));
+    hbp_status status = read_results(context, document.values, timings);
+    hbp__document_free(&document);
     return status;
 }
 

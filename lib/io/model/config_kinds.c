@@ -64,13 +64,14 @@ static hbp_status refuse_encoder(hbp_context *context, const char *type, const c
                      type, key, value);
 }
 
-static hbp_status check_decoder(hbp_context *context, const json_t *root, const char *type)
+static hbp_status check_decoder(hbp_context *context, const hbp__value *root, const char *type)
 {
-    const json_t *classes = json_object_get(root, "architectures");
-    if (json_is_true(json_object_get(root, "is_encoder_decoder")))
+    const hbp__value *classes = hbp__value_find(root, "architectures");
+    if (hbp__value_is_true(hbp__value_find(root, "is_encoder_decoder")))
         return refuse_encoder(context, type, "is_encoder_decoder", "true");
-    for (size_t i = 0; i < json_array_size(classes); i++) {
-        const char *name = json_string_value(json_array_get(classes, i));
+    HBP__EACH(classes, each)
+    {
+        const char *name = hbp__value_text(each);
         size_t length = name ? strlen(name) : 0, tail = strlen("ForMaskedLM");
         if (length >= tail && strcmp(name + length - tail, "ForMaskedLM") == 0)
             return refuse_encoder(context, type, "architectures", "...ForMaskedLM");
@@ -81,14 +82,15 @@ static hbp_status check_decoder(hbp_context *context, const json_t *root, const 
 }
 
 /* Whether windows are turned off: by their length, by the flag, or by its absence where that means no. */
-static int has_no_window(const json_t *root, const char *type)
+static int has_no_window(const hbp__value *root, const char *type)
 {
-    const json_t *use = json_object_get(root, "use_sliding_window");
-    const json_t *window = json_object_get(root, "sliding_window");
-    if (json_is_null(window) || (json_is_integer(window) && json_integer_value(window) <= 0))
+    const hbp__value *use = hbp__value_find(root, "use_sliding_window");
+    const hbp__value *window = hbp__value_find(root, "sliding_window");
+    if (hbp__value_is(window, HBP__NOTHING) ||
+        (hbp__value_is(window, HBP__WHOLE) && hbp__value_whole(window) <= 0))
         return 1;
-    if (json_is_boolean(use))
-        return json_is_false(use);
+    if (hbp__value_is(use, HBP__BOOLEAN))
+        return !hbp__value_is_true(use);
     return is_one_of(type, flagged, sizeof flagged / sizeof *flagged);
 }
 
@@ -101,17 +103,17 @@ static hbp_status refuse_window(hbp_context *context, const char *type, const ch
         type, key, value);
 }
 
-static hbp_status check_windows(hbp_context *context, const json_t *root, const char *type)
+static hbp_status check_windows(hbp_context *context, const hbp__value *root, const char *type)
 {
-    const json_t *window = json_object_get(root, "sliding_window");
+    const hbp__value *window = hbp__value_find(root, "sliding_window");
     char value[32] = "";
     if (has_no_window(root, type))
         return HBP_OK;
-    if (json_is_integer(window))
-        snprintf(value, sizeof value, " %lld", (long long)json_integer_value(window));
+    if (hbp__value_is(window, HBP__WHOLE))
+        snprintf(value, sizeof value, " %lld", (long long)hbp__value_whole(window));
     if (window)
         return refuse_window(context, type, "sliding_window", value);
-    if (json_is_true(json_object_get(root, "use_sliding_window")))
+    if (hbp__value_is_true(hbp__value_find(root, "use_sliding_window")))
         return refuse_window(context, type, "use_sliding_window", " true");
     if (is_one_of(type, windowed, sizeof windowed / sizeof *windowed))
         return refuse_window(context, type, "model_type", " itself");
@@ -119,11 +121,12 @@ static hbp_status check_windows(hbp_context *context, const json_t *root, const 
 }
 
 /* layer_types names the kind of every layer. */
-static hbp_status check_layers(hbp_context *context, const json_t *root, const char *type)
+static hbp_status check_layers(hbp_context *context, const hbp__value *root, const char *type)
 {
-    const json_t *layers = json_object_get(root, "layer_types");
-    for (size_t i = 0; i < json_array_size(layers); i++) {
-        const char *kind = json_string_value(json_array_get(layers, i));
+    const hbp__value *layers = hbp__value_find(root, "layer_types");
+    HBP__EACH(layers, layer)
+    {
+        const char *kind = hbp__value_text(layer);
         if (!kind || strcmp(kind, "full_attention") == 0)
             continue;
         if (strcmp(kind, "sliding_attention") == 0) {
@@ -141,12 +144,12 @@ static hbp_status check_layers(hbp_context *context, const json_t *root, const c
     return HBP_OK;
 }
 
-hbp_status hbp__config_is_plain(hbp_context *context, const json_t *root, const char *type)
+hbp_status hbp__config_is_plain(hbp_context *context, const hbp__value *root, const char *type)
 {
     HBP__TRY(check_decoder(context, root, type));
     for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++) {
-        const json_t *value = json_object_get(root, foreign[i].key);
-        if (value && !json_is_null(value))
+        const hbp__value *value = hbp__value_find(root, foreign[i].key);
+        if (value && !hbp__value_is(value, HBP__NOTHING))
             return hbp__fail(context, HBP_E_FORMAT,
                              NAME ": model_type '%s' with '%s' has %s, which are not modelled; " FIELDS, type,
                              foreign[i].key, foreign[i].what);

@@ -12,21 +12,21 @@
 
 typedef struct config {
     hbp_context *context;
-    json_t *root;
+    const hbp__value *root;
     char type[HBP__NAME_BYTES];
     hbp_model_fields fields;
 } config;
 
 /* The value of a key; NULL where it is absent or null, which Python writes for None. */
-static const json_t *find_key(const config *c, const char *key)
+static const hbp__value *find_key(const config *c, const char *key)
 {
-    const json_t *value = json_object_get(c->root, key);
-    return value && !json_is_null(value) ? value : NULL;
+    const hbp__value *value = hbp__value_find(c->root, key);
+    return value && !hbp__value_is(value, HBP__NOTHING) ? value : NULL;
 }
 
 static hbp_status fail_missing(const config *c, const char *key)
 {
-    if (json_is_object(json_object_get(c->root, "text_config")))
+    if (hbp__value_is(hbp__value_find(c->root, "text_config"), HBP__MAP))
         return hbp__fail(c->context, HBP_E_FORMAT,
                          NAME
                          ": key '%s' is missing; model_type '%s' has its language model under 'text_config': "
@@ -39,12 +39,12 @@ static hbp_status fail_missing(const config *c, const char *key)
 /* A count; an absent one leaves *to as it is. */
 static hbp_status read_optional(const config *c, const char *key, int32_t *to)
 {
-    const json_t *value = find_key(c, key);
+    const hbp__value *value = find_key(c, key);
     if (!value)
         return HBP_OK;
-    if (!json_is_integer(value))
+    if (!hbp__value_is(value, HBP__WHOLE))
         return hbp__fail(c->context, HBP_E_FORMAT, NAME ": '%s' is not a whole number", key);
-    json_int_t count = json_integer_value(value);
+    int64_t count = hbp__value_whole(value);
     if (count < 0 || count > INT32_MAX)
         return hbp__fail(c->context, HBP_E_FORMAT, NAME ": '%s' is %lld; it must be in 0..%d", key,
                          (long long)count, INT32_MAX);
@@ -59,12 +59,12 @@ static hbp_status read_count(const config *c, const char *key, int32_t *to)
 
 static hbp_status read_flag(const config *c, const char *key, int32_t *to)
 {
-    const json_t *value = find_key(c, key);
+    const hbp__value *value = find_key(c, key);
     if (!value)
         return HBP_OK;
-    if (!json_is_boolean(value))
+    if (!hbp__value_is(value, HBP__BOOLEAN))
         return hbp__fail(c->context, HBP_E_FORMAT, NAME ": '%s' is neither true nor false", key);
-    *to = json_is_true(value);
+    *to = hbp__value_is_true(value);
     return HBP_OK;
 }
 
@@ -109,18 +109,18 @@ static hbp_status read_dense_layers(config *c)
     if (every != 1)
         return hbp__fail(c->context, HBP_E_FORMAT, NAME ": 'decoder_sparse_step' is %d; only 1 is known",
                          (int)every);
-    const json_t *dense = find_key(c, "mlp_only_layers");
+    const hbp__value *dense = find_key(c, "mlp_only_layers");
     if (!dense)
         return HBP_OK;
-    size_t count = json_array_size(dense);
-    for (size_t i = 0; i < count; i++) {
-        const json_t *layer = json_array_get(dense, i);
-        if (!json_is_integer(layer) || json_integer_value(layer) != (json_int_t)i)
+    int32_t count = 0;
+    HBP__EACH(dense, layer)
+    {
+        if (!hbp__value_is(layer, HBP__WHOLE) || layer->of.whole != count++)
             return hbp__fail(c->context, HBP_E_FORMAT,
                              NAME
                              ": 'mlp_only_layers' is not 0, 1, ...; only leading dense layers are known");
     }
-    c->fields.dense_layers = (int32_t)count;
+    c->fields.dense_layers = count;
     return HBP_OK;
 }
 
@@ -240,10 +240,10 @@ static hbp_status read_type(config *c)
         {"gpt2", read_gpt2},           {"gpt_neox", read_gpt_neox},    {"gemma", read_gemma},
         {"gemma2", read_gemma},        {"gemma3_text", read_gemma},    {"cohere", read_cohere},
     };
-    const json_t *type = json_object_get(c->root, "model_type");
-    if (!json_is_string(type))
+    const hbp__value *type = hbp__value_find(c->root, "model_type");
+    if (!hbp__value_is(type, HBP__TEXT))
         return hbp__fail(c->context, HBP_E_FORMAT, NAME ": key 'model_type' is missing or not text");
-    hbp__printable(c->type, sizeof c->type, json_string_value(type));
+    hbp__printable(c->type, sizeof c->type, hbp__value_text(type));
     HBP__TRY(hbp__config_is_plain(c->context, c->root, c->type));
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
         if (strcmp(types[i].type, c->type) == 0)
@@ -254,9 +254,11 @@ static hbp_status read_type(config *c)
 static hbp_status read_config(hbp_context *context, const char *json, int64_t bytes, hbp_model **out)
 {
     config c = {.context = context, .fields = {.struct_size = sizeof(hbp_model_fields)}};
-    HBP__TRY(hbp__json_tree(context, NAME, json, bytes, &c.root));
+    hbp__document document;
+    HBP__TRY(hbp__json_tree(context, NAME, json, bytes, &document));
+    c.root = document.values;
     hbp_status status = read_type(&c);
-    json_decref(c.root);
+    hbp__document_free(&document);
     HBP__TRY(status);
     return hbp__blame_file(context, NAME, hbp__model_make(context, c.type, &c.fields, out));
 }

@@ -39,52 +39,115 @@ uint8_t *hbp__buffer_extend(hbp__buffer *buffer, uint64_t bytes)
     return at;
 }
 
-static int append_bytes(void *user, const char *data, size_t bytes)
+static void put_byte(hbp__buffer *buffer, unsigned byte)
 {
-    uint8_t *at = hbp__buffer_extend(user, bytes);
-    if (!at)
-        return -1;
-    if (bytes)
-        memcpy(at, data, bytes);
-    return 0;
+    uint8_t *at = hbp__buffer_extend(buffer, 1);
+    if (at)
+        *at = (uint8_t)byte;
 }
 
-msgpack_packer hbp__buffer_packer(hbp__buffer *buffer)
+/* A first byte and a number of `bytes` bytes, big-endian. */
+static void put_head(hbp__buffer *buffer, unsigned first, uint64_t number, int bytes)
 {
-    msgpack_packer packer;
-    msgpack_packer_init(&packer, buffer, append_bytes);
-    return packer;
+    uint8_t *at = hbp__buffer_extend(buffer, 1 + (uint64_t)bytes);
+    for (int i = bytes; at && i; i--, number >>= 8)
+        at[i] = (uint8_t)number;
+    if (at)
+        at[0] = (uint8_t)first;
 }
 
-void hbp__pack_text(msgpack_packer *packer, const char *text)
+/* Of a map or a list: in the first byte up to 15, else in 2 or 4 more. */
+static void put_count(hbp__buffer *buffer, unsigned small, unsigned wide, uint64_t count)
 {
-    size_t bytes = strlen(text);
-    msgpack_pack_str(packer, bytes);
-    msgpack_pack_str_body(packer, text, bytes);
+    if (count < 16)
+        put_byte(buffer, small | (unsigned)count);
+    else
+        put_head(buffer, wide + (count > UINT16_MAX), count, count > UINT16_MAX ? 4 : 2);
 }
 
-void hbp__pack_named_i64(msgpack_packer *packer, const char *name, int64_t value)
+void hbp__pack_map(hbp__buffer *buffer, uint64_t count)
 {
-    hbp__pack_text(packer, name);
-    msgpack_pack_int64(packer, value);
+    put_count(buffer, 0x80, 0xde, count);
 }
 
-void hbp__pack_named_double(msgpack_packer *packer, const char *name, double value)
+void hbp__pack_list(hbp__buffer *buffer, uint64_t count)
 {
-    hbp__pack_text(packer, name);
-    msgpack_pack_double(packer, value);
+    put_count(buffer, 0x90, 0xdc, count);
+}
+
+/* log2 of the bytes that hold `value`: 0 to 3. */
+static int width_of(uint64_t value)
+{
+    return value <= UINT8_MAX ? 0 : value <= UINT16_MAX ? 1 : value <= UINT32_MAX ? 2 : 3;
+}
+
+void hbp__pack_u64(hbp__buffer *buffer, uint64_t value)
+{
+    const int width = width_of(value);
+    if (value < 0x80)
+        put_byte(buffer, (unsigned)value);
+    else
+        put_head(buffer, 0xcc + (unsigned)width, value, 1 << width);
+}
+
+void hbp__pack_i64(hbp__buffer *buffer, int64_t value)
+{
+    if (value >= 0) {
+        hbp__pack_u64(buffer, (uint64_t)value);
+        return;
+    }
+    const int width = value >= INT8_MIN ? 0 : value >= INT16_MIN ? 1 : value >= INT32_MIN ? 2 : 3;
+    if (value >= -32)
+        put_byte(buffer, (uint8_t)value);
+    else
+        put_head(buffer, 0xd0 + (unsigned)width, (uint64_t)value, 1 << width);
+}
+
+void hbp__pack_f64(hbp__buffer *buffer, double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    put_head(buffer, 0xcb, bits, 8);
+}
+
+void hbp__pack_text(hbp__buffer *buffer, const char *text)
+{
+    const uint64_t bytes = strlen(text);
+    if (bytes < 32)
+        put_byte(buffer, 0xa0 | (unsigned)bytes);
+    else
+        put_head(buffer, 0xd9 + (unsigned)width_of(bytes), bytes, 1 << width_of(bytes));
+    uint8_t *at = hbp__buffer_extend(buffer, bytes);
+    if (at && bytes)
+        memcpy(at, text, bytes);
+}
+
+uint8_t *hbp__pack_bin(hbp__buffer *buffer, uint64_t bytes)
+{
+    put_head(buffer, 0xc4 + (unsigned)width_of(bytes), bytes, 1 << width_of(bytes));
+    return hbp__buffer_extend(buffer, bytes);
+}
+
+void hbp__pack_named_i64(hbp__buffer *buffer, const char *name, int64_t value)
+{
+    hbp__pack_text(buffer, name);
+    hbp__pack_i64(buffer, value);
+}
+
+void hbp__pack_named_double(hbp__buffer *buffer, const char *name, double value)
+{
+    hbp__pack_text(buffer, name);
+    hbp__pack_f64(buffer, value);
 }
 
 static uint8_t *begin_column(hbp__buffer *buffer, const char *name, const char *dtype, int64_t bytes)
 {
-    msgpack_packer packer = hbp__buffer_packer(buffer);
-    hbp__pack_text(&packer, name);
-    msgpack_pack_map(&packer, 2);
-    hbp__pack_text(&packer, "dtype");
-    hbp__pack_text(&packer, dtype);
-    hbp__pack_text(&packer, "data");
-    msgpack_pack_bin(&packer, (size_t)bytes);
-    return hbp__buffer_extend(buffer, (uint64_t)bytes);
+    hbp__pack_text(buffer, name);
+    hbp__pack_map(buffer, 2);
+    hbp__pack_text(buffer, "dtype");
+    hbp__pack_text(buffer, dtype);
+    hbp__pack_text(buffer, "data");
+    return hbp__pack_bin(buffer, (uint64_t)bytes);
 }
 
 void hbp__pack_column_i64(hbp__buffer *buffer, const char *name, const int64_t *values, int64_t count,
@@ -103,30 +166,17 @@ void hbp__pack_column_i32(hbp__buffer *buffer, const char *name, const int32_t *
         hbp__put_le(at + 4 * i, (uint64_t)(values[i] - base), 4);
 }
 
-const msgpack_object *hbp__unpack_find(const msgpack_object *map, const char *key)
+/* Not negative. */
+int hbp__unpack_u64(const hbp__value *map, const char *key, uint64_t *out)
 {
-    if (!map || map->type != MSGPACK_OBJECT_MAP)
-        return NULL;
-    size_t bytes = strlen(key);
-    for (uint32_t i = 0; i < map->via.map.size; i++) {
-        const msgpack_object *name = &map->via.map.ptr[i].key;
-        if (name->type == MSGPACK_OBJECT_STR && name->via.str.size == bytes &&
-            memcmp(name->via.str.ptr, key, bytes) == 0)
-            return &map->via.map.ptr[i].val;
-    }
-    return NULL;
-}
-
-int hbp__unpack_u64(const msgpack_object *map, const char *key, uint64_t *out)
-{
-    const msgpack_object *value = hbp__unpack_find(map, key);
-    if (!value || value->type != MSGPACK_OBJECT_POSITIVE_INTEGER)
+    const hbp__value *value = hbp__value_find(map, key);
+    if (!hbp__value_is(value, HBP__LARGE) && !(hbp__value_is(value, HBP__WHOLE) && value->of.whole >= 0))
         return 0;
-    *out = value->via.u64;
+    *out = value->of.large;
     return 1;
 }
 
-int hbp__unpack_i64(const msgpack_object *map, const char *key, int64_t *out)
+int hbp__unpack_i64(const hbp__value *map, const char *key, int64_t *out)
 {
     uint64_t value;
     if (!hbp__unpack_u64(map, key, &value) || value > INT64_MAX)
@@ -135,7 +185,7 @@ int hbp__unpack_i64(const msgpack_object *map, const char *key, int64_t *out)
     return 1;
 }
 
-int hbp__unpack_i32(const msgpack_object *map, const char *key, int32_t *out)
+int hbp__unpack_i32(const hbp__value *map, const char *key, int32_t *out)
 {
     uint64_t value;
     if (!hbp__unpack_u64(map, key, &value) || value > INT32_MAX)
@@ -144,20 +194,20 @@ int hbp__unpack_i32(const msgpack_object *map, const char *key, int32_t *out)
     return 1;
 }
 
-const uint8_t *hbp__unpack_column(const msgpack_object *map, const char *key, int64_t count, int size)
+const uint8_t *hbp__unpack_column(const hbp__value *map, const char *key, int64_t count, int size)
 {
-    const msgpack_object *column = hbp__unpack_find(map, key);
-    const msgpack_object *dtype = hbp__unpack_find(column, "dtype"), *data = hbp__unpack_find(column, "data");
-    if (!dtype || dtype->type != MSGPACK_OBJECT_STR || dtype->via.str.size != 3 ||
-        memcmp(dtype->via.str.ptr, size == 8 ? "<i8" : "<i4", 3) != 0)
+    const hbp__value *column = hbp__value_find(map, key);
+    const char *dtype = hbp__value_text(hbp__value_find(column, "dtype"));
+    const hbp__value *data = hbp__value_find(column, "data");
+    if (!dtype || strcmp(dtype, size == 8 ? "<i8" : "<i4") != 0)
         return NULL;
-    if (!data || data->type != MSGPACK_OBJECT_BIN || data->via.bin.size % (uint32_t)size ||
-        data->via.bin.size / (uint32_t)size != (uint64_t)count)
+    if (!hbp__value_is(data, HBP__BYTES) || data->count % (uint32_t)size ||
+        data->count / (uint32_t)size != (uint64_t)count)
         return NULL;
-    return (const uint8_t *)(data->via.bin.size ? data->via.bin.ptr : "");
+    return data->of.bytes;
 }
 
-int hbp__unpack_column_i64(const msgpack_object *map, const char *key, int64_t count, int64_t *to)
+int hbp__unpack_column_i64(const hbp__value *map, const char *key, int64_t count, int64_t *to)
 {
     const uint8_t *from = hbp__unpack_column(map, key, count, 8);
     for (int64_t i = 0; from && i < count; i++)
@@ -165,7 +215,7 @@ int hbp__unpack_column_i64(const msgpack_object *map, const char *key, int64_t c
     return from != NULL;
 }
 
-int hbp__unpack_column_i32(const msgpack_object *map, const char *key, int64_t count, int32_t *to)
+int hbp__unpack_column_i32(const hbp__value *map, const char *key, int64_t count, int32_t *to)
 {
     const uint8_t *from = hbp__unpack_column(map, key, count, 4);
     for (int64_t i = 0; from && i < count; i++)

@@ -1,11 +1,10 @@
-/* Bytes that grow, and msgpack-c writing into them. */
+/* Bytes that grow, and msgpack written into them; what was read of it, by name. */
 #ifndef HBP_IO_MSGPACK_BUFFER_H
 #define HBP_IO_MSGPACK_BUFFER_H
 
-#include <msgpack.h>
 #include <stdint.h>
 
-#include "base/memory.h"
+#include "io/value/value.h"
 
 /* Zero but for `memory` to begin with. */
 typedef struct hbp__buffer {
@@ -24,14 +23,22 @@ void hbp__buffer_clear(hbp__buffer *buffer);
 /* Adds `bytes` to be written by the caller and returns where; NULL when memory is short. */
 uint8_t *hbp__buffer_extend(hbp__buffer *buffer, uint64_t bytes);
 
-/* A packer that appends to the buffer; valid while the buffer stays where it is. */
-msgpack_packer hbp__buffer_packer(hbp__buffer *buffer);
+/* The head of a map or a list, whose `count` entries follow. */
+void hbp__pack_map(hbp__buffer *buffer, uint64_t count);
+void hbp__pack_list(hbp__buffer *buffer, uint64_t count);
 
-void hbp__pack_text(msgpack_packer *packer, const char *text);
+/* A value in as few bytes as it takes. */
+void hbp__pack_i64(hbp__buffer *buffer, int64_t value);
+void hbp__pack_u64(hbp__buffer *buffer, uint64_t value);
+void hbp__pack_f64(hbp__buffer *buffer, double value);
+void hbp__pack_text(hbp__buffer *buffer, const char *text);
+
+/* Adds a bin of `bytes` to be written by the caller and returns where; NULL when memory is short. */
+uint8_t *hbp__pack_bin(hbp__buffer *buffer, uint64_t bytes);
 
 /* An entry of a map: the name, then the value. */
-void hbp__pack_named_i64(msgpack_packer *packer, const char *name, int64_t value);
-void hbp__pack_named_double(msgpack_packer *packer, const char *name, double value);
+void hbp__pack_named_i64(hbp__buffer *buffer, const char *name, int64_t value);
+void hbp__pack_named_double(hbp__buffer *buffer, const char *name, double value);
 
 /* {"dtype": "<i8" or "<i4", "data": bin} under `name`, each value less `base`. */
 void hbp__pack_column_i64(hbp__buffer *buffer, const char *name, const int64_t *values, int64_t count,
@@ -39,13 +46,10 @@ void hbp__pack_column_i64(hbp__buffer *buffer, const char *name, const int64_t *
 void hbp__pack_column_i32(hbp__buffer *buffer, const char *name, const int32_t *values, int64_t count,
                           int64_t base);
 
-/* The value under `key` of a map; NULL when there is none, or no map. */
-const msgpack_object *hbp__unpack_find(const msgpack_object *map, const char *key);
-
 /* Values under `key`, not negative: 1 when there is one of that type and range, else 0. */
-int hbp__unpack_i32(const msgpack_object *map, const char *key, int32_t *out);
-int hbp__unpack_u64(const msgpack_object *map, const char *key, uint64_t *out);
-int hbp__unpack_i64(const msgpack_object *map, const char *key, int64_t *out);
+int hbp__unpack_i32(const hbp__value *map, const char *key, int32_t *out);
+int hbp__unpack_u64(const hbp__value *map, const char *key, uint64_t *out);
+int hbp__unpack_i64(const hbp__value *map, const char *key, int64_t *out);
 
 /* The one of them that suits what `to` points to. */
 #define hbp__unpack_number(map, key, to)                                                                     \
@@ -55,10 +59,10 @@ int hbp__unpack_i64(const msgpack_object *map, const char *key, int64_t *out);
              : hbp__unpack_u64)(map, key, to)
 
 /* The bytes of the column under `key`: `count` values of `size` bytes; NULL when there is no such column. */
-const uint8_t *hbp__unpack_column(const msgpack_object *map, const char *key, int64_t count, int size);
+const uint8_t *hbp__unpack_column(const hbp__value *map, const char *key, int64_t count, int size);
 
 /* Copies such a column: 1, or 0 when there is none. */
-int hbp__unpack_column_i64(const msgpack_object *map, const char *key, int64_t count, int64_t *to);
-int hbp__unpack_column_i32(const msgpack_object *map, const char *key, int64_t count, int32_t *to);
+int hbp__unpack_column_i64(const hbp__value *map, const char *key, int64_t count, int64_t *to);
+int hbp__unpack_column_i32(const hbp__value *map, const char *key, int64_t count, int32_t *to);
 
 #endif

@@ -45,7 +45,7 @@ hbp_status hbp_pipeline_run_trace(hbp_context *context, const hbp_pipeline_run *
     HBP__TRY(hbp__require(context, run, "run"));
     HBP__TRY(hbp__require(context, path, "path"));
     hbp__atomic_file file;
-    hbp__trace_out trace = {.json = {context, &file, HBP_OK},
+    hbp__trace_out trace = {.json = {.context = context, .file = &file},
                             .ranks = (int32_t)run->stages,
                             .domain_ranks = (int32_t)run->stages,
                             .process = "pipeline",

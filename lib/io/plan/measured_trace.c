@@ -1,10 +1,9 @@
-/* A plan as a Chrome trace beside what a run of it measured: each domain is two processes, one of predicted
- * and one of measured times. */
+#include "io/plan/measured_trace.h"
+
 #include "base/checked.h"
 #include "base/scratch.h"
 #include "data/plan/timeline.h"
-#include "hbp/io.h"
-#include "io/plan/plan_trace.h"
+#include "io/plan/plan_events.h"
 
 #define TICK_ROWS 32768
 
@@ -179,38 +178,25 @@ static hbp_status write_trace(tracing *t, int64_t first, int64_t end)
     return t->plan.trace.json.status;
 }
 
-static hbp_status trace_into(hbp_context *context, tracing *t, int64_t first, int64_t end, const char *path)
-{
-    const hbp_plan *plan = t->plan.plan;
-    hbp__atomic_file file;
-    t->first_pack = plan->micro_batch_offsets[plan->step_offsets[first]];
-    t->packs = plan->micro_batch_offsets[plan->step_offsets[end]] - t->first_pack;
-    t->rows = hbp__take(context, (uint64_t)t->packs, sizeof *t->rows);
-    t->until = hbp__take_zero(context, (uint64_t)plan->ranks, sizeof *t->until);
-    HBP__TRY(hbp__scratch_check(context, "the trace"));
-    HBP__TRY(hbp__atomic_open(context, path, &file));
-    t->plan.trace.json = (hbp__json_out){context, &file, HBP_OK};
-    return hbp__atomic_end(context, &file, write_trace(t, first, end));
-}
-
-hbp_status hbp_plan_trace_measured(hbp_context *context, const hbp_plan *plan, const hbp_timeline *timeline,
-                                   int64_t first, int64_t count, const char *path)
+hbp_status hbp__trace_measured(hbp_context *context, const hbp_plan *plan, const hbp_timeline *timeline,
+                               int64_t first, int64_t end, const char *path)
 {
     static const char *const kinds[KINDS] = {"predicted", "measured"};
-    HBP__TRY(hbp__enter(context));
-    HBP__TRY(hbp__require(context, plan, "plan"));
-    HBP__TRY(hbp__require(context, timeline, "timeline"));
-    HBP__TRY(hbp__require(context, path, "path"));
-    int64_t end = 0;
-    HBP__TRY(hbp__plan_trace_range(context, plan, first, count, &end));
+    hbp__atomic_file file;
     tracing t = {.context = context,
                  .plan = {.plan = plan,
-                          .trace = {.ranks = plan->ranks,
+                          .trace = {.json = {.context = context, .file = &file},
+                                    .ranks = plan->ranks,
                                     .domain_ranks = plan->domain_ranks,
                                     .kinds = KINDS,
                                     .names = kinds}},
                  .timeline = timeline,
+                 .first_pack = plan->micro_batch_offsets[plan->step_offsets[first]],
                  .shown = -1};
-    int64_t mark = hbp__scratch_mark(context);
-    return hbp__leave(context, mark, trace_into(context, &t, first, end, path));
+    t.packs = plan->micro_batch_offsets[plan->step_offsets[end]] - t.first_pack;
+    t.rows = hbp__take(context, (uint64_t)t.packs, sizeof *t.rows);
+    t.until = hbp__take_zero(context, (uint64_t)plan->ranks, sizeof *t.until);
+    HBP__TRY(hbp__scratch_check(context, "the trace"));
+    HBP__TRY(hbp__atomic_open(context, path, &file));
+    return hbp__atomic_end(context, &file, write_trace(&t, first, end));
 }

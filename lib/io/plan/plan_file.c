@@ -22,7 +22,7 @@
  * into *data, scratch. */
 static hbp_status read_object(hbp_context *context, const hbp_plan_file *file, const char *what,
                               int64_t offset, int64_t bytes, uint32_t crc, uint64_t max_objects,
-                              uint8_t **data, msgpack_unpacked *object)
+                              uint8_t **data, hbp__document *object)
 {
     char text[96];
     *data = hbp__take(context, (uint64_t)bytes, 1);
@@ -90,7 +90,7 @@ static hbp_status check_chunks(hbp_context *context, hbp_plan_file *file, int64_
     return HBP_OK;
 }
 
-static hbp_status unpack_index(hbp_context *context, hbp_plan_file *file, const msgpack_object *map,
+static hbp_status unpack_index(hbp_context *context, hbp_plan_file *file, const hbp__value *map,
                                int64_t index)
 {
     int64_t crc, *header = &file->header_bytes;
@@ -133,7 +133,7 @@ static hbp_status refuse_without(hbp_context *context, const hbp_plan_file *file
     return hbp__file_fail(context, &file->source, 0, what);
 }
 
-static hbp_status unpack_header(hbp_context *context, hbp_plan_file *file, const msgpack_object *map)
+static hbp_status unpack_header(hbp_context *context, hbp_plan_file *file, const hbp__value *map)
 {
     hbp_plan_summary *summary = &file->summary;
     uint64_t split = 2, loss = 2;
@@ -143,21 +143,21 @@ static hbp_status unpack_header(hbp_context *context, hbp_plan_file *file, const
     if (!hbp__unpack_number(map, hbp__plan_key(#name), &summary->name))                                      \
         return refuse_without(context, file, hbp__plan_key(#name));
     HBP__PLAN_HEADER_FIELDS(FIELD)
-    if (hbp__unpack_find(map, "bound_ns")) {
+    if (hbp__value_find(map, "bound_ns")) {
         FIELD(bound_ns)
     }
-    if (file->version > 1 && hbp__unpack_find(map, "vision")) {
+    if (file->version > 1 && hbp__value_find(map, "vision")) {
         FIELD(vision)
         file->optional |= HBP__PLAN_VISION;
     }
-    if (file->version > 1 && hbp__unpack_find(map, "modalities")) {
+    if (file->version > 1 && hbp__value_find(map, "modalities")) {
         FIELD(modalities)
         file->optional |= HBP__PLAN_MODALITIES;
     }
-    if (file->version > 2 && hbp__unpack_find(map, "dropped_pieces"))
+    if (file->version > 2 && hbp__value_find(map, "dropped_pieces"))
         file->optional |= HBP__PLAN_PIECES;
 #define KNOWN(name)                                                                                          \
-    if (hbp__unpack_find(map, #name)) {                                                                      \
+    if (hbp__value_find(map, #name)) {                                                                       \
         FIELD(name)                                                                                          \
     }
     HBP__PLAN_HEADER_OPTIONAL(KNOWN)
@@ -174,7 +174,7 @@ static hbp_status unpack_header(hbp_context *context, hbp_plan_file *file, const
     if (!hbp__unpack_u64(map, "split", &split) || !hbp__unpack_u64(map, "loss", &loss) || split > 1 ||
         loss > 1)
         return hbp__file_fail(context, &file->source, 0, "the header lacks 'split' or 'loss'");
-    file->has_vlm = hbp__unpack_find(map, HBP__PLAN_VLM_KEY) != NULL;
+    file->has_vlm = hbp__value_find(map, HBP__PLAN_VLM_KEY) != NULL;
     file->optional |= (split ? HBP__PLAN_SPLIT : 0) | (loss ? HBP__PLAN_LOSS : 0);
     const hbp__plan_rows *rows = &file->start[file->chunks];
 #define SAME(table)                                                                                          \
@@ -191,7 +191,7 @@ static hbp_status unpack_header(hbp_context *context, hbp_plan_file *file, const
 }
 
 hbp_status hbp__plan_file_header(hbp_context *context, const hbp_plan_file *file, uint8_t **data,
-                                 msgpack_unpacked *header)
+                                 hbp__document *header)
 {
     return read_object(context, file, "header", 0, file->header_bytes, file->header_crc, HEADER_OBJECTS, data,
                        header);
@@ -203,20 +203,19 @@ static hbp_status read_parts(hbp_context *context, hbp_plan_file *file)
     uint32_t crc = 0;
     uint8_t *data = NULL;
     HBP__TRY(read_tail(context, file, &index, &crc));
-    msgpack_unpacked object;
-    msgpack_unpacked_init(&object);
+    hbp__document object = {.memory = context->memory};
     hbp_status status =
         read_object(context, file, "index", index, file->source.bytes - HBP__PLAN_TAIL_BYTES - index, crc,
                     INDEX_OBJECTS, &data, &object);
     if (status == HBP_OK)
-        status = unpack_index(context, file, &object.data, index);
+        status = unpack_index(context, file, object.values, index);
     if (status == HBP_OK)
         hbp__scratch_release(context, mark);
     if (status == HBP_OK)
         status = hbp__plan_file_header(context, file, &data, &object);
     if (status == HBP_OK)
-        status = unpack_header(context, file, &object.data);
-    msgpack_unpacked_destroy(&object);
+        status = unpack_header(context, file, object.values);
+    hbp__document_free(&object);
     return hbp__leave(context, mark, status);
 }
 

@@ -32,7 +32,7 @@ hbp_status hbp__plan_file_open_memory(hbp_context *context, const void *data, in
 /* The header's map, verified, in `header`, which the caller initialises and destroys. Its texts and bins
  * point into *data, scratch of the context. */
 hbp_status hbp__plan_file_header(hbp_context *context, const hbp_plan_file *file, uint8_t **data,
-                                 msgpack_unpacked *header);
+                                 hbp__document *header);
 
 /* An object that a plan is part of, as one more entry of the header; readers of plans pass over it. */
 typedef struct hbp__plan_part_of {

@@ -201,6 +201,6 @@ hbp_status hbp_plan_write_json(hbp_context *context, const hbp_plan *plan, const
     HBP__TRY(hbp__require(context, path, "path"));
     hbp__atomic_file file;
     HBP__TRY(hbp__atomic_open(context, path, &file));
-    hbp__json_out out = {context, &file, HBP_OK};
+    hbp__json_out out = {.context = context, .file = &file};
     return hbp__atomic_end(context, &file, write_plan(&out, plan));
 }

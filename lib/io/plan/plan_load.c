@@ -18,7 +18,7 @@ typedef struct loading {
     hbp__plan_rows first; /* rows of the file before the plan's */
     hbp__buffer object;
     hbp__buffer columns;
-    msgpack_unpacked unpacked;
+    hbp__document unpacked;
     hbp__zip zip;
 } loading;
 
@@ -48,7 +48,7 @@ static hbp_status read_columns(loading *l, int64_t chunk)
         return hbp__fail_memory(l->context, "a chunk of a plan file");
     HBP__TRY(hbp__file_read(l->context, &l->file->source, row->offset, row->bytes, object));
     HBP__TRY(unpack_chunk(l, chunk, object, (uint64_t)row->bytes, CHUNK_OBJECTS));
-    const msgpack_object *map = &l->unpacked.data;
+    const hbp__value *map = l->unpacked.values;
     if (!hbp__unpack_i64(map, "first_step", &value) || value != l->file->start[chunk].steps)
         return fail_chunk(l, chunk, "chunk and index differ in the first step");
 #define SAME(table)                                                                                          \
@@ -79,7 +79,7 @@ static hbp_status load_chunk(loading *l, int64_t chunk)
 {
     HBP__TRY(read_columns(l, chunk));
     const hbp__plan_rows *rows = &l->file->chunk[chunk].rows, *start = &l->file->start[chunk];
-    const msgpack_object *map = &l->unpacked.data;
+    const hbp__value *map = l->unpacked.values;
     hbp_plan *plan = l->plan;
 #define FILL(name, type, table, extra)                                                                       \
     if (plan->name && hbp__plan_chunk_has(rows, HBP__ON_##table) &&                                          \
@@ -144,8 +144,7 @@ static hbp_status load_chunks(hbp_context *context, const hbp_plan_file *file, i
                            file->optional);
     if (!l.plan)
         return hbp__fail_memory(context, "the plan");
-    l.object.memory = l.columns.memory = context->memory;
-    msgpack_unpacked_init(&l.unpacked);
+    l.object.memory = l.columns.memory = l.unpacked.memory = context->memory;
     set_fields(l.plan, &file->summary, from->steps);
     if (end - first == file->chunks) {
         l.plan->bound_ns = file->summary.bound_ns;
@@ -159,7 +158,7 @@ static hbp_status load_chunks(hbp_context *context, const hbp_plan_file *file, i
         if (status == HBP_OK)
             status = load_chunk(&l, chunk);
     }
-    msgpack_unpacked_destroy(&l.unpacked);
+    hbp__document_free(&l.unpacked);
     hbp__zip_close(&l.zip);
     hbp__buffer_free(&l.object);
     hbp__buffer_free(&l.columns);

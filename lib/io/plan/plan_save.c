@@ -63,7 +63,7 @@ static int charges_vision(const hbp_cost_terms *t)
 
 /* The terms, under the names of hbp_cost_terms; a cost that does not charge vision units is written without
  * theirs, one under which all ranks are one lockstep set without those. */
-static void pack_cost(msgpack_packer *packer, const hbp_cost_terms *t)
+static void pack_cost(hbp__buffer *buffer, const hbp_cost_terms *t)
 {
     const int vision = charges_vision(t), lockstep = t->lockstep_ranks != 0;
     uint32_t count = 3; /* the tables */
@@ -77,14 +77,14 @@ static void pack_cost(msgpack_packer *packer, const hbp_cost_terms *t)
         HBP__COST_LOCKSTEP_NUMBERS(COUNT)
     }
 #undef COUNT
-    msgpack_pack_map(packer, count);
-#define PACK(name) hbp__pack_named_double(packer, #name, t->name);
+    hbp__pack_map(buffer, count);
+#define PACK(name) hbp__pack_named_double(buffer, #name, t->name);
     HBP__COST_NUMBERS(PACK)
     if (vision) {
         HBP__COST_VISION_NUMBERS(PACK)
     }
 #undef PACK
-#define PACK(name) hbp__pack_named_i64(packer, #name, t->name);
+#define PACK(name) hbp__pack_named_i64(buffer, #name, t->name);
     HBP__COST_WHOLE_NUMBERS(PACK)
     if (lockstep) {
         HBP__COST_LOCKSTEP_NUMBERS(PACK)
@@ -92,13 +92,13 @@ static void pack_cost(msgpack_packer *packer, const hbp_cost_terms *t)
 #undef PACK
     const char *const tables[] = {"degree", "sp_latency_ns", "sp_ns_per_token"};
     for (int table = 0; table < 3; table++) {
-        hbp__pack_text(packer, tables[table]);
-        msgpack_pack_array(packer, (size_t)t->degrees);
+        hbp__pack_text(buffer, tables[table]);
+        hbp__pack_list(buffer, (size_t)t->degrees);
         for (int32_t i = 0; i < t->degrees; i++)
             if (table == 0)
-                msgpack_pack_int32(packer, t->degree[i]);
+                hbp__pack_i64(buffer, t->degree[i]);
             else
-                msgpack_pack_double(packer, table == 1 ? t->sp_latency_ns[i] : t->sp_ns_per_token[i]);
+                hbp__pack_f64(buffer, table == 1 ? t->sp_latency_ns[i] : t->sp_ns_per_token[i]);
     }
 }
 
@@ -106,7 +106,7 @@ static hbp_status write_header(saving *s)
 {
     hbp_plan_summary summary;
     hbp__plan_summarise(s->plan, &summary);
-    msgpack_packer packer = hbp__buffer_packer(&s->object);
+    hbp__buffer *buffer = &s->object;
     uint32_t entries = 5;
 #define COUNT(name) entries++;
     HBP__PLAN_HEADER_FIELDS(COUNT)
@@ -118,12 +118,12 @@ static hbp_status write_header(saving *s)
 #define COUNT(name) entries += summary.name != 0;
     HBP__PLAN_HEADER_OPTIONAL(COUNT)
 #undef COUNT
-    hbp__pack_format(&packer, entries, HBP__PLAN_FORMAT, s->version);
-    hbp__pack_text(&packer, "library");
-    hbp__pack_text(&packer, HBP_VERSION_STRING);
+    hbp__pack_format(buffer, entries, HBP__PLAN_FORMAT, s->version);
+    hbp__pack_text(buffer, "library");
+    hbp__pack_text(buffer, HBP_VERSION_STRING);
 #define FIELD(name)                                                                                          \
-    hbp__pack_text(&packer, hbp__plan_key(#name));                                                           \
-    msgpack_pack_uint64(&packer, (uint64_t)summary.name);
+    hbp__pack_text(buffer, hbp__plan_key(#name));                                                            \
+    hbp__pack_u64(buffer, (uint64_t)summary.name);
     HBP__PLAN_HEADER_FIELDS(FIELD)
     if (summary.bound_ns > 0) {
         FIELD(bound_ns)
@@ -135,8 +135,8 @@ static hbp_status write_header(saving *s)
         FIELD(modalities)
     }
     if (optional & HBP__PLAN_PIECES) {
-        hbp__pack_text(&packer, "dropped_pieces");
-        msgpack_pack_uint8(&packer, 1);
+        hbp__pack_text(buffer, "dropped_pieces");
+        hbp__pack_u64(buffer, 1);
     }
 #define KNOWN(name)                                                                                          \
     if (summary.name) {                                                                                      \
@@ -145,20 +145,20 @@ static hbp_status write_header(saving *s)
     HBP__PLAN_HEADER_OPTIONAL(KNOWN)
 #undef KNOWN
 #undef FIELD
-    hbp__pack_text(&packer, "split");
-    msgpack_pack_uint8(&packer, s->plan->sample_first_tokens != NULL);
-    hbp__pack_text(&packer, "loss");
-    msgpack_pack_uint8(&packer, s->plan->sample_loss_tokens != NULL);
+    hbp__pack_text(buffer, "split");
+    hbp__pack_u64(buffer, s->plan->sample_first_tokens != NULL);
+    hbp__pack_text(buffer, "loss");
+    hbp__pack_u64(buffer, s->plan->sample_loss_tokens != NULL);
     if (s->options.cost) {
-        hbp__pack_text(&packer, "cost");
-        pack_cost(&packer, &s->options.cost->terms);
+        hbp__pack_text(buffer, "cost");
+        pack_cost(buffer, &s->options.cost->terms);
     }
     if (s->options.note) {
-        hbp__pack_text(&packer, "note");
-        hbp__pack_text(&packer, s->options.note);
+        hbp__pack_text(buffer, "note");
+        hbp__pack_text(buffer, s->options.note);
     }
     if (s->whole) {
-        hbp__pack_text(&packer, s->whole->key);
+        hbp__pack_text(buffer, s->whole->key);
         uint8_t *at = hbp__buffer_extend(&s->object, s->whole->map->bytes);
         if (at)
             memcpy(at, s->whole->map->data, s->whole->map->bytes);
@@ -207,11 +207,11 @@ static hbp_status pack_columns(saving *s, const hbp__plan_rows *rows)
     const hbp_plan *plan = s->plan;
     uint32_t columns = 0;
     hbp__buffer_clear(&s->columns);
-    msgpack_packer packer = hbp__buffer_packer(&s->columns);
+    hbp__buffer *buffer = &s->columns;
 #define COUNT(name, type, table, extra) columns += plan->name && hbp__plan_chunk_has(rows, HBP__ON_##table);
     HBP__PLAN_COLUMNS(COUNT)
 #undef COUNT
-    msgpack_pack_map(&packer, columns);
+    hbp__pack_map(buffer, columns);
 #define PACK(name, type, table, extra)                                                                       \
     if (plan->name && hbp__plan_chunk_has(rows, HBP__ON_##table))                                            \
         pack_column_##type(&s->columns, #name, plan->name + s->at.table, rows->table + (extra),              \
@@ -229,13 +229,13 @@ static hbp_status write_chunk(saving *s, const hbp__plan_rows *rows, int32_t opt
                          (long long)s->at.steps, (long long)hbp__plan_chunk_bytes(rows, optional),
                          (long long)HBP__ZIPPED_MAX_BYTES);
     HBP__TRY(pack_columns(s, rows));
-    msgpack_packer packer = hbp__buffer_packer(&s->object);
-    msgpack_pack_map(&packer, 9);
-    hbp__pack_named_i64(&packer, "first_step", s->at.steps);
-#define PACK(table) hbp__pack_named_i64(&packer, #table, rows->table);
+    hbp__buffer *buffer = &s->object;
+    hbp__pack_map(buffer, 9);
+    hbp__pack_named_i64(buffer, "first_step", s->at.steps);
+#define PACK(table) hbp__pack_named_i64(buffer, #table, rows->table);
     HBP__PLAN_TABLES(PACK)
 #undef PACK
-    HBP__TRY(hbp__zip_entries(&s->zip, s->options.level, &s->columns, &s->packed, &packer,
+    HBP__TRY(hbp__zip_entries(&s->zip, s->options.level, &s->columns, &s->packed, buffer,
                               "a chunk of a plan file"));
     uint8_t *row = hbp__buffer_extend(&s->chunks, sizeof(hbp__plan_chunk));
     if (!row)
@@ -266,11 +266,11 @@ static hbp_status write_index(saving *s)
     if (!column)
         return hbp__fail_memory(s->context, "the index of a plan file");
     const hbp__plan_chunk *chunks = (const void *)s->chunks.data;
-    msgpack_packer packer = hbp__buffer_packer(&s->object);
-    msgpack_pack_map(&packer, 10);
-    hbp__pack_named_i64(&packer, "header_bytes", (int64_t)s->header_bytes);
-    hbp__pack_named_i64(&packer, "header_crc32", s->header_crc);
-    hbp__pack_named_i64(&packer, "chunks", (int64_t)count);
+    hbp__buffer *buffer = &s->object;
+    hbp__pack_map(buffer, 10);
+    hbp__pack_named_i64(buffer, "header_bytes", (int64_t)s->header_bytes);
+    hbp__pack_named_i64(buffer, "header_crc32", s->header_crc);
+    hbp__pack_named_i64(buffer, "chunks", (int64_t)count);
 #define PACK(name, field)                                                                                    \
     for (uint64_t i = 0; i < count; i++)                                                                     \
         column[i] = chunks[i].field;                                                                         \

@@ -10,7 +10,7 @@
 #include "io/file/atomic_file.h"
 #include "io/file/file_head.h"
 #include "io/file/zipped.h"
-#include "io/msgpack/msgpack_scan.h"
+#include "io/msgpack/msgpack_read.h"
 #include "io/table/table_pack.h"
 
 /* Objects in a header beside its names, in the map behind it, and in that of the columns. */
@@ -41,30 +41,30 @@ static hbp_status write_object(saving *s, const hbp__buffer *object)
 static hbp_status write_header(saving *s)
 {
     const hbp__table *table = s->format->table;
-    msgpack_packer packer = hbp__buffer_packer(&s->header);
+    hbp__buffer *buffer = &s->header;
     uint32_t entries =
         3 + hbp__count_numbers(table) + (uint32_t)table->name_count; /* format, version, library */
-    hbp__pack_format(&packer, entries, s->format->name, s->format->version);
-    hbp__pack_text(&packer, "library");
-    hbp__pack_text(&packer, HBP_VERSION_STRING);
-    hbp__pack_numbers(&packer, table, s->object);
-    HBP__TRY(hbp__pack_names(s->context, &packer, table, s->object));
+    hbp__pack_format(buffer, entries, s->format->name, s->format->version);
+    hbp__pack_text(buffer, "library");
+    hbp__pack_text(buffer, HBP_VERSION_STRING);
+    hbp__pack_numbers(buffer, table, s->object);
+    HBP__TRY(hbp__pack_names(s->context, buffer, table, s->object));
     return write_object(s, &s->header);
 }
 
 static hbp_status write_body(saving *s)
 {
-    msgpack_packer packer = hbp__buffer_packer(&s->columns);
-    msgpack_pack_map(&packer, (size_t)s->format->table->column_count);
+    hbp__buffer *buffer = &s->columns;
+    hbp__pack_map(buffer, (size_t)s->format->table->column_count);
     hbp__pack_columns(&s->columns, s->format->table, s->object);
     if (s->columns.failed)
         return hbp__fail_memory(s->context, s->format->what);
     HBP__TRY(hbp__tick(s->context, "save", 0, 1));
-    packer = hbp__buffer_packer(&s->body);
-    msgpack_pack_map(&packer, 5);
-    hbp__pack_named_i64(&packer, "header_bytes", (int64_t)s->header.bytes);
-    hbp__pack_named_i64(&packer, "header_crc32", hbp__crc32(s->header.data, s->header.bytes));
-    HBP__TRY(hbp__zip_entries(&s->zip, s->level, &s->columns, &s->packed, &packer, s->format->what));
+    buffer = &s->body;
+    hbp__pack_map(buffer, 5);
+    hbp__pack_named_i64(buffer, "header_bytes", (int64_t)s->header.bytes);
+    hbp__pack_named_i64(buffer, "header_crc32", hbp__crc32(s->header.data, s->header.bytes));
+    HBP__TRY(hbp__zip_entries(&s->zip, s->level, &s->columns, &s->packed, buffer, s->format->what));
     return write_object(s, &s->body);
 }
 
@@ -111,9 +111,9 @@ typedef struct loading {
     int64_t header; /* bytes of it */
     hbp__zip zip;
     hbp__buffer columns;
-    msgpack_unpacked head; /* points into `data` */
-    msgpack_unpacked body; /* into `data`, then into `columns` */
-    void *shape;           /* numbers and counts of the header; no columns */
+    hbp__document head;
+    hbp__document body; /* its bins are in `data`, then in `columns` */
+    void *shape;        /* numbers and counts of the header; no columns */
     void *object;
 } loading;
 
@@ -127,7 +127,8 @@ static hbp_status read_objects(loading *l)
 {
     const hbp__file_bytes *file = l->file;
     int32_t version;
-    uint64_t bytes = (uint64_t)file->bytes, most = HEADER_OBJECTS + (uint64_t)l->format->most_names, used;
+    uint64_t bytes = (uint64_t)file->bytes, most = HEADER_OBJECTS + (uint64_t)l->format->most_names;
+    hbp__msgpack_extent header;
     HBP__TRY(
         hbp__file_version(l->context, file, l->format->name, l->format->what, l->format->version, &version));
     if (file->bytes > 4 * HBP__ZIPPED_MAX_BYTES)
@@ -135,17 +136,17 @@ static hbp_status read_objects(loading *l)
     l->data = hbp__take(l->context, bytes, 1);
     HBP__TRY(hbp__scratch_check(l->context, l->format->what));
     HBP__TRY(hbp__file_read(l->context, file, 0, file->bytes, l->data));
-    if (!hbp__msgpack_scan(l->data, bytes, most, &used))
-        return fail_at(l, (int64_t)used, "the file is cut off or damaged in its header");
-    l->header = (int64_t)used;
-    HBP__TRY(hbp__file_unpack(l->context, file, 0, "the header", l->data, used, most, &l->head));
-    return hbp__file_unpack(l->context, file, l->header, "the body", l->data + used, bytes - used,
-                            BODY_OBJECTS, &l->body);
+    if (!hbp__msgpack_scan(l->data, bytes, most, &header))
+        return fail_at(l, (int64_t)header.bytes, "the file is cut off or damaged in its header");
+    l->header = (int64_t)header.bytes;
+    HBP__TRY(hbp__msgpack_read(l->context, "the header", l->data, &header, &l->head));
+    return hbp__file_unpack(l->context, file, l->header, "the body", l->data + header.bytes,
+                            bytes - header.bytes, BODY_OBJECTS, &l->body);
 }
 
 static hbp_status check_header_crc(loading *l)
 {
-    const msgpack_object *map = &l->body.data;
+    const hbp__value *map = l->body.values;
     int64_t bytes, crc;
     if (!hbp__unpack_i64(map, "header_bytes", &bytes) || bytes != l->header)
         return fail_at(l, l->header, "'header_bytes' is not what the header has");
@@ -158,17 +159,17 @@ static hbp_status check_header_crc(loading *l)
 static hbp_status read_columns(loading *l)
 {
     const hbp__table *table = l->format->table;
-    const hbp__map_read head = {l->context, l->file, 0, "the header", &l->head.data};
-    const hbp__map_read body = {l->context, l->file, l->header, "the body", &l->body.data};
+    const hbp__map_read head = {l->context, l->file, 0, "the header", l->head.values};
     int64_t bytes = 0;
     HBP__TRY(hbp__unpack_shape(&head, table, l->shape, &bytes));
-    HBP__TRY(hbp__unzip_entries(&l->zip, l->file, l->header, "the body", &l->body.data, bytes, &l->columns));
+    HBP__TRY(hbp__unzip_entries(&l->zip, l->file, l->header, "the body", l->body.values, bytes, &l->columns));
     HBP__TRY(hbp__tick(l->context, "load", 1, 2));
     HBP__TRY(hbp__file_unpack(l->context, l->file, l->header, "the body's inside", l->columns.data,
                               l->columns.bytes, COLUMNS_OBJECTS, &l->body));
     l->object = hbp__table_new(&l->context->memory, table, l->shape);
     if (!l->object)
         return hbp__fail_memory(l->context, table->what);
+    const hbp__map_read body = {l->context, l->file, l->header, "the body", l->body.values};
     HBP__TRY(hbp__unpack_columns(&body, table, l->object));
     return hbp__unpack_names(&head, &l->context->memory, table, l->object);
 }
@@ -206,12 +207,10 @@ hbp_status hbp__table_load(hbp_context *context, const hbp__table_format *format
 {
     loading l = {.context = context, .format = format, .file = file, .zip.context = context};
     int64_t mark = hbp__scratch_mark(context);
-    l.columns.memory = context->memory;
-    msgpack_unpacked_init(&l.head);
-    msgpack_unpacked_init(&l.body);
+    l.columns.memory = l.head.memory = l.body.memory = context->memory;
     hbp_status status = load_object(&l);
-    msgpack_unpacked_destroy(&l.head);
-    msgpack_unpacked_destroy(&l.body);
+    hbp__document_free(&l.head);
+    hbp__document_free(&l.body);
     hbp__zip_close(&l.zip);
     hbp__buffer_free(&l.columns);
     if (status == HBP_OK)

@@ -98,7 +98,7 @@ hbp_status hbp__table_write_json(hbp_context *context, const hbp__table *table, 
                                  const char *path)
 {
     hbp__atomic_file file;
-    hbp__json_out out = {context, &file, HBP_OK};
+    hbp__json_out out = {.context = context, .file = &file};
     HBP__TRY(hbp__require(context, path, "path"));
     HBP__TRY(hbp__atomic_open(context, path, &file));
     return hbp__atomic_end(context, &file, put_object(&out, table, object));

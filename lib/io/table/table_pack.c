@@ -17,46 +17,46 @@ uint32_t hbp__count_numbers(const hbp__table *table)
     return count;
 }
 
-static void pack_number(msgpack_packer *packer, hbp__cell cell, const void *at)
+static void pack_number(hbp__buffer *buffer, hbp__cell cell, const void *at)
 {
     switch (cell) {
     case HBP__CELL_I32:
-        msgpack_pack_int32(packer, *(const int32_t *)at);
+        hbp__pack_i64(buffer, *(const int32_t *)at);
         break;
     case HBP__CELL_I64:
-        msgpack_pack_int64(packer, *(const int64_t *)at);
+        hbp__pack_i64(buffer, *(const int64_t *)at);
         break;
     case HBP__CELL_U64:
-        msgpack_pack_uint64(packer, *(const uint64_t *)at);
+        hbp__pack_u64(buffer, *(const uint64_t *)at);
         break;
     default:
-        msgpack_pack_double(packer, *(const double *)at);
+        hbp__pack_f64(buffer, *(const double *)at);
     }
 }
 
-void hbp__pack_numbers(msgpack_packer *packer, const hbp__table *table, const void *object)
+void hbp__pack_numbers(hbp__buffer *buffer, const hbp__table *table, const void *object)
 {
     for (int32_t i = 0; i < table->number_count; i++) {
         const hbp__member *number = &table->numbers[i];
         if (number->cell == HBP__CELL_COUNT)
             continue;
-        hbp__pack_text(packer, number->name);
-        pack_number(packer, number->cell, (const char *)object + number->at);
+        hbp__pack_text(buffer, number->name);
+        pack_number(buffer, number->cell, (const char *)object + number->at);
     }
 }
 
-hbp_status hbp__pack_names(hbp_context *context, msgpack_packer *packer, const hbp__table *table,
+hbp_status hbp__pack_names(hbp_context *context, hbp__buffer *buffer, const hbp__table *table,
                            const void *object)
 {
     for (int32_t i = 0; i < table->name_count; i++) {
         char *const *name = hbp__table_cells(object, &table->names[i]);
         int64_t rows = hbp__table_rows(object, &table->names[i]);
-        hbp__pack_text(packer, table->names[i].name);
-        msgpack_pack_array(packer, (size_t)rows);
+        hbp__pack_text(buffer, table->names[i].name);
+        hbp__pack_list(buffer, (size_t)rows);
         for (int64_t k = 0; k < rows; k++) {
             if (k % TICK_NAMES == 0)
                 HBP__TRY(hbp__tick(context, "save", k, rows));
-            hbp__pack_text(packer, name[k]);
+            hbp__pack_text(buffer, name[k]);
         }
     }
     return HBP_OK;
@@ -87,16 +87,16 @@ static hbp_status fail_lacking(const hbp__map_read *from, const char *what, cons
     return fail_entry(from, text);
 }
 
-static int unpack_finite(const msgpack_object *map, const char *key, double *out)
+static int unpack_finite(const hbp__value *map, const char *key, double *out)
 {
-    const msgpack_object *value = hbp__unpack_find(map, key);
-    if (!value || value->type != MSGPACK_OBJECT_FLOAT64)
+    const hbp__value *value = hbp__value_find(map, key);
+    if (!hbp__value_is(value, HBP__REAL))
         return 0;
-    *out = value->via.f64;
+    *out = value->of.real;
     return *out >= -DBL_MAX && *out <= DBL_MAX;
 }
 
-static int unpack_number(const msgpack_object *map, const hbp__member *number, void *to)
+static int unpack_number(const hbp__value *map, const hbp__member *number, void *to)
 {
     switch (number->cell) {
     case HBP__CELL_I32:
@@ -128,9 +128,8 @@ hbp_status hbp__unpack_shape(const hbp__map_read *from, const hbp__table *table,
             return fail_lacking(from, "number", table->numbers[i].name);
     for (int32_t i = 0; i < table->name_count; i++) {
         const hbp__member *list = &table->names[i];
-        const msgpack_object *names = hbp__unpack_find(from->map, list->name);
-        if (!names || names->type != MSGPACK_OBJECT_ARRAY ||
-            names->via.array.size != hbp__table_rows(shape, list)) {
+        const hbp__value *names = hbp__value_find(from->map, list->name);
+        if (!hbp__value_is(names, HBP__LIST) || names->count != hbp__table_rows(shape, list)) {
             snprintf(text, sizeof text, "%s's '%s' are not as many as its '%s'", from->what, list->name,
                      count_name(table, list));
             return fail_entry(from, text);
@@ -147,17 +146,18 @@ hbp_status hbp__unpack_shape(const hbp__map_read *from, const hbp__table *table,
 static hbp_status unpack_list(const hbp__map_read *from, const hbp__memory *memory, const hbp__member *list,
                               void *object)
 {
-    const msgpack_object *names = hbp__unpack_find(from->map, list->name);
+    const hbp__value *names = hbp__value_find(from->map, list->name);
     char **to = hbp__table_cells(object, list);
-    for (uint32_t i = 0; i < names->via.array.size; i++) {
-        const msgpack_object *name = &names->via.array.ptr[i];
+    int64_t i = 0;
+    HBP__EACH(names, name)
+    {
         char text[128];
-        if (name->type != MSGPACK_OBJECT_STR || memchr(name->via.str.ptr, 0, name->via.str.size)) {
-            snprintf(text, sizeof text, "number %u of '%s' is not a name", (unsigned)i, list->name);
+        if (name->kind != HBP__TEXT || strlen(name->of.text) != name->count) {
+            snprintf(text, sizeof text, "number %lld of '%s' is not a name", (long long)i, list->name);
             return fail_entry(from, text);
         }
-        to[i] = hbp__new_text(memory, name->via.str.ptr, name->via.str.size);
-        if (!to[i])
+        to[i] = hbp__new_text(memory, name->of.text, name->count);
+        if (!to[i++])
             return hbp__fail_memory(from->context, "the names of a file");
     }
     return HBP_OK;

@@ -11,8 +11,8 @@
 uint32_t hbp__count_numbers(const hbp__table *table);
 
 /* Numbers, lists of names and columns of an object under their names; to be heard is a request to cancel. */
-void hbp__pack_numbers(msgpack_packer *packer, const hbp__table *table, const void *object);
-hbp_status hbp__pack_names(hbp_context *context, msgpack_packer *packer, const hbp__table *table,
+void hbp__pack_numbers(hbp__buffer *buffer, const hbp__table *table, const void *object);
+hbp_status hbp__pack_names(hbp_context *context, hbp__buffer *buffer, const hbp__table *table,
                            const void *object);
 void hbp__pack_columns(hbp__buffer *buffer, const hbp__table *table, const void *object);
 
@@ -22,7 +22,7 @@ typedef struct hbp__map_read {
     const hbp__file_bytes *file;
     int64_t offset;
     const char *what; /* "the header" */
-    const msgpack_object *map;
+    const hbp__value *map;
 } hbp__map_read;
 
 /* The numbers and counts of an object; then that the lists of names are as long as these say, and the bytes

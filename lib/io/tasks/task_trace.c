@@ -1,5 +1,6 @@
 /* A task schedule as a Chrome trace: an event for each slice on each of its ranks, from 0 at the step's
  * start. A rank's memory over time needs the graph, so its peak is in the schedule and not here. */
+#include "data/tasks/task_run.h"
 #include "data/tasks/task_schedule.h"
 #include "hbp/io.h"
 #include "io/json/trace_out.h"
@@ -58,33 +59,24 @@ static hbp_status write_trace(hbp_context *context, tracing *t)
     return t->trace.json.status;
 }
 
-static hbp_status check_times(hbp_context *context, const tracing *t)
-{
-    for (int64_t i = 0; i < t->schedule->slices; i++)
-        if (t->starts[i] < 0 || t->ends[i] < t->starts[i])
-            return hbp__fail(context, HBP_E_INVALID, "slice %lld runs from %lld to %lld ns", (long long)i,
-                             (long long)t->starts[i], (long long)t->ends[i]);
-    return HBP_OK;
-}
-
 hbp_status hbp_task_schedule_trace(hbp_context *context, const hbp_task_schedule *schedule,
-                                   const int64_t *starts, const int64_t *ends, const char *path)
+                                   const hbp_task_run *run, const char *path)
 {
     HBP__TRY(hbp__enter(context));
     HBP__TRY(hbp__require(context, schedule, "schedule"));
     HBP__TRY(hbp__require(context, path, "path"));
-    if (!starts != !ends)
-        return hbp__fail(context, HBP_E_INVALID, "%s of slices are given without %s",
-                         starts ? "starts" : "ends", starts ? "ends" : "starts");
+    if (run && (run->slices != schedule->slices || run->summary.schedule_digest != schedule->digest))
+        return hbp__fail(context, HBP_E_INVALID, "the run is of schedule %016llx; the schedule is %016llx",
+                         (unsigned long long)run->summary.schedule_digest,
+                         (unsigned long long)schedule->digest);
     hbp__atomic_file file;
     const hbp_task_summary *summary = &schedule->summary;
-    tracing t = {.trace = {.json = {context, &file, HBP_OK},
+    tracing t = {.trace = {.json = {.context = context, .file = &file},
                            .ranks = summary->gpus,
                            .domain_ranks = summary->domain_gpus},
                  .schedule = schedule,
-                 .starts = starts ? starts : schedule->slice_starts,
-                 .ends = ends ? ends : schedule->slice_ends};
-    HBP__TRY(check_times(context, &t));
+                 .starts = run ? run->slice_starts : schedule->slice_starts,
+                 .ends = run ? run->slice_ends : schedule->slice_ends};
     HBP__TRY(hbp__atomic_open(context, path, &file));
     return hbp__atomic_end(context, &file, write_trace(context, &t));
 }

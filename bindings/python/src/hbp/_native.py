@@ -1,7 +1,8 @@
-"""The shared library: where it is, and the types of every function of its headers.
+"""The shared libraries: where they are, and the types of every function of their headers. libhbp must be
+there; without libhbp-io its functions, those of files and probes, raise an ImportError that says so.
 
-ctypes.CDLL releases the interpreter lock around each call. tests/test_abi.py compares DECLARATIONS with the
-headers."""
+ctypes.CDLL releases the interpreter lock around each call. tests/test_abi.py compares DECLARATIONS and
+IO_DECLARATIONS with the headers."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ import os
 import sys
 from ctypes import POINTER, c_char_p, c_double, c_int32, c_int64, c_uint32, c_uint64, c_void_p
 from pathlib import Path
-from typing import Any
+from typing import Any, Union
 
 from . import _structs as s
 from . import _structs_plan as p
@@ -22,7 +23,7 @@ from . import _structs_timeline as timeline
 from . import _structs_vlm as v
 
 ABI_VERSION = 0
-NAMES = {"darwin": "libhbp.dylib", "win32": "hbp.dll"}
+NAMES = {"darwin": "libhbp.0.dylib", "win32": "hbp.dll"}
 
 
 def candidates() -> list[str]:
@@ -30,7 +31,7 @@ def candidates() -> list[str]:
     named = os.environ.get("HBP_LIBRARY")
     if named:
         return [named]
-    packaged = Path(__file__).with_name(NAMES.get(sys.platform, "libhbp.so"))
+    packaged = Path(__file__).with_name(NAMES.get(sys.platform, "libhbp.so.0"))
     found = [str(packaged)] if packaged.exists() else []
     system = ctypes.util.find_library("hbp")
     return found + ([system] if system else [])
@@ -54,6 +55,22 @@ def load() -> ctypes.CDLL:
     if abi != ABI_VERSION:
         raise ImportError(f"libhbp at {paths[0]} has ABI version {abi}; this package needs {ABI_VERSION}")
     return library
+
+
+def load_io(library: ctypes.CDLL) -> Union[ctypes.CDLL, str]:
+    """libhbp-io from $HBP_IO_LIBRARY, or from beside libhbp; or why it is not there. It loads only with the
+    libhbp of its own release."""
+    named = os.environ.get("HBP_IO_LIBRARY")
+    path = Path(library._name)
+    beside = path.with_name(path.name.replace("hbp", "hbp-io", 1))
+    if not named and path.parent != Path(".") and not beside.exists():
+        return f"there is no {beside}; name it in HBP_IO_LIBRARY"
+    try:
+        return ctypes.CDLL(named or str(beside))
+    except OSError as error:
+        if named:
+            raise ImportError(f"cannot load libhbp-io from {named}: {error}") from error
+        return f"cannot load it: {error}"
 
 
 class Opaque(c_void_p):
@@ -164,7 +181,7 @@ def _to(struct: Any) -> Any:
     return POINTER(struct)
 
 
-# name: (result, arguments), header by header.
+# name: (result, arguments) of libhbp; comments name subjects.
 DECLARATIONS: dict[str, tuple[Any, list[Any]]] = {
     # version.h, status.h
     "hbp_version_string": (Text, []),
@@ -191,7 +208,6 @@ DECLARATIONS: dict[str, tuple[Any, list[Any]]] = {
     ),
     "hbp_lengths_builder_finish": (Status, [Context, LengthsBuilder, Out]),
     "hbp_lengths_builder_free": (None, [LengthsBuilder]),
-    "hbp_lengths_load": (Status, [Context, Text, _to(s.LengthsLoadOptions), Out]),
     "hbp_lengths_limit": (Status, [Context, Lengths, Int64, Int32, Out]),
     "hbp_lengths_free": (None, [Lengths]),
     "hbp_lengths_get_summary": (Status, [Context, Lengths, _to(s.LengthsSummary)]),
@@ -205,8 +221,6 @@ DECLARATIONS: dict[str, tuple[Any, list[Any]]] = {
     "hbp_model_create_variant": (Status, [Context, Model, Text, Out]),
     "hbp_model_count_presets": (Int64, []),
     "hbp_model_get_preset_name": (Text, [Int64]),
-    "hbp_model_create_config": (Status, [Context, Text, Int64, Out]),
-    "hbp_model_load": (Status, [Context, Text, Out]),
     "hbp_model_free": (None, [Model]),
     "hbp_model_get_name": (Text, [Model]),
     "hbp_model_get_fields": (Status, [Context, Model, _to(s.ModelFields)]),
@@ -217,11 +231,6 @@ DECLARATIONS: dict[str, tuple[Any, list[Any]]] = {
     "hbp_machine_create_preset": (Status, [Context, Text, Out]),
     "hbp_machine_count_presets": (Int64, []),
     "hbp_machine_get_preset_name": (Text, [Int64]),
-    "hbp_machine_probe": (Status, [Context, Int32, Text, Out]),
-    "hbp_machine_load": (Status, [Context, Text, Out]),
-    "hbp_machine_save": (Status, [Context, Machine, Text]),
-    "hbp_machine_apply_nccl_tests": (Status, [Context, Machine, Int32, Int32, Text, Int64]),
-    "hbp_machine_apply_nccl_topology": (Status, [Context, Machine, Text, Int64]),
     "hbp_machine_set_collective": (Status, [Context, Machine, Int32, Int32, Double, Double, Text]),
     "hbp_machine_fit_collective": (Status, [Context, Machine, Int32, Int32, Array, Array, Int64, Text]),
     "hbp_machine_set_fields": (Status, [Context, Machine, Text]),
@@ -243,8 +252,6 @@ DECLARATIONS: dict[str, tuple[Any, list[Any]]] = {
     "hbp_cost_get_terms": (Status, [Context, Cost, _to(s.CostTermsStruct)]),
     "hbp_cost_get_source": (Text, [Cost, Text]),
     "hbp_cost_fit": (Status, [Context, Cost, _to(timeline.Measurements), Out, _to(timeline.FitReport)]),
-    "hbp_cost_save": (Status, [Context, Cost, Text, _to(s.CostFileOptions)]),
-    "hbp_cost_load": (Status, [Context, Text, Out]),
     "hbp_cost_get_model_name": (Text, [Cost]),
     "hbp_cost_get_machine_name": (Text, [Cost]),
     "hbp_cost_free": (None, [Cost]),
@@ -292,16 +299,6 @@ DECLARATIONS: dict[str, tuple[Any, list[Any]]] = {
     "hbp_plan_validate": (Status, [Context, Plan, Lengths, Cost]),
     "hbp_plan_save_cursor": (Status, [Context, Plan, Int64, Array]),
     "hbp_plan_load_cursor": (Status, [Context, Plan, Array, Count]),
-    # plan_file.h
-    "hbp_plan_save": (Status, [Context, Plan, Text, _to(p.PlanSaveOptions)]),
-    "hbp_plan_load": (Status, [Context, Text, Out]),
-    "hbp_plan_file_open": (Status, [Context, Text, Out]),
-    "hbp_plan_file_free": (None, [PlanFile]),
-    "hbp_plan_file_get_summary": (Status, [Context, PlanFile, _to(p.PlanSummary)]),
-    "hbp_plan_file_has_vlm": (Int32, [PlanFile]),
-    "hbp_plan_file_read": (Status, [Context, PlanFile, Int64, Int64, Out]),
-    "hbp_plan_trace": (Status, [Context, Plan, Int64, Int64, Text]),
-    "hbp_plan_write_json": (Status, [Context, Plan, Text]),
     # simulate.h
     "hbp_simulate": (Status, [Context, Plan, Cost, _to(p.SimulateOptions), _to(p.Report)]),
     "hbp_bound_epoch": (Status, [Context, Lengths, Cost, Int64, Count]),
@@ -329,7 +326,6 @@ DECLARATIONS: dict[str, tuple[Any, list[Any]]] = {
     "hbp_choose_budgets": (Status, [Context, Lengths, _to(v.BudgetsOptions), _to(v.Budgets)]),
     # layers.h
     "hbp_layers_create": (Status, [Context, _to(v.LayerColumns), Out]),
-    "hbp_layers_load": (Status, [Context, Text, Out]),
     "hbp_layers_free": (None, [Layers]),
     "hbp_layers_get_view": (Status, [Layers, _to(v.LayersView)]),
     # vlm.h
@@ -360,11 +356,7 @@ DECLARATIONS: dict[str, tuple[Any, list[Any]]] = {
     "hbp_pipeline_run_free": (None, [PipelineRun]),
     "hbp_pipeline_run_get_summary": (Status, [Context, PipelineRun, _to(v.PipelineSummary)]),
     "hbp_pipeline_run_get_view": (Status, [PipelineRun, _to(v.PipelineRunView)]),
-    "hbp_pipeline_run_save": (Status, [Context, PipelineRun, Text]),
-    "hbp_pipeline_run_load": (Status, [Context, Text, Out]),
     "hbp_pipeline_run_validate": (Status, [Context, PipelineRun, Layers, Array, _to(v.PipelineOptions)]),
-    "hbp_pipeline_run_trace": (Status, [Context, PipelineRun, Text]),
-    "hbp_pipeline_run_write_json": (Status, [Context, PipelineRun, Text]),
     "hbp_order_micro_batches": (
         Status,
         [Context, Layers, Array, _to(v.PipelineOptions), Array, Count, Count],
@@ -390,11 +382,7 @@ DECLARATIONS: dict[str, tuple[Any, list[Any]]] = {
     "hbp_vlm_plan_get_data": (Plan, [VlmPlan]),
     "hbp_vlm_plan_get_layers": (Layers, [VlmPlan]),
     "hbp_vlm_plan_get_view": (Status, [VlmPlan, _to(v.VlmPlanView)]),
-    "hbp_vlm_plan_save": (Status, [Context, VlmPlan, Text, _to(p.PlanSaveOptions)]),
-    "hbp_vlm_plan_load": (Status, [Context, Text, Out]),
     "hbp_vlm_plan_validate": (Status, [Context, VlmPlan, Lengths]),
-    "hbp_vlm_plan_trace": (Status, [Context, VlmPlan, Int64, Int64, Text]),
-    "hbp_vlm_plan_write_json": (Status, [Context, VlmPlan, Text]),
     # graph.h
     "hbp_graph_create": (Status, [Context, Out]),
     "hbp_graph_free": (None, [Graph]),
@@ -405,8 +393,6 @@ DECLARATIONS: dict[str, tuple[Any, list[Any]]] = {
     ),
     "hbp_graph_add_edge": (Status, [Context, Graph, Int32, Int32, Int64]),
     "hbp_graph_validate": (Status, [Context, Graph]),
-    "hbp_graph_load": (Status, [Context, Text, Out]),
-    "hbp_graph_save": (Status, [Context, Graph, Text, Int32]),
     "hbp_graph_get_view": (Status, [Graph, _to(t.GraphView)]),
     "hbp_graph_get_operator": (Status, [Context, Graph, Int64, _to(t.OperatorStruct)]),
     "hbp_graph_get_edge": (
@@ -430,10 +416,6 @@ DECLARATIONS: dict[str, tuple[Any, list[Any]]] = {
     "hbp_task_schedule_get_task_name": (Text, [TaskSchedule, Int64]),
     "hbp_task_schedule_get_parameters_name": (Text, [TaskSchedule, Int64]),
     "hbp_task_schedule_validate": (Status, [Context, TaskSchedule, Graph, Machine]),
-    "hbp_task_schedule_save": (Status, [Context, TaskSchedule, Text]),
-    "hbp_task_schedule_load": (Status, [Context, Text, Out]),
-    "hbp_task_schedule_write_json": (Status, [Context, TaskSchedule, Text]),
-    "hbp_task_schedule_trace": (Status, [Context, TaskSchedule, Array, Array, Text]),
     # tasks.h
     "hbp_plan_tasks": (Status, [Context, Graph, Machine, _to(t.TasksOptions), Out]),
     "hbp_simulate_tasks": (
@@ -443,42 +425,91 @@ DECLARATIONS: dict[str, tuple[Any, list[Any]]] = {
     "hbp_task_run_free": (None, [TaskRun]),
     "hbp_task_run_get_summary": (Status, [Context, TaskRun, _to(t.TaskRunSummary)]),
     "hbp_task_run_get_view": (Status, [TaskRun, _to(t.TaskRunView)]),
-    "hbp_task_run_save": (Status, [Context, TaskRun, Text]),
-    "hbp_task_run_load": (Status, [Context, Text, Out]),
-    "hbp_task_run_write_json": (Status, [Context, TaskRun, Text]),
     "hbp_task_run_validate": (
         Status,
         [Context, TaskRun, Graph, Machine, TaskSchedule, _to(t.TaskRunOptions)],
     ),
     # timeline.h
     "hbp_timeline_create": (Status, [Context, _to(timeline.TimelineColumns), Out]),
-    "hbp_timeline_load": (Status, [Context, Text, Out]),
-    "hbp_timeline_save": (Status, [Context, Timeline, Text]),
     "hbp_timeline_get_columns": (Status, [Context, Timeline, _to(timeline.TimelineColumns)]),
     "hbp_timeline_get_measurements": (Status, [Context, Timeline, _to(timeline.Measurements)]),
     "hbp_timeline_free": (None, [Timeline]),
     "hbp_timeline_compare": (Status, [Context, Timeline, Cost, _to(timeline.TimelineReport)]),
-    "hbp_plan_trace_measured": (Status, [Context, Plan, Timeline, Int64, Int64, Text]),
+}
+
+# Of libhbp-io.
+IO_DECLARATIONS: dict[str, tuple[Any, list[Any]]] = {
+    "hbp_lengths_load": (Status, [Context, Text, _to(s.LengthsLoadOptions), Out]),
+    "hbp_model_create_config": (Status, [Context, Text, Int64, Out]),
+    "hbp_model_load": (Status, [Context, Text, Out]),
+    "hbp_machine_probe": (Status, [Context, Int32, Text, Out]),
+    "hbp_machine_load": (Status, [Context, Text, Out]),
+    "hbp_machine_save": (Status, [Context, Machine, Text]),
+    "hbp_machine_apply_nccl_tests": (Status, [Context, Machine, Int32, Int32, Text, Int64]),
+    "hbp_machine_apply_nccl_topology": (Status, [Context, Machine, Text, Int64]),
+    "hbp_cost_save": (Status, [Context, Cost, Text, _to(s.CostFileOptions)]),
+    "hbp_cost_load": (Status, [Context, Text, Out]),
+    "hbp_plan_save": (Status, [Context, Plan, Text, _to(p.PlanSaveOptions)]),
+    "hbp_plan_load": (Status, [Context, Text, Out]),
+    "hbp_plan_file_open": (Status, [Context, Text, Out]),
+    "hbp_plan_file_free": (None, [PlanFile]),
+    "hbp_plan_file_get_summary": (Status, [Context, PlanFile, _to(p.PlanSummary)]),
+    "hbp_plan_file_has_vlm": (Int32, [PlanFile]),
+    "hbp_plan_file_read": (Status, [Context, PlanFile, Int64, Int64, Out]),
+    "hbp_plan_trace": (Status, [Context, Plan, Text, _to(p.TraceOptions)]),
+    "hbp_plan_write_json": (Status, [Context, Plan, Text]),
+    "hbp_layers_load": (Status, [Context, Text, Out]),
+    "hbp_pipeline_run_save": (Status, [Context, PipelineRun, Text]),
+    "hbp_pipeline_run_load": (Status, [Context, Text, Out]),
+    "hbp_pipeline_run_trace": (Status, [Context, PipelineRun, Text]),
+    "hbp_pipeline_run_write_json": (Status, [Context, PipelineRun, Text]),
+    "hbp_vlm_plan_save": (Status, [Context, VlmPlan, Text, _to(p.PlanSaveOptions)]),
+    "hbp_vlm_plan_load": (Status, [Context, Text, Out]),
+    "hbp_vlm_plan_trace": (Status, [Context, VlmPlan, Text, _to(p.TraceOptions)]),
+    "hbp_vlm_plan_write_json": (Status, [Context, VlmPlan, Text]),
+    "hbp_graph_load": (Status, [Context, Text, Out]),
+    "hbp_graph_save": (Status, [Context, Graph, Text, Int32]),
+    "hbp_task_schedule_save": (Status, [Context, TaskSchedule, Text]),
+    "hbp_task_schedule_load": (Status, [Context, Text, Out]),
+    "hbp_task_schedule_write_json": (Status, [Context, TaskSchedule, Text]),
+    "hbp_task_schedule_trace": (Status, [Context, TaskSchedule, TaskRun, Text]),
+    "hbp_task_run_save": (Status, [Context, TaskRun, Text]),
+    "hbp_task_run_load": (Status, [Context, Text, Out]),
+    "hbp_task_run_write_json": (Status, [Context, TaskRun, Text]),
+    "hbp_timeline_load": (Status, [Context, Text, Out]),
+    "hbp_timeline_save": (Status, [Context, Timeline, Text]),
 }
 
 
-def declare(library: ctypes.CDLL) -> ctypes.CDLL:
+def declare(library: ctypes.CDLL, declarations: dict[str, tuple[Any, list[Any]]]) -> None:
     """Gives every function its types; ImportError names one that is missing."""
-    for name, (result, arguments) in DECLARATIONS.items():
+    for name, (result, arguments) in declarations.items():
         try:
             function = getattr(library, name)
         except AttributeError:
-            raise ImportError(
-                f"libhbp at {library._name} has no {name}; it is older than this package"
-            ) from None
+            raise ImportError(f"{library._name} has no {name}; it is older than this package") from None
         function.restype, function.argtypes = result, arguments
-    return library
 
 
-lib = declare(load())
+def absent(name: str, why: str) -> Any:
+    """Stands for a function of libhbp-io where that is not there."""
+
+    def function(*arguments: Any) -> Any:
+        raise ImportError(f"{name} is a function of libhbp-io (files and probes), which is not there: {why}")
+
+    return function
+
+
+lib = load()
+declare(lib, DECLARATIONS)
+_io = load_io(lib)
+if isinstance(_io, ctypes.CDLL):
+    declare(_io, IO_DECLARATIONS)
+for _name in IO_DECLARATIONS:  # all functions are found in `lib`
+    setattr(lib, _name, absent(_name, _io) if isinstance(_io, str) else getattr(_io, _name))
 
 
 @functools.lru_cache(maxsize=None)
 def release(name: str) -> Any:
     """The function that frees an object, on a bare address: safe to call while the interpreter shuts down."""
-    return ctypes.CFUNCTYPE(None, c_void_p)((name, lib))
+    return ctypes.CFUNCTYPE(None, c_void_p)((name, _io if name in IO_DECLARATIONS else lib))

@@ -177,6 +177,13 @@ class PlanSaveOptions(Struct):
 
 
 @struct
+class TraceOptions(Struct):
+    first_step: I64
+    steps: I64
+    timeline: Address
+
+
+@struct
 class Report(Struct):
     """What replaying a plan measured; shares are in 0..1. `step_*` are samples and tokens of a step: the 5th,
     50th and 95th of a hundred steps; `mixture_distance` is how far a step's mixture of lengths is from the

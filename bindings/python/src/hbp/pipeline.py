@@ -278,7 +278,7 @@ class PipelineRun(Saved):
             lib.hbp_pipeline_run_validate, self, layers, address(borders), ctypes.byref(settings.struct)
         )
 
-    def write_trace(self, path: Path) -> None:
+    def trace(self, path: Path) -> None:
         """Writes a Chrome trace, which Perfetto opens: a row for each stage."""
         call_long(lib.hbp_pipeline_run_trace, self, path_bytes(path))
 

@@ -14,7 +14,7 @@ from ._context import Owned, ProgressFn, call, call_long
 from ._files import Path, Saved, file_bytes, from_file_bytes, path_bytes, text_bytes
 from ._native import lib
 from ._numbers import choice, int32, int64
-from ._structs_plan import PlanSaveOptions, PlanSummary, PlanView, kinds_of
+from ._structs_plan import PlanSaveOptions, PlanSummary, PlanView, TraceOptions, kinds_of
 from .cost import Cost
 from .lengths import Lengths
 
@@ -439,16 +439,14 @@ class Plan(Saved):
         call(lib.hbp_plan_load_cursor, self, address(data), ctypes.byref(step))
         return step.value
 
-    def write_trace(
-        self, path: Path, first: int = 0, count: int = 0, timeline: Optional[Timeline] = None
+    def trace(
+        self, path: Path, first_step: int = 0, steps: int = 0, timeline: Optional[Timeline] = None
     ) -> None:
-        """Writes a Chrome trace of steps [first, first + count), all when `count` is 0; it opens in
+        """Writes a Chrome trace of `steps` steps from `first_step` on, all when `steps` is 0; it opens in
         Perfetto. With a `timeline` it shows every rank twice, as predicted and as measured."""
-        steps = int64("first", first), int64("count", count)
-        if timeline is None:
-            call_long(lib.hbp_plan_trace, self, *steps, path_bytes(path))
-        else:
-            call_long(lib.hbp_plan_trace_measured, self, timeline, *steps, path_bytes(path))
+        measured = _native.Timeline.from_param(timeline)
+        options = TraceOptions(first_step=first_step, steps=steps, timeline=measured)
+        call_long(lib.hbp_plan_trace, self, path_bytes(path), ctypes.byref(options))
 
     def write_json(self, path: Path) -> None:
         """Writes the plan as JSON."""

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _native
-from ._arrays import ViewColumn, address
+from ._arrays import ViewColumn
 from ._context import ProgressFn, call, call_long
 from ._files import Path, Saved, path_bytes
 from ._native import lib
@@ -124,14 +124,7 @@ class TaskSchedule(Saved):
 
     def trace(self, path: Path, run: Optional[TaskRun] = None) -> None:
         """Writes a Chrome trace, which Perfetto opens, with the schedule's times or those of a run."""
-        starts = ends = None
-        if run is not None:
-            if not isinstance(run, TaskRun):
-                raise TypeError(f"run is {run!r}; it must be hbp.TaskRun")
-            if len(run) != len(self):
-                raise ValueError(f"run has {len(run)} slices, the schedule {len(self)}")
-            starts, ends = address(run.slice_starts), address(run.slice_ends)
-        call_long(lib.hbp_task_schedule_trace, self, starts, ends, path_bytes(path))
+        call_long(lib.hbp_task_schedule_trace, self, run, path_bytes(path))
 
     def write_json(self, path: Path) -> None:
         """Writes all of it as JSON, under the keys of its file; whole or not at all."""

@@ -13,8 +13,8 @@ from ._arrays import ViewColumn
 from ._context import ProgressFn, call, call_long
 from ._files import Path, Saved, path_bytes, text_bytes
 from ._native import lib
-from ._numbers import choice, int64
-from ._structs_plan import PlanSaveOptions
+from ._numbers import choice
+from ._structs_plan import PlanSaveOptions, TraceOptions
 from ._structs_vlm import VlmOptions, VlmPlanSummary, VlmPlanView
 from .cost import ZERO_STAGES
 from .layers import Layers
@@ -92,12 +92,11 @@ class VlmPlan(Saved):
         recomputation and packs make them; raises for the first breach."""
         call_long(lib.hbp_vlm_plan_validate, self, None if lengths is None else Lengths.of(lengths))
 
-    def write_trace(self, path: Path, first: int = 0, count: int = 0) -> None:
-        """Writes a Chrome trace of steps [first, first + count), all when `count` is 0: every forward and backward
-        on each stage of each replica. It opens in Perfetto."""
-        call_long(
-            lib.hbp_vlm_plan_trace, self, int64("first", first), int64("count", count), path_bytes(path)
-        )
+    def trace(self, path: Path, first_step: int = 0, steps: int = 0) -> None:
+        """Writes a Chrome trace of `steps` steps from `first_step` on, all when `steps` is 0: every forward and
+        backward on each stage of each replica. It opens in Perfetto."""
+        options = TraceOptions(first_step=first_step, steps=steps)
+        call_long(lib.hbp_vlm_plan_trace, self, path_bytes(path), ctypes.byref(options))
 
     def write_json(self, path: Path) -> None:
         """Writes the data as Plan.write_json does, and all else under "vlm"; whole or not at all."""

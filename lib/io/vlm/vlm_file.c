@@ -1,22 +1,20 @@
-/* A vision-language plan in the file of its data: an entry of the header, "vlm", holds what the plan has
- * beside them. */
+#include "io/vlm/vlm_file.h"
+
 #include <stdio.h>
 
 #include "base/scratch.h"
-#include "hbp/io.h"
 #include "io/plan/plan_file.h"
 #include "io/table/table_pack.h"
 #include "vlm/vlm.h"
 
 static hbp_status pack_plan(hbp_context *context, const hbp_vlm_plan *plan, hbp__buffer *map)
 {
-    msgpack_packer packer = hbp__buffer_packer(map);
-    msgpack_pack_map(&packer, hbp__count_numbers(&hbp__vlm_table) + (size_t)hbp__vlm_table.column_count +
-                                  (size_t)hbp__layers_table.name_count +
-                                  (size_t)hbp__layers_table.column_count);
-    hbp__pack_numbers(&packer, &hbp__vlm_table, plan);
+    hbp__buffer *buffer = map;
+    hbp__pack_map(buffer, hbp__count_numbers(&hbp__vlm_table) + (size_t)hbp__vlm_table.column_count +
+                              (size_t)hbp__layers_table.name_count + (size_t)hbp__layers_table.column_count);
+    hbp__pack_numbers(buffer, &hbp__vlm_table, plan);
     hbp__pack_columns(map, &hbp__vlm_table, plan);
-    HBP__TRY(hbp__pack_names(context, &packer, &hbp__layers_table, plan->layers));
+    HBP__TRY(hbp__pack_names(context, buffer, &hbp__layers_table, plan->layers));
     hbp__pack_columns(map, &hbp__layers_table, plan->layers);
     return map->failed ? hbp__fail_memory(context, "a vision-language plan's file") : HBP_OK;
 }
@@ -105,17 +103,16 @@ static hbp_status read_plan(const hbp__map_read *from, const hbp_plan_file *file
 static hbp_status load_header(hbp_context *context, const hbp_plan_file *file, hbp_vlm_plan **out)
 {
     uint8_t *data = NULL;
-    msgpack_unpacked header;
-    msgpack_unpacked_init(&header);
+    hbp__document header = {.memory = context->memory};
     hbp_status status = hbp__plan_file_header(context, file, &data, &header);
     if (status == HBP_OK) {
         const hbp__map_read from = {context, &file->source, 0, "the header",
-                                    hbp__unpack_find(&header.data, HBP__PLAN_VLM_KEY)};
+                                    hbp__value_find(header.values, HBP__PLAN_VLM_KEY)};
         status = from.map ? read_plan(&from, file, out)
                           : hbp__file_fail(context, &file->source, 0,
                                            "it holds a plan of data, and no vision-language plan");
     }
-    msgpack_unpacked_destroy(&header);
+    hbp__document_free(&header);
     return status;
 }
 

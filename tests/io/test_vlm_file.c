@@ -151,7 +151,7 @@ START_TEST_IN_CONTEXT(a_changed_byte_behind_right_checksums_does_no_harm)
                             .reseal = reseal,
                             .expect = expect_safe,
                             .user = &count};
-    ck_assert(hbp__msgpack_scan(data, bytes, 65536, &header));
+    ck_assert(reseal_scan(data, bytes, &header));
     size_t loaded = harm_borne(&kind, data, bytes, header, &refused);
     ck_assert_uint_gt(refused, header);
     ck_assert_uint_gt(loaded, valid);
@@ -179,7 +179,7 @@ static hbp_status validate_once(hbp_context *context, void *user)
 static hbp_status trace_once(hbp_context *context, void *user)
 {
     filing *c = user;
-    return hbp_vlm_plan_trace(context, c->plan, 0, 0, c->path);
+    return hbp_vlm_plan_trace(context, c->plan, c->path, NULL);
 }
 
 START_TEST_IN_CONTEXT(short_memory_and_cancelling_leave_nothing)

@@ -5,7 +5,8 @@
 #include "files.h"
 #include "hbp/io.h"
 #include "io/plan/plan_file.h"
-#include "runs.h"
+#include "io/vlm/vlm_file.h"
+#include "vlm_runs.h"
 
 /* A plan of a small run; way: HBP_VLM_DATA_*. Kept. */
 static inline hbp_vlm_plan *draw_plan(hbp_context *context, uint64_t seed, int32_t stages,

@@ -2,10 +2,11 @@
  * event for each forward and backward; 0 is the begin of the first step, and all replicas begin a step
  * together. */
 #include "base/checked.h"
+#include "base/options.h"
 #include "base/scratch.h"
 #include "hbp/io.h"
 #include "io/pipeline/pipeline_trace.h"
-#include "io/plan/plan_trace.h"
+#include "io/plan/plan_events.h"
 #include "vlm/vlm.h"
 
 typedef struct tracing {
@@ -63,14 +64,20 @@ static hbp_status write_trace(tracing *t, int64_t first, int64_t end)
     return t->trace.json.status;
 }
 
-hbp_status hbp_vlm_plan_trace(hbp_context *context, const hbp_vlm_plan *plan, int64_t first, int64_t count,
-                              const char *path)
+hbp_status hbp_vlm_plan_trace(hbp_context *context, const hbp_vlm_plan *plan, const char *path,
+                              const hbp_trace_options *options)
 {
     HBP__TRY(hbp__enter(context));
     HBP__TRY(hbp__require(context, plan, "plan"));
     HBP__TRY(hbp__require(context, path, "path"));
-    int64_t end = 0, rows = plan->stages * plan->summary.replicas;
-    HBP__TRY(hbp__plan_trace_range(context, plan->data, first, count, &end));
+    hbp_trace_options all;
+    int64_t first, end, rows = plan->stages * plan->summary.replicas;
+    HBP__TRY(hbp__options_read(context, &all, sizeof all, options, "hbp_trace_options"));
+    if (all.timeline)
+        return hbp__fail(
+            context, HBP_E_INVALID,
+            "hbp_trace_options.timeline is of packs; a vision-language plan has none to compare");
+    HBP__TRY(hbp__trace_range(context, plan->data, &all, &first, &end));
     if (rows > INT32_MAX)
         return hbp__fail(context, HBP_E_OVERFLOW, "%lld stages of all replicas; a trace has at most %d rows",
                          (long long)rows, INT32_MAX);
@@ -79,7 +86,7 @@ hbp_status hbp_vlm_plan_trace(hbp_context *context, const hbp_vlm_plan *plan, in
     tracing t = {.context = context,
                  .plan = plan,
                  .step = first,
-                 .trace = {.json = {context, &file, HBP_OK},
+                 .trace = {.json = {.context = context, .file = &file},
                            .ranks = (int32_t)rows,
                            .domain_ranks = (int32_t)plan->stages,
                            .process = "replica",

@@ -1,10 +1,12 @@
-/* Plans as Chrome traces, predicted or measured. */
-#ifndef HBP_IO_PLAN_TRACE_H
-#define HBP_IO_PLAN_TRACE_H
+/* The events of a plan in a Chrome trace: a process for each domain, a thread for each rank, an event for
+ * each pack on each of its ranks, a counter of each rank's memory. Times are from 0 at the first step. */
+#ifndef HBP_IO_PLAN_EVENTS_H
+#define HBP_IO_PLAN_EVENTS_H
 
 #include <stdint.h>
 
 #include "data/plan/lockstep.h"
+#include "hbp/io.h"
 #include "io/json/trace_out.h"
 
 typedef struct hbp__plan_tracing {
@@ -15,9 +17,9 @@ typedef struct hbp__plan_tracing {
     hbp__clock clock;
 } hbp__plan_tracing;
 
-/* Checks steps [first, first + count) of the plan, count 0: all; *end gets the first step behind them. */
-hbp_status hbp__plan_trace_range(hbp_context *context, const hbp_plan *plan, int64_t first, int64_t count,
-                                 int64_t *end);
+/* The steps [*first, *end) that the options ask for; HBP_E_INVALID where the plan lacks them. */
+hbp_status hbp__trace_range(hbp_context *context, const hbp_plan *plan, const hbp_trace_options *options,
+                            int64_t *first, int64_t *end);
 
 /* Room for the counters and clocks, and its release, also after a failure. */
 hbp_status hbp__plan_trace_begin(hbp_context *context, hbp__plan_tracing *t);

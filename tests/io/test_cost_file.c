@@ -7,8 +7,8 @@
 
 #include "cost/cost.h"
 #include "costs.h"
+#include "io/cost/cost_file.h"
 #include "io/file/stream.h"
-#include "store/cost_file.h"
 
 static char path[64];
 

@@ -1,6 +1,6 @@
 /* The file of a cost: JSON, each term with where it came from (docs: cost model, "Cost files"). */
-#ifndef HBP_STORE_COST_FILE_H
-#define HBP_STORE_COST_FILE_H
+#ifndef HBP_IO_COST_FILE_H
+#define HBP_IO_COST_FILE_H
 
 #include <stdint.h>
 

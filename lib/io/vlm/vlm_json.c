@@ -24,7 +24,7 @@ hbp_status hbp_vlm_plan_write_json(hbp_context *context, const hbp_vlm_plan *pla
     HBP__TRY(hbp__require(context, plan, "plan"));
     HBP__TRY(hbp__require(context, path, "path"));
     hbp__atomic_file file;
-    hbp__json_out out = {context, &file, HBP_OK};
+    hbp__json_out out = {.context = context, .file = &file};
     HBP__TRY(hbp__atomic_open(context, path, &file));
     return hbp__atomic_end(context, &file, put_plan(&out, plan));
 }

@@ -1,6 +1,6 @@
 /* Vision-language runs for the tests: drawn samples, the published configuration, small measured layers. */
-#ifndef HBP_TESTS_RUNS_H
-#define HBP_TESTS_RUNS_H
+#ifndef HBP_TESTS_VLM_RUNS_H
+#define HBP_TESTS_VLM_RUNS_H
 
 #include "base/rng.h"
 #include "data/plan/plan.h"

@@ -76,9 +76,9 @@ START_TEST_IN_CONTEXT(a_trace_shows_every_operation)
         fixture f;
         hbp_vlm_plan *plan = draw_plan(context, seed, 1 + (int32_t)(seed % 3), 1 + (int32_t)(seed % 2),
                                        (int32_t)(seed % 5), &f);
-        OK(context, hbp_vlm_plan_trace(context, plan, 0, 0, path));
+        OK(context, hbp_vlm_plan_trace(context, plan, path, NULL));
         check(context, plan, 0, plan->steps, path);
-        OK(context, hbp_vlm_plan_trace(context, plan, plan->steps - 1, 1, path));
+        OK(context, hbp_vlm_plan_trace(context, plan, path, STEPS(plan->steps - 1, 1)));
         check(context, plan, plan->steps - 1, 1, path);
         ck_assert_int_eq(folder_count(folder), 1);
         keep_release(mark);
@@ -93,10 +93,13 @@ START_TEST_IN_CONTEXT(steps_that_are_not_there_are_named)
     hbp_vlm_plan *plan = draw_plan(context, 1, 1, 1, 0, &f);
     char text[96];
     snprintf(text, sizeof text, "1 steps from step %d; the plan has %d", (int)plan->steps, (int)plan->steps);
-    FAILS(context, HBP_E_INVALID, text, hbp_vlm_plan_trace(context, plan, plan->steps, 1, "x"));
-    FAILS(context, HBP_E_INVALID, "plan is NULL", hbp_vlm_plan_trace(context, NULL, 0, 0, "x"));
-    FAILS(context, HBP_E_INVALID, "path is NULL", hbp_vlm_plan_trace(context, plan, 0, 0, NULL));
-    FAILS(context, HBP_E_SYSTEM, "none/trace", hbp_vlm_plan_trace(context, plan, 0, 0, "none/trace"));
+    FAILS(context, HBP_E_INVALID, text, hbp_vlm_plan_trace(context, plan, "x", STEPS(plan->steps, 1)));
+    const hbp_timeline *line = (const hbp_timeline *)plan; /* nobody looks at it */
+    FAILS(context, HBP_E_INVALID, "hbp_trace_options.timeline",
+          hbp_vlm_plan_trace(context, plan, "x", MEASURED(line, 0, 0)));
+    FAILS(context, HBP_E_INVALID, "plan is NULL", hbp_vlm_plan_trace(context, NULL, "x", NULL));
+    FAILS(context, HBP_E_INVALID, "path is NULL", hbp_vlm_plan_trace(context, plan, NULL, NULL));
+    FAILS(context, HBP_E_SYSTEM, "none/trace", hbp_vlm_plan_trace(context, plan, "none/trace", NULL));
 }
 END_TEST
 

@@ -1,4 +1,4 @@
-#include "store/cost_file.h"
+#include "io/cost/cost_file.h"
 #include "hbp/io.h"
 
 #include <string.h>
@@ -8,6 +8,7 @@
 #include "io/file/file_error.h"
 #include "io/file/stream.h"
 #include "io/json/json_tree.h"
+#include "io/value/value_out.h"
 
 #define FORMAT     "hbp cost"
 #define VERSION    2 /* with lockstep sets; without, files are of version 1 */
@@ -39,73 +40,100 @@ static hbp_status read_options(hbp_context *context, const hbp_cost *cost,
     return HBP_OK;
 }
 
-/* {"value": value, "source": where from} under the term's name; releases `value` also on failure. */
-static int put_term(hbp_context *context, json_t *terms, const char *name, const char *source, json_t *value)
+/* What a file is written of. */
+typedef struct content {
+    const hbp_cost *cost;
+    const hbp_cost_file_options *options;
+} content;
+
+/* {"value": value, "source": where from} under the term's name; the caller writes the value. */
+static void begin_term(hbp__value_out *out, const char *name)
 {
-    json_t *term = json_object();
-    if (hbp__json_give(terms, name, term))
-        return hbp__json_give(term, "value", value) &&
-               hbp__json_give(term, "source", hbp__json_text(&context->memory, source));
-    json_decref(value);
-    return 0;
+    hbp__put_key(out, name);
+    hbp__put_map(out, 2);
+    hbp__put_key(out, "value");
 }
 
-static json_t *table_of(const hbp_cost_terms *t, const double *rows)
+static void end_term(hbp__value_out *out, const char *source)
 {
-    json_t *list = json_array();
+    hbp__put_key(out, "source");
+    hbp__put_text(out, source);
+}
+
+static void put_table(hbp__value_out *out, const hbp_cost_terms *t, const double *rows)
+{
+    hbp__put_list(out, t->degrees);
     for (int32_t i = 0; i < t->degrees; i++)
-        if (json_array_append_new(list, rows ? hbp__json_double(rows[i]) : json_integer(t->degree[i])) != 0) {
-            json_decref(list);
-            return NULL;
-        }
-    return list;
+        if (rows)
+            hbp__put_real(out, rows[i]);
+        else
+            hbp__put_i64(out, t->degree[i]);
 }
 
-static int put_terms(hbp_context *context, json_t *terms, const hbp_cost *cost)
+static void put_terms(hbp__value_out *out, const hbp_cost *cost)
 {
     const hbp_cost_terms *t = &cost->terms;
-    int whole = 1;
+    int64_t count = 0;
+#define COUNT(name) count++;
+    HBP__COST_WHOLE_NUMBERS(COUNT)
+    HBP__COST_NUMBERS(COUNT)
+    HBP__COST_VISION_NUMBERS(COUNT)
+    if (t->lockstep_ranks) {
+        HBP__COST_LOCKSTEP_NUMBERS(COUNT)
+    }
+    COUNT(degrees)
+    COUNT(degree)
+    HBP__COST_TABLES(COUNT)
+#undef COUNT
+    hbp__put_map(out, count);
 #define PUT(name, value)                                                                                     \
-    whole = whole && put_term(context, terms, #name, cost->source[HBP__COST_##name], value);
-#define PUT_WHOLE(name)  PUT(name, json_integer(t->name))
-#define PUT_NUMBER(name) PUT(name, hbp__json_double(t->name))
-#define PUT_TABLE(name)  PUT(name, table_of(t, t->name))
+    begin_term(out, #name);                                                                                  \
+    value;                                                                                                   \
+    end_term(out, cost->source[HBP__COST_##name]);
+#define PUT_WHOLE(name)  PUT(name, hbp__put_i64(out, t->name))
+#define PUT_NUMBER(name) PUT(name, hbp__put_real(out, t->name))
+#define PUT_TABLE(name)  PUT(name, put_table(out, t, t->name))
     HBP__COST_WHOLE_NUMBERS(PUT_WHOLE)
     HBP__COST_NUMBERS(PUT_NUMBER)
     HBP__COST_VISION_NUMBERS(PUT_NUMBER)
-    if (cost->terms.lockstep_ranks) {
+    if (t->lockstep_ranks) {
         HBP__COST_LOCKSTEP_NUMBERS(PUT_WHOLE)
     }
     PUT_WHOLE(degrees)
-    PUT(degree, table_of(t, NULL))
+    PUT(degree, put_table(out, t, NULL))
     HBP__COST_TABLES(PUT_TABLE)
 #undef PUT_TABLE
 #undef PUT_NUMBER
 #undef PUT_WHOLE
 #undef PUT
-    return whole;
 }
 
-/* NULL when memory is short. */
-static json_t *build_document(hbp_context *context, const hbp_cost *cost, const hbp_cost_file_options *o)
+static void put_cost(hbp__value_out *out, const void *object)
 {
-    const hbp__memory *memory = &context->memory;
-    json_t *root = json_object();
-    json_t *terms = json_object();
-    int whole = hbp__json_give(root, "format", json_string(FORMAT)) &&
-                hbp__json_give(root, "version", json_integer(cost->terms.lockstep_ranks ? VERSION : 1)) &&
-                hbp__json_give(root, "model", hbp__json_text(memory, o->model)) &&
-                hbp__json_give(root, "machine", hbp__json_text(memory, o->machine)) &&
-                hbp__json_give(root, "note", hbp__json_text(memory, o->note ? o->note : "")) &&
-                hbp__json_give(root, "heads", json_integer(cost->heads)) &&
-                hbp__json_give(root, "kv_heads", json_integer(cost->kv_heads)) &&
-                hbp__json_give(root, "zero_stage", json_integer(cost->zero_stage)) &&
-                hbp__json_give(root, "terms", json_incref(terms)) && put_terms(context, terms, cost);
-    json_decref(terms);
-    if (whole)
-        return root;
-    json_decref(root);
-    return NULL;
+    const content *c = object;
+    const struct {
+        const char *key;
+        const char *text;
+    } texts[] = {{"model", c->options->model},
+                 {"machine", c->options->machine},
+                 {"note", c->options->note ? c->options->note : ""}};
+    hbp__put_map(out, 9);
+    hbp__put_key(out, "format");
+    hbp__put_text(out, FORMAT);
+    hbp__put_key(out, "version");
+    hbp__put_i64(out, c->cost->terms.lockstep_ranks ? VERSION : 1);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        hbp__put_key(out, texts[i].key);
+        hbp__put_text(out, texts[i].text);
+    }
+    hbp__put_key(out, "heads");
+    hbp__put_i64(out, c->cost->heads);
+    hbp__put_key(out, "kv_heads");
+    hbp__put_i64(out, c->cost->kv_heads);
+    hbp__put_key(out, "zero_stage");
+    hbp__put_i64(out, c->cost->zero_stage);
+    hbp__put_key(out, "terms");
+    put_terms(out, c->cost);
 }
 
 hbp_status hbp_cost_save(hbp_context *context, const hbp_cost *cost, const char *path,
@@ -116,39 +144,36 @@ hbp_status hbp_cost_save(hbp_context *context, const hbp_cost *cost, const char 
     HBP__TRY(hbp__require(context, path, "path"));
     hbp_cost_file_options all;
     HBP__TRY(read_options(context, cost, options, &all));
-    json_t *root = build_document(context, cost, &all);
-    hbp_status status = hbp__json_save(context, root, "a cost file", path);
-    json_decref(root);
-    return status;
+    return hbp__json_save(context, "a cost file", put_cost, &(content){cost, &all}, path);
 }
 
 /* A term's value and source; HBP_E_FORMAT where it is not there, or not a number or table as asked. */
-static hbp_status find_term(hbp_context *context, const json_t *terms, const char *name, int table,
-                            const json_t **value, const char **source)
+static hbp_status find_term(hbp_context *context, const hbp__value *terms, const char *name, int table,
+                            const hbp__value **value, const char **source)
 {
-    const json_t *term = json_object_get(terms, name);
+    const hbp__value *term = hbp__value_find(terms, name);
     if (!term)
         return hbp__fail(context, HBP_E_FORMAT, "there is no term '%s'", name);
-    *value = json_object_get(term, "value");
-    const json_t *text = json_object_get(term, "source");
-    if (!(table ? json_is_array(*value) : json_is_number(*value)))
+    *value = hbp__value_find(term, "value");
+    const hbp__value *text = hbp__value_find(term, "source");
+    if (!(table ? hbp__value_is(*value, HBP__LIST) : hbp__value_is_number(*value)))
         return hbp__fail(context, HBP_E_FORMAT, "the 'value' of term '%s' is no %s", name,
                          table ? "list" : "number");
-    if (!json_is_string(text) || strlen(json_string_value(text)) >= HBP__COST_SOURCE_BYTES)
+    if (!hbp__value_is(text, HBP__TEXT) || strlen(hbp__value_text(text)) >= HBP__COST_SOURCE_BYTES)
         return hbp__fail(context, HBP_E_FORMAT, "the 'source' of term '%s' is no text of at most %d bytes",
                          name, HBP__COST_SOURCE_BYTES - 1);
-    *source = json_string_value(text);
+    *source = hbp__value_text(text);
     return HBP_OK;
 }
 
 /* A whole number in [0, most]. */
-static hbp_status read_whole(hbp_context *context, const json_t *value, const char *name, int64_t most,
+static hbp_status read_whole(hbp_context *context, const hbp__value *value, const char *name, int64_t most,
                              int64_t *out)
 {
     *out = 0;
-    if (!json_is_integer(value) || json_integer_value(value) < 0 || json_integer_value(value) > most)
+    if (!hbp__value_is(value, HBP__WHOLE) || hbp__value_whole(value) < 0 || hbp__value_whole(value) > most)
         return hbp__fail(context, HBP_E_FORMAT, "'%s' is no whole number in 0..%lld", name, (long long)most);
-    *out = json_integer_value(value);
+    *out = hbp__value_whole(value);
     return HBP_OK;
 }
 
@@ -165,7 +190,7 @@ typedef struct draft {
 } draft;
 
 /* A whole number into a field of `bytes` bytes, 4 or 8. */
-static hbp_status read_field(hbp_context *context, const json_t *value, const char *name, void *field,
+static hbp_status read_field(hbp_context *context, const hbp__value *value, const char *name, void *field,
                              size_t bytes)
 {
     int64_t whole;
@@ -175,9 +200,9 @@ static hbp_status read_field(hbp_context *context, const json_t *value, const ch
     return HBP_OK;
 }
 
-static hbp_status read_numbers(hbp_context *context, const json_t *terms, draft *d)
+static hbp_status read_numbers(hbp_context *context, const hbp__value *terms, draft *d)
 {
-    const json_t *value;
+    const hbp__value *value;
 #define READ(name)                                                                                           \
     HBP__TRY(find_term(context, terms, #name, 0, &value, &d->source[HBP__COST_##name]));                     \
     HBP__TRY(read_field(context, value, #name, &d->terms.name, sizeof d->terms.name));
@@ -189,7 +214,7 @@ static hbp_status read_numbers(hbp_context *context, const json_t *terms, draft 
 #undef READ
 #define READ(name)                                                                                           \
     HBP__TRY(find_term(context, terms, #name, 0, &value, &d->source[HBP__COST_##name]));                     \
-    d->terms.name = json_number_value(value);
+    d->terms.name = hbp__value_real(value);
     HBP__COST_NUMBERS(READ)
     HBP__COST_VISION_NUMBERS(READ)
 #undef READ
@@ -197,19 +222,19 @@ static hbp_status read_numbers(hbp_context *context, const json_t *terms, draft 
 }
 
 /* The list of a table, of as many rows as there are degrees. */
-static hbp_status find_table(hbp_context *context, const json_t *terms, draft *d, const char *name,
-                             int32_t index, const json_t **list)
+static hbp_status find_table(hbp_context *context, const hbp__value *terms, draft *d, const char *name,
+                             int32_t index, const hbp__value **list)
 {
     HBP__TRY(find_term(context, terms, name, 1, list, &d->source[index]));
-    if (json_array_size(*list) == (size_t)d->terms.degrees)
+    if (hbp__value_count(*list) == (uint32_t)d->terms.degrees)
         return HBP_OK;
     return hbp__fail(context, HBP_E_FORMAT, "term '%s' has %llu rows; there are %d degrees", name,
-                     (unsigned long long)json_array_size(*list), (int)d->terms.degrees);
+                     (unsigned long long)hbp__value_count(*list), (int)d->terms.degrees);
 }
 
-static hbp_status read_tables(hbp_context *context, const json_t *terms, draft *d)
+static hbp_status read_tables(hbp_context *context, const hbp__value *terms, draft *d)
 {
-    const json_t *list;
+    const hbp__value *list;
     const uint64_t rows = (uint64_t)d->terms.degrees;
     /* The lists bound what is allocated: a hostile number of degrees does not. */
     HBP__TRY(find_table(context, terms, d, "degree", HBP__COST_degree, &list));
@@ -218,16 +243,21 @@ static hbp_status read_tables(hbp_context *context, const json_t *terms, draft *
     d->tables[1] = hbp__new(&context->memory, rows, sizeof *d->tables[1]);
     if (!d->degree || !d->tables[0] || !d->tables[1])
         return hbp__fail_memory(context, "a cost");
-    for (uint64_t i = 0; i < rows; i++)
-        HBP__TRY(read_field(context, json_array_get(list, i), "degree", &d->degree[i], sizeof *d->degree));
+    uint64_t i = 0;
+    HBP__EACH(list, degree)
+    {
+        HBP__TRY(read_field(context, degree, "degree", &d->degree[i++], sizeof *d->degree));
+    }
     double **table = d->tables;
 #define READ(name)                                                                                           \
     HBP__TRY(find_table(context, terms, d, #name, HBP__COST_##name, &list));                                 \
-    for (uint64_t i = 0; i < rows; i++) {                                                                    \
-        if (!json_is_number(json_array_get(list, i)))                                                        \
+    i = 0;                                                                                                   \
+    HBP__EACH(list, row)                                                                                     \
+    {                                                                                                        \
+        if (!hbp__value_is_number(row))                                                                      \
             return hbp__fail(context, HBP_E_FORMAT, "row %llu of term '%s' is no number",                    \
                              (unsigned long long)i, #name);                                                  \
-        (*table)[i] = json_number_value(json_array_get(list, i));                                            \
+        (*table)[i++] = hbp__value_real(row);                                                                \
     }                                                                                                        \
     d->terms.name = *table++;
     HBP__COST_TABLES(READ)
@@ -237,35 +267,35 @@ static hbp_status read_tables(hbp_context *context, const json_t *terms, draft *
 }
 
 /* Heads: both 0, then every listed degree is legal, or neither. */
-static hbp_status read_shape(hbp_context *context, const json_t *root, draft *d)
+static hbp_status read_shape(hbp_context *context, const hbp__value *root, draft *d)
 {
-    HBP__TRY(read_whole(context, json_object_get(root, "heads"), "heads", MOST_HEADS, &d->heads));
-    HBP__TRY(read_whole(context, json_object_get(root, "kv_heads"), "kv_heads", d->heads, &d->kv_heads));
+    HBP__TRY(read_whole(context, hbp__value_find(root, "heads"), "heads", MOST_HEADS, &d->heads));
+    HBP__TRY(read_whole(context, hbp__value_find(root, "kv_heads"), "kv_heads", d->heads, &d->kv_heads));
     if (d->heads && !d->kv_heads)
         return hbp__fail(context, HBP_E_FORMAT, "'kv_heads' is 0 of %lld heads", (long long)d->heads);
-    return read_whole(context, json_object_get(root, "zero_stage"), "zero_stage", HBP_ZERO_NONE,
+    return read_whole(context, hbp__value_find(root, "zero_stage"), "zero_stage", HBP_ZERO_NONE,
                       &d->zero_stage);
 }
 
-static hbp_status find_name(hbp_context *context, const json_t *root, const char *key, const char **name)
+static hbp_status find_name(hbp_context *context, const hbp__value *root, const char *key, const char **name)
 {
-    const json_t *value = json_object_get(root, key);
-    *name = value ? json_string_value(value) : "";
+    const hbp__value *value = hbp__value_find(root, key);
+    *name = value ? hbp__value_text(value) : "";
     if (!*name || strlen(*name) >= HBP__COST_NAME_BYTES)
         return hbp__fail(context, HBP_E_FORMAT, "'%s' is no text of at most %d bytes", key,
                          HBP__COST_NAME_BYTES - 1);
     return HBP_OK;
 }
 
-static hbp_status read_cost(hbp_context *context, const json_t *root, draft *d, hbp_cost **out)
+static hbp_status read_cost(hbp_context *context, const hbp__value *root, draft *d, hbp_cost **out)
 {
-    const json_t *terms = json_object_get(root, "terms");
+    const hbp__value *terms = hbp__value_find(root, "terms");
     const char *model;
     const char *machine;
     HBP__TRY(find_name(context, root, "model", &model));
     HBP__TRY(find_name(context, root, "machine", &machine));
     HBP__TRY(read_shape(context, root, d));
-    if (!json_is_object(terms))
+    if (!hbp__value_is(terms, HBP__MAP))
         return hbp__fail(context, HBP_E_FORMAT, "'terms' is no object");
     HBP__TRY(read_numbers(context, terms, d));
     HBP__TRY(read_tables(context, terms, d));
@@ -282,15 +312,16 @@ static hbp_status read_cost(hbp_context *context, const json_t *root, draft *d, 
     return HBP_OK;
 }
 
-static hbp_status check_header(hbp_context *context, const char *file, const json_t *root, int64_t *number)
+static hbp_status check_header(hbp_context *context, const char *file, const hbp__value *root,
+                               int64_t *number)
 {
-    const json_t *format = json_object_get(root, "format");
-    const json_t *version = json_object_get(root, "version");
-    if (!json_is_string(format) || strcmp(json_string_value(format), FORMAT) != 0)
+    const hbp__value *format = hbp__value_find(root, "format");
+    const hbp__value *version = hbp__value_find(root, "version");
+    if (!hbp__value_is(format, HBP__TEXT) || strcmp(hbp__value_text(format), FORMAT) != 0)
         return hbp__fail(context, HBP_E_FORMAT, "'format' is not \"" FORMAT "\"");
-    if (!json_is_integer(version))
+    if (!hbp__value_is(version, HBP__WHOLE))
         return hbp__fail(context, HBP_E_FORMAT, "'version' is not a whole number");
-    *number = json_integer_value(version);
+    *number = hbp__value_whole(version);
     if (*number < 1 || *number > VERSION)
         return hbp__fail(context, HBP_E_VERSION,
                          "%.100s: a cost file of version %lld; this library reads 1 to %d", file,
@@ -302,8 +333,9 @@ hbp_status hbp__cost_read(hbp_context *context, const char *name, const char *te
                           hbp_cost **out)
 {
     *out = NULL;
-    json_t *root;
-    HBP__TRY(hbp__json_tree(context, name, text, bytes, &root));
+    hbp__document document;
+    HBP__TRY(hbp__json_tree(context, name, text, bytes, &document));
+    const hbp__value *root = document.values;
     draft d = {.terms.struct_size = sizeof d.terms};
     hbp_status status = check_header(context, name, root, &d.version);
     if (status == HBP_OK)
@@ -311,7 +343,7 @@ hbp_status hbp__cost_read(hbp_context *context, const char *name, const char *te
     hbp__delete(&context->memory, d.degree);
     hbp__delete(&context->memory, d.tables[0]);
     hbp__delete(&context->memory, d.tables[1]);
-    json_decref(root);
+    hbp__document_free(&document);
     return status < 0 ? hbp__blame_file(context, name, status) : HBP_OK;
 }
 
