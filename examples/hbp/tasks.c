@@ -42,7 +42,7 @@ static hbp_status run_schedule(cli *c, way *w)
     return status >= 0 ? hbp_task_schedule_get_summary(c->context, c->schedule, &w->summary) : status;
 }
 
-/* Plans one way into c->schedule and runs it on paper. */
+/* Plans by one method into c->schedule and simulates it. */
 static hbp_status measure(cli *c, hbp_tasks_options *options, way *w)
 {
     options->mode = w->mode;

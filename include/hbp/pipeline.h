@@ -216,7 +216,7 @@ HBP_API hbp_status hbp_partition_get_candidate(hbp_context *context, const hbp_p
                                                int64_t index, hbp_partition_candidate *candidate,
                                                const int32_t **cuts);
 
-/* A pipeline that was run on paper. */
+/* A pipeline that was simulated. */
 typedef struct hbp_pipeline_run hbp_pipeline_run;
 
 /* Runs one step of the schedule: stages work through their operations in the order of 1F1B (interleaved 1F1B

@@ -252,18 +252,18 @@ typedef struct hbp_tasks_options {
 } hbp_tasks_options;
 
 /* Plans one step of all tasks on all GPUs of the machine (nodes x gpus_per_node, at most 65,536; domain_gpus,
- * hbm_bytes and links are read). Contraction to MetaOps, levels, the continuous optimum of each, two-point
- * rounding, waves; then, by default, the search for shorter ones; then placement under each GPU's memory.
- * Where slices do not fit in memory, others are tried on more GPUs, which share out activations and sharded
- * states, and on fewer, which hold fewer copies of the rest. Of the same graph, machine, mode and placement
- * `previous` is the answer as it stands. HBP_E_INVALID for what hbp_graph_validate refuses, an operator that
- * may run on no number of these GPUs, options out of range; HBP_E_INFEASIBLE when nothing that was tried fits
- * in memory (a proof only where the message counts all bytes). The summary's gap says how far the bound is.
- * Deterministic. Thread: one per context. */
+ * hbm_bytes and links are read). Contraction to MetaOps, levels, the continuous optimum of each, bi-point
+ * discretisation, waves; then, by default, the search for shorter ones; then placement under each GPU's
+ * memory. Where slices do not fit in memory, others are tried on more GPUs, which share out activations and
+ * sharded states, and on fewer, which hold fewer copies of the rest. Of the same graph, machine, mode and
+ * placement `previous` is the answer as it stands. HBP_E_INVALID for what hbp_graph_validate refuses, an
+ * operator that may run on no number of these GPUs, options out of range; HBP_E_INFEASIBLE when nothing that
+ * was tried fits in memory (a proof only where the message counts all bytes). The summary's gap says how far
+ * the bound is. Deterministic. Thread: one per context. */
 HBP_API hbp_status hbp_plan_tasks(hbp_context *context, const hbp_graph *graph, const hbp_machine *machine,
                                   const hbp_tasks_options *options, hbp_task_schedule **out);
 
-/* A schedule that was run on paper, with transfers. */
+/* A schedule that was simulated, with transfers. */
 typedef struct hbp_task_run hbp_task_run;
 
 typedef struct hbp_task_run_options {
@@ -328,7 +328,7 @@ HBP_API hbp_status hbp_task_run_validate(hbp_context *context, const hbp_task_ru
 /* ---- Published models ---- */
 
 /* Graphs in the shape of published models of many tasks, with times by the cost model's curves: for rerunning
- * the comparison of Spindle (section 5) on paper, and to start from. */
+ * the comparison of Spindle (section 5) in simulation, and to start from. */
 
 HBP_API int64_t hbp_workload_count_presets(void);
 HBP_API const char *hbp_workload_get_preset_name(int64_t index);

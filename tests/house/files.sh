@@ -36,16 +36,16 @@ for page in $(echo "$pages" | tr ' ' '_'); do
     echo "$titles" | grep -qxE "(the )?$(echo "$page" | tr '_' ' ')" || fail "no page of docs/explanation/ is called '$(echo "$page" | tr '_' ' ')'"
 done
 
-# A file of the library that a comment or a page names is there: floor/file.h, lib/floor/file.c.
-floors=$(echo lib/*/ | sed 's|lib/||g; s|/||g; s| |\||g')
-named=$(find lib include docs tests README.md CONTRIBUTING.md \( -name '*.[ch]' -o -name '*.md' \) -exec grep -hoE "(^|[ (\`\"])(lib/)?($floors)/[a-z0-9_/]+\.[ch]\>" {} + |
+# A file of the library that a comment or a page names is there: layer/file.h, lib/layer/file.c.
+layers=$(echo lib/*/ | sed 's|lib/||g; s|/||g; s| |\||g')
+named=$(find lib include docs tests README.md CONTRIBUTING.md \( -name '*.[ch]' -o -name '*.md' \) -exec grep -hoE "(^|[ (\`\"])(lib/)?($layers)/[a-z0-9_/]+\.[ch]\>" {} + |
     sed 's/^[^a-z]*//; s|^lib/||' | sort -u)
 for file in $named; do
     [ -f "lib/$file" ] || [ -f "examples/executor/$file" ] || [ -f "tests/$file" ] || fail "lib/$file, which $(grep -rlF "$file" lib include docs tests CONTRIBUTING.md | head -n 1) names, is not there"
 done
 
 # A source without a test of its own stands in covered.txt beside the test that covers it. Tests are not sorted into the
-# sub-folders of a floor, so that names are distinct within a floor.
+# sub-folders of a layer, so that names are distinct within a layer.
 for source in lib/*/*.c lib/*/*/*.c; do
     folder=${source#lib/} folder=${folder%%/*} name=$(basename "$source" .c)
     [ -f "tests/$folder/test_$name.c" ] && continue
@@ -57,7 +57,7 @@ for source in lib/*/*.c lib/*/*/*.c; do
     fi
 done
 twice=$(for file in lib/*/*.[ch] lib/*/*/*.[ch]; do path=${file#lib/}; echo "${path%%/*}/$(basename "$file")"; done | sort | uniq -d)
-[ -z "$twice" ] || fail "names that a floor has twice: $twice"
+[ -z "$twice" ] || fail "names that a layer has twice: $twice"
 awk '!/^#/ && NF { print $1 }' tests/house/covered.txt | while read -r source; do
     [ -f "$source" ] || { echo "covered.txt names $source, which is not there"; exit 1; }
 done || bad=1

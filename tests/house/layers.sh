@@ -1,5 +1,5 @@
 #!/bin/sh
-# What the objects of the library call, whatever header declares it: own floor and lower ones only; no public function that
+# What the objects of the library call, whatever header declares it: own layer and lower ones only; no public function that
 # begins a call (it clears the message of the call that is under way, and checks again what its caller knows); no circle of files.
 # Skipped (77) where there is no nm that reads the objects.
 # usage: layers.sh SOURCE OBJECTS     OBJECTS: lib/CMakeFiles of a build
@@ -25,8 +25,8 @@ find "$source/include/hbp" -name '*.h' ! -name glpk.h -exec cat {} + | tr '\n' '
     grep -oE 'HBP_API hbp_status hbp_[a-z0-9_]+ *\(' | grep -oE 'hbp_[a-z0-9_]+ *\($' | tr -d ' (' >"$work/calls"
 [ -s "$work/calls" ] || { echo "no HBP_API function found"; exit 1; }
 
-floors=$(cat "$source/tests/house/floors.awk")
-awk "$floors"'
+layers=$(cat "$source/tests/house/layers.awk")
+awk "$layers"'
 # Whether `to` is reached from `from`; the files on the way are marked in `seen`.
 function reach(from, seen,    i) {
     if (!(from in uses)) return

@@ -214,7 +214,7 @@ def partition_layers(
 
 
 class PipelineRun(Saved):
-    """A step of a pipeline that was run on paper. Immutable. Operations stand by stage, and in the order of
+    """A step of a pipeline that was simulated. Immutable. Operations stand by stage, and in the order of
     their start."""
 
     _opaque = _native.PipelineRun
@@ -288,7 +288,7 @@ def simulate_pipeline(
     progress: Optional[ProgressFn] = None,
     **pipeline: Unpack[PipelineKeywords],
 ) -> PipelineRun:
-    """Runs one step of 1F1B, interleaved with virtual_stages above 1, on paper: `cuts` as Partition has them,
+    """Simulates one step of 1F1B, interleaved with virtual_stages above 1: `cuts` as Partition has them,
     `order` the order in which micro-batches enter. The other options are those of
     hbp.pipeline.PipelineKeywords."""
     settings, borders = Pipeline.of(layers, cuts, pipeline)

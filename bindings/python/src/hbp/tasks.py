@@ -1,4 +1,4 @@
-"""Which operators of many tasks run on which GPUs, when; and such schedules run on paper."""
+"""Which operators of many tasks run on which GPUs, when; and such schedules simulated."""
 
 from __future__ import annotations
 
@@ -229,7 +229,7 @@ def plan_tasks(
 
 
 class TaskRun(Saved):
-    """A step of many tasks that was run on paper, with transfers. Immutable."""
+    """A step of many tasks that was simulated, with transfers. Immutable."""
 
     _opaque = _native.TaskRun
     _free = "hbp_task_run_free"
@@ -291,7 +291,7 @@ def simulate_tasks(
     free_gradients: bool = False,
     progress: Optional[ProgressFn] = None,
 ) -> TaskRun:
-    """Runs one step of a schedule on paper: every rank works through its slices in order, each as soon as its
+    """Simulates one step of a schedule: every rank works through its slices in order, each as soon as its
     ranks are free and its inputs are there; then gradients are summed. The schedule is validated first.
     `barriers`: a wave starts when the one before has ended; with `free_transfers` outputs take no time, with `free_gradients` sums of gradients."""
     options = TaskRunOptions.pick(locals())
