@@ -28,6 +28,7 @@ exec "$programs/draw_lengths" "\$@"
 END
     chmod +x build/quickstart/examples/draw_lengths
     ln -s "$library" build/quickstart/lib/libhbp.so
+    [ ! -e "$(dirname "$library")/libhbp-io.so" ] || ln -s "$(dirname "$library")/libhbp-io.so" build/quickstart/lib/libhbp-io.so
     for script in examples/quickstart.sh tests/run.sh; do # build and install: that they are there, and can be read by sh
         sh -n "$source/$script" || fail "$script"
         echo 'echo "not run here"' >$script
