@@ -246,7 +246,8 @@ START_TEST(another_plans_timeline_is_refused)
 #undef REFUSES
     FAILS(context, HBP_E_INVALID, "plan is NULL", hbp_plan_trace(context, NULL, "x", MEASURED(t, 0, 0)));
     FAILS(context, HBP_E_INVALID, "path is NULL", hbp_plan_trace(context, plan, NULL, MEASURED(t, 0, 0)));
-    FAILS(context, HBP_E_INVALID, "`first_step` is -1", hbp_plan_trace(context, plan, "x", MEASURED(t, -1, 0)));
+    FAILS(context, HBP_E_INVALID, "`first_step` is -1",
+          hbp_plan_trace(context, plan, "x", MEASURED(t, -1, 0)));
     hbp_timeline_free(t);
     hbp_plan_free(plan);
     folder_remove(folder);
