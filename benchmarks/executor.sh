@@ -8,7 +8,7 @@
 #   --step-packs N        longest packs that a step has room for, a rank (default 4)
 #   --samples N           of each data set (default 24; on a GPU 64)
 #   --data "NAME..."      of examples/data/ (default "reasoning conversation_long")
-#   --ways "NAME..."      beside this, as hbp plan --way has them (default "sorted next-fit no-packing")
+#   --ways "NAME..."      beside this, as hbp plan --method has them (default "sorted next-fit no-packing")
 #   --clock wall|cpu      cpu: what ranks' threads compute, on machines that others use as well (default wall)
 #   --repeat N            run every pack N times, record the least (default 1)
 #   --rounds N            of all ways in turn (default 2)
@@ -110,7 +110,7 @@ learn() {
 plan_way() {
     way=$1
     quietly "$hbp" plan "$work/lengths.npy" --cost "$work/cost.json" --max-length "$longest" \
-        --tokens-per-step $((step_packs * longest * count)) --way "$way" --json -o "$work/$way.msgpack"
+        --tokens-per-step $((step_packs * longest * count)) --method "$way" --json -o "$work/$way.msgpack"
     [ "$(number "$work/out" samples)" = "$samples" ] ||
         { echo "$way: $(number "$work/out" samples) of $samples samples are in the plan" >&2; exit 1; }
     mv "$work/out" "$work/$way.json"

@@ -85,6 +85,6 @@ cat <<EOT
   $hbp trace $out/plan.msgpack -o trace.json --steps 20
                                             a timeline, opens at ui.perfetto.dev
   examples/first.c                          an epoch in a page of C
-  $hbp step $lengths --model llama-3.1-8b --machine h100:8 --batch 512
+  $hbp step $lengths --model llama-3.1-8b --machine h100:8 --samples-per-step 512
                                             one step; docs/how-to/plan-each-step.md for every step of a run
 EOT

@@ -98,7 +98,7 @@ same_digest() {
     [ -n "$first" ] && [ "$first" = "$second" ]
 }
 
-step_of() { "build/$1/examples/hbp" step "$2" --batch 512 --model llama-3.1-8b --machine h100:8 --json | grep -E '"(digest|bound_ns)"'; }
+step_of() { "build/$1/examples/hbp" step "$2" --samples-per-step 512 --model llama-3.1-8b --machine h100:8 --json | grep -E '"(digest|bound_ns)"'; }
 
 same_step() {
     build/release/examples/draw_lengths examples/data/wikipedia.csv "$logs/batch.npy" 512 2 65536 || return 1

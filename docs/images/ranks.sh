@@ -13,7 +13,7 @@ on="--model llama-3.1-8b --machine h100:4"
 "$programs/draw_lengths" "$source/examples/data/wikipedia.csv" lengths.npy 4000 1 131072
 # shellcheck disable=SC2086
 {
-    "$programs/hbp" plan lengths.npy $on --way first-fit-shuffled --max-sp 8 --max-pack-length 72337 -o before.msgpack >before.txt
+    "$programs/hbp" plan lengths.npy $on --method first-fit-shuffled --max-sp 8 --max-pack-length 72337 -o before.msgpack >before.txt
     "$programs/hbp" plan lengths.npy $on -o after.msgpack >after.txt
 }
 "$programs/draw_plan" "$out" "4,000 Wikipedia articles through llama-3.1-8b on 32 H100" \

@@ -14,6 +14,7 @@ typedef struct cli {
     char *note;       /* the command line, for the plan's header */
     hbp_context *context;
 
+    int64_t man;
     int64_t json;
     int64_t all;
     const char *output;
@@ -45,8 +46,8 @@ typedef struct cli {
     double dp_overlap;
     double sp_overlap;
 
-    int64_t mode;
-    int64_t way; /* 0: this library's; else a HBP_BASELINE_* + 1 */
+    int64_t method;   /* 0: this library's; else a mode of the planner */
+    int64_t baseline; /* 0: none; else a HBP_BASELINE_* + 1 */
     int64_t max_groups;
     int64_t tokens_per_step;
     int64_t seed;
@@ -73,14 +74,13 @@ typedef struct cli {
     int64_t drop_last;
     int64_t effort;
 
-    int64_t batch;
     int64_t skip;
     int64_t exact;
     int64_t any_degree;
     int64_t recompute;
     int64_t time_limit;
     int64_t compare;
-    int64_t all_ways;
+    int64_t all_methods;
     const char *micro_batches; /* "A:B" */
 
     const char *vlm_text;
@@ -90,7 +90,6 @@ typedef struct cli {
     int64_t step_micro_batches;
     int64_t tensor_parallel;
     int64_t replicas;
-    int64_t batch_samples;
     int64_t samples;
     int64_t max_vision;
     int64_t max_tokens;
@@ -164,10 +163,13 @@ enum {
     CLI_STAGES = 2048,
     CLI_TASKS = 4096,
     CLI_FIT = 8192,
+    CLI_METHODS = 16384,
+    CLI_COMPLETION = 32768,
+    CLI_HELP = 65536,
     CLI_PLANS = CLI_GROUPS | CLI_PLAN | CLI_COMPARE,
     CLI_COSTS = CLI_PLANS | CLI_VALIDATE | CLI_STEP | CLI_FIT,
     CLI_READS = CLI_PLANS | CLI_LENGTHS | CLI_VALIDATE | CLI_STEP | CLI_VLM,
-    CLI_ALL = 16383
+    CLI_JSON = 32767
 };
 
 typedef struct cli_command {
@@ -193,10 +195,24 @@ int cli_vlm(cli *c);
 int cli_stages(cli *c);
 int cli_tasks(cli *c);
 int cli_fit(cli *c);
+int cli_methods(cli *c);
+int cli_completion(cli *c);
+int cli_help(cli *c);
+
+/* main.c: the subcommands, `count` of them; by its name, or NULL. */
+const cli_command *cli_get_commands(int *count);
+const cli_command *cli_find_command(const char *name);
 
 /* arguments.c: reads argv[2..] into `c`; prints one line and returns 2 on wrong usage, else 0. */
 int cli_parse(cli *c, const cli_command *command, int argc, char **argv);
+/* help.c: of all of hbp, of a subcommand, and both as a page for man. */
+void cli_print_help(void);
 void cli_print_options(const cli_command *command);
+void cli_print_man(void);
+/* words.c: the word of `count` that is like `word`, which is none of them; NULL: none is. */
+const char *cli_nearest(const char *word, const char *const *words, int count);
+/* The context's message with fields of options by the names that the command line has for them; static. */
+const char *cli_message(const cli *c);
 /* A number of tokens such as 131072, 128K or 1M; 0 on success. */
 int cli_parse_tokens(const char *text, int64_t *value);
 
@@ -239,8 +255,6 @@ int cli_print_written(cli *c);
 /* schedules.c */
 extern const cli_object cli_schedule_object;
 extern const cli_object cli_task_run_object;
-extern const char *const cli_task_modes[];
-extern const char *const cli_placements[];
 /* c->graph from a file, or a workload of that name, and c->machine. */
 hbp_status cli_read_graph(cli *c, const char *text);
 /* c->schedule, whose last line is left open, and a run of it; `r` NULL: without. */
@@ -258,9 +272,10 @@ hbp_status cli_find_bound(cli *c, int64_t tokens_per_step, int64_t most_steps, i
 /* The whole file as a string with a final 0 of *bytes bytes, to be freed; NULL after setting `errno`. */
 char *cli_read_file(const char *path, int64_t *bytes);
 
-/* Keeps a message for CLI_TRY to print, and returns a status below 0. */
+/* Keep a message for CLI_TRY to print, and return a status below 0: a failure, wrong usage. */
 hbp_status cli_own_failure(const char *format, ...);
-/* Prints "hbp: <message>" on stderr and returns exit status 1; `usage` returns 2. */
+hbp_status cli_own_usage(const char *format, ...);
+/* Prints "hbp: <message>" on stderr and returns exit status 1, or 2 of wrong usage; `usage` returns 2. */
 int cli_failed(cli *c);
 int cli_error(const char *format, ...);
 int cli_usage(const char *format, ...);

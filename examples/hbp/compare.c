@@ -39,7 +39,7 @@ static hbp_status measure(cli *c, int32_t baseline, const hbp_epoch_options *opt
     hbp_plan_free(c->plan);
     c->plan = NULL;
     if (status < 0)
-        snprintf(w->failed, sizeof w->failed, "%s", hbp_context_message(c->context));
+        snprintf(w->failed, sizeof w->failed, "%s", cli_message(c));
     return status;
 }
 
@@ -72,12 +72,12 @@ static int print_json(cli *c, const way *ways, int64_t bound_ns)
         const hbp_report *r = &ways[i].report;
         if (ways[i].failed[0]) {
             json_array_append_new(list,
-                                  json_pack("{s:s,s:s}", "way", ways[i].name, "failed", ways[i].failed));
+                                  json_pack("{s:s,s:s}", "method", ways[i].name, "failed", ways[i].failed));
             continue;
         }
         double bound = bound_ns > 0 ? (double)r->epoch_ns / (double)bound_ns - 1 : 0;
         json_t *one = json_pack(
-            "{s:s,s:I,s:o,s:o,s:I,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:I,s:f}", "way", ways[i].name, "epoch_ns",
+            "{s:s,s:I,s:o,s:o,s:I,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:I,s:f}", "method", ways[i].name, "epoch_ns",
             (json_int_t)r->epoch_ns, "ratio",
             json_number((double)r->epoch_ns / (double)ways[0].report.epoch_ns), "gap", json_number(bound),
             "steps", (json_int_t)r->steps, "padding", json_number(r->padding), "idle", json_number(r->idle),
@@ -89,7 +89,7 @@ static int print_json(cli *c, const way *ways, int64_t bound_ns)
             json_object_set_new(one, "setting", setting_json(&ways[i].setting));
         json_array_append_new(list, one);
     }
-    c->result = json_pack("{s:o,s:o}", "bound_ns", json_known(bound_ns), "ways", list);
+    c->result = json_pack("{s:o,s:o}", "bound_ns", json_known(bound_ns), "methods", list);
     return cli_print_json(c);
 }
 
@@ -106,7 +106,7 @@ static void print_steps_of(const way *ways)
 {
     table t;
     printf("\nA step holds (5 %% of the steps, the median, 95 %%)\n\n");
-    table_begin(&t, 8, (const char *[]){"<way", "samples", "", "", "tokens", "", "", "mixture"});
+    table_begin(&t, 8, (const char *[]){"<method", "samples", "", "", "tokens", "", "", "mixture"});
     for (int i = 0; i < WAYS; i++) {
         const hbp_report *r = &ways[i].report;
         if (ways[i].failed[0])
@@ -125,8 +125,8 @@ static void print_steps_of(const way *ways)
 
 static void print_text(const way *ways, int64_t fewest, int64_t bound_ns, int by_samples)
 {
-    static const char *const headers[COLUMNS] = {"<way",         "<best settings", "epoch", "x this",
-                                                 "over bound",   "idle",           "ABR",   "CR",
+    static const char *const headers[COLUMNS] = {"<method",      "<best settings", "epoch", "x this",
+                                                 "gap",          "idle",           "ABR",   "CR",
                                                  "tokens/s/GPU", "padding"};
     table t;
     int pads = any_pads(ways), columns = COLUMNS - !pads;
@@ -190,7 +190,7 @@ int cli_compare(cli *c)
     cli_epoch_options(c, &options);
     CLI_TRY(c, cli_read_batches(c, &options));
     if (!options.samples_per_step && !options.batches && !options.tokens_per_step) {
-        CLI_TRY(c, cli_make_groups(c, c->mode == HBP_EPOCH_PAPER ? HBP_GROUPS_PAPER : HBP_GROUPS_OPTIMAL));
+        CLI_TRY(c, cli_make_groups(c, c->method == HBP_EPOCH_PAPER ? HBP_GROUPS_PAPER : HBP_GROUPS_OPTIMAL));
         options.tokens_per_step = cli_tokens_of_groups(c);
     }
     way ways[WAYS] = {{.name = "this plan"}};
@@ -198,7 +198,7 @@ int cli_compare(cli *c)
     for (int32_t i = 0; i < HBP_BASELINE_COUNT; i++) {
         hbp_epoch_options asked = options;
         ways[i + 1].name = hbp_baseline_name(i);
-        if (i == HBP_BASELINE_FLEXSP && !c->all_ways && ways[0].report.steps > FLEXSP_STEPS) {
+        if (i == HBP_BASELINE_FLEXSP && !c->all_methods && ways[0].report.steps > FLEXSP_STEPS) {
             snprintf(ways[i + 1].failed, sizeof ways[i + 1].failed,
                      "left out, for it takes minutes to plan %lld steps; --all has it",
                      (long long)ways[0].report.steps);

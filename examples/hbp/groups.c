@@ -167,7 +167,7 @@ int cli_groups(cli *c)
 {
     CLI_TRY(c, cli_read_lengths(c, c->file));
     CLI_TRY(c, cli_make_cost(c));
-    CLI_TRY(c, cli_make_groups(c, c->mode == HBP_EPOCH_PAPER ? HBP_GROUPS_PAPER : HBP_GROUPS_OPTIMAL));
+    CLI_TRY(c, cli_make_groups(c, c->method == HBP_EPOCH_PAPER ? HBP_GROUPS_PAPER : HBP_GROUPS_OPTIMAL));
     hbp_groups_view view = {.struct_size = sizeof view};
     (void)hbp_groups_get_view(c->groups, &view);
     int64_t longest = view.pack_lengths[view.groups - 1];
@@ -191,7 +191,7 @@ int cli_groups(cli *c)
         print_groups(c->groups);
         printf("\n");
         if (planned < 0)
-            printf("no steps of these groups: %s\n", hbp_context_message(c->context));
+            printf("no steps of these groups: %s\n", cli_message(c));
         else
             print_steps(&report);
         print_candidates(c->groups, c->all != 0);

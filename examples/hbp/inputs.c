@@ -12,6 +12,7 @@
 enum { OWN_FAILURE = -100 };
 
 static char own_message[512];
+static int is_usage;
 
 hbp_status cli_own_failure(const char *format, ...)
 {
@@ -19,6 +20,16 @@ hbp_status cli_own_failure(const char *format, ...)
     va_start(arguments, format);
     vsnprintf(own_message, sizeof own_message, format, arguments);
     va_end(arguments);
+    return OWN_FAILURE;
+}
+
+hbp_status cli_own_usage(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(own_message, sizeof own_message, format, arguments);
+    va_end(arguments);
+    is_usage = 1;
     return OWN_FAILURE;
 }
 
@@ -55,7 +66,7 @@ int cli_usage(const char *format, ...)
 
 int cli_failed(cli *c)
 {
-    return cli_error("%s", own_message[0] ? own_message : hbp_context_message(c->context));
+    return cli_error("%s", own_message[0] ? own_message : cli_message(c)) + is_usage;
 }
 
 int cli_print_json(cli *c)
@@ -101,14 +112,6 @@ char *cli_read_file(const char *path, int64_t *bytes)
     return data;
 }
 
-/* The context's message with the command's name for over_long. */
-static hbp_status in_options(const cli *c)
-{
-    const char *message = hbp_context_message(c->context), *at = strstr(message, "over_long");
-    return at ? cli_own_failure("%.*s--over-long%s", (int)(at - message), message, at + strlen("over_long"))
-              : cli_own_failure("%s", message);
-}
-
 hbp_status cli_read_lengths(cli *c, const char *path)
 {
     hbp_lengths_load_options options;
@@ -131,13 +134,13 @@ hbp_status cli_read_lengths(cli *c, const char *path)
     }
     status = hbp_lengths_limit(c->context, all, c->max_length, (int32_t)c->over_long, &c->lengths);
     hbp_lengths_free(all);
-    return status < 0 ? in_options(c) : status;
+    return status;
 }
 
 static hbp_status make_model(cli *c)
 {
     if (!c->model_text)
-        return cli_own_failure("hbp %s needs --model, such as --model llama-3.1-8b", c->command);
+        return cli_own_usage("hbp %s needs --model, such as --model llama-3.1-8b", c->command);
     return objects_make_model(c->context, c->model_text, &c->model);
 }
 
@@ -153,7 +156,7 @@ hbp_status cli_set_machine(cli *c)
 hbp_status cli_make_machine(cli *c)
 {
     if (!c->machine_text)
-        return cli_own_failure("hbp %s needs --machine, such as --machine h100:4", c->command);
+        return cli_own_usage("hbp %s needs --machine, such as --machine h100:4", c->command);
     hbp_status status = objects_make_machine(c->context, c->machine_text, &c->machine);
     return status < 0 ? status : cli_set_machine(c);
 }
@@ -180,8 +183,8 @@ static hbp_status load_cost(cli *c)
                   {"--sp-overlap", c->sp_overlap > 0}};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (others[i].given)
-            return cli_own_failure("--cost %s has all terms already; %s cannot change them", c->cost_file,
-                                   others[i].option);
+            return cli_own_usage("--cost %s has all terms already; %s cannot change them", c->cost_file,
+                                 others[i].option);
     return hbp_cost_load(c->context, c->cost_file, &c->cost);
 }
 
@@ -243,7 +246,7 @@ hbp_status cli_load_plan(cli *c)
 void cli_epoch_options(const cli *c, hbp_epoch_options *options)
 {
     *options = (hbp_epoch_options){.struct_size = sizeof *options};
-    options->mode = (int32_t)c->mode;
+    options->mode = (int32_t)c->method;
     options->over_long = (int32_t)c->over_long;
     options->max_groups = (int32_t)c->max_groups;
     options->micro_batch_multiple = (int32_t)c->micro_batch_multiple;

@@ -32,6 +32,10 @@ static const cli_command commands[] = {
     {"trace", CLI_TRACE, 1, "PLAN", "A timeline of ranks that opens in Perfetto.", cli_trace},
     {"validate", CLI_VALIDATE, 1, "PLAN", "Check every promise of a plan.", cli_validate},
     {"dump", CLI_DUMP, 1, "PLAN", "A plan as JSON.", cli_dump},
+    {"methods", CLI_METHODS, 0, "", "Every method that the library has, with its paper.", cli_methods},
+    {"completion", CLI_COMPLETION, 1, "SHELL", "What bash, zsh or fish completes of hbp.", cli_completion},
+    {"help", CLI_HELP, 0, "COMMAND", "The options of a command; --man: all of hbp as a page for man.",
+     cli_help},
 };
 
 #define COMMAND_COUNT (sizeof commands / sizeof *commands)
@@ -50,28 +54,44 @@ static void on_interrupt(int signal_number)
         hbp_context_cancel(interrupted);
 }
 
-static void print_help(void)
+const cli_command *cli_get_commands(int *count)
 {
-    printf("usage: hbp COMMAND [FILE] [options]\n\n");
+    *count = (int)COMMAND_COUNT;
+    return commands;
+}
+
+const cli_command *cli_find_command(const char *name)
+{
     for (size_t i = 0; i < COMMAND_COUNT; i++)
-        printf("  %-9s%-8s %s\n", commands[i].name, commands[i].argument, commands[i].summary);
-    printf(
-        "\nFILE holds lengths: .npy, text, CSV, JSON lines, Megatron .idx, any of them gzipped, or - for\n"
-        "standard input. PLAN is a plan, or the file of a task schedule, of a run of tasks or of a run of a\n"
-        "pipeline. `hbp COMMAND --help` lists the options; every command takes --json.\n"
-        "Exit status: 0 on success, 1 on failure, 2 on wrong usage, 130 after Ctrl-C.\n\nmodels:  ");
-    for (int64_t i = 0; i < hbp_model_count_presets(); i++)
-        printf("%s%s", i == 0 ? "" : i % 6 ? ", " : ",\n         ", hbp_model_get_preset_name(i));
-    printf("\nvision-language models: ");
-    for (int64_t i = 0; i < hbp_vlm_count_presets(); i++)
-        printf("%s%s", i ? ", " : "", hbp_vlm_get_preset_name(i));
-    printf("\nworkloads of many tasks: ");
-    for (int64_t i = 0; i < hbp_workload_count_presets(); i++)
-        printf("%s%s", i ? ", " : "", hbp_workload_get_preset_name(i));
-    printf("\nmachines: ");
-    for (int64_t i = 0; i < hbp_machine_count_presets(); i++)
-        printf("%s%s", i ? ", " : "", hbp_machine_get_preset_name(i));
-    printf("\n");
+        if (strcmp(commands[i].name, name) == 0)
+            return &commands[i];
+    return NULL;
+}
+
+static int no_command(const char *name)
+{
+    const char *names[COMMAND_COUNT];
+    for (size_t i = 0; i < COMMAND_COUNT; i++)
+        names[i] = commands[i].name;
+    const char *nearest = cli_nearest(name, names, (int)COMMAND_COUNT);
+    return nearest ? cli_usage("there is no command '%s'; did you mean %s?", name, nearest)
+                   : cli_usage("there is no command '%s'; see hbp --help", name);
+}
+
+int cli_help(cli *c)
+{
+    const cli_command *command = c->file ? cli_find_command(c->file) : NULL;
+    if (c->file && !command)
+        return no_command(c->file);
+    if (c->man && command)
+        return cli_usage("hbp help --man is the page of all commands; leave %s out", c->file);
+    if (c->man)
+        cli_print_man();
+    else if (command)
+        cli_print_options(command);
+    else
+        cli_print_help();
+    return 0;
 }
 
 static char *join(int argc, char **argv)
@@ -166,22 +186,18 @@ static int run(cli *c, const cli_command *command)
 int main(int argc, char **argv)
 {
     const char *name = argc > 1 ? argv[1] : "";
-    int asked = strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0;
+    int asked = strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0;
     if (strcmp(name, "--version") == 0) {
         printf("hbp %s\n", hbp_version_string());
         return 0;
     }
     if (asked) {
-        print_help();
+        cli_print_help();
         return 0;
     }
-    const cli_command *command = NULL;
-    for (size_t i = 0; i < COMMAND_COUNT; i++)
-        if (strcmp(commands[i].name, name) == 0)
-            command = &commands[i];
+    const cli_command *command = cli_find_command(name);
     if (!command)
-        return argc > 1 ? cli_usage("there is no command '%s'; see hbp --help", name)
-                        : cli_usage("no command given; see hbp --help");
+        return argc > 1 ? no_command(name) : cli_usage("no command given; see hbp --help");
     for (int i = 2; i < argc; i++)
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
             cli_print_options(command);

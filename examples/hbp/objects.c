@@ -124,9 +124,8 @@ int cli_print_validity(cli *c, hbp_status status, uint64_t digest, const char *w
 {
     cli_clear_progress();
     if (c->json) {
-        c->result =
-            json_pack("{s:b,s:s,s:s,s:b}", "valid", status >= 0, "message", hbp_context_message(c->context),
-                      "digest", show_digest(digest).s, "against_graph", c->graph != NULL);
+        c->result = json_pack("{s:b,s:s,s:s,s:b}", "valid", status >= 0, "message", cli_message(c), "digest",
+                              show_digest(digest).s, "against_graph", c->graph != NULL);
         int printed = cli_print_json(c);
         return printed ? printed : status < 0;
     }

@@ -33,7 +33,8 @@ static int print_json(cli *c, const hbp_plan_summary *s, const hbp_report *r, do
 /* Steps that are not what was asked for, where no other kept to the tokens or the windows. */
 static void print_other_composition(const cli *c, const hbp_plan_summary *s)
 {
-    if (!c->way && !c->batches_file && c->composition && s->composition && s->composition != c->composition)
+    if (!c->baseline && !c->batches_file && c->composition && s->composition &&
+        s->composition != c->composition)
         printf(
             "note: composition %s was asked for; the steps are %s, since none that are %s keep to the other "
             "options\n",
@@ -75,15 +76,15 @@ static void print_text(const cli *c, const hbp_plan_summary *s, const hbp_report
         printf("digest %s; -o FILE writes the plan\n", show_digest(s->digest).s);
 }
 
-/* Steps as large as those of this library's plan, for the way of others. */
+/* Steps as large as those of this library's plan, for the methods of others. */
 static hbp_status plan_classic(cli *c, hbp_epoch_options *options)
 {
     hbp_status status = cli_make_groups(c, HBP_GROUPS_OPTIMAL);
     if (status >= 0 && !options->tokens_per_step && !options->samples_per_step && !options->batches)
         options->tokens_per_step = cli_tokens_of_groups(c);
-    return status < 0
-               ? status
-               : hbp_plan_baseline(c->context, c->lengths, c->cost, (int32_t)c->way - 1, options, &c->plan);
+    return status < 0 ? status
+                      : hbp_plan_baseline(c->context, c->lengths, c->cost, (int32_t)c->baseline - 1, options,
+                                          &c->plan);
 }
 
 /* The plan's own bound; a plan without one gets that of its samples in as many steps, unless it drops some.
@@ -98,14 +99,18 @@ static hbp_status find_bound(cli *c, const hbp_plan_summary *summary, int64_t *b
 
 int cli_plan(cli *c)
 {
+    if (c->baseline == HBP_BASELINE_PAPER + 1) { /* the library's own planner, with its bound */
+        c->method = HBP_EPOCH_PAPER;
+        c->baseline = 0;
+    }
     CLI_TRY(c, cli_read_lengths(c, c->file));
     CLI_TRY(c, cli_make_cost(c));
     hbp_epoch_options options;
     cli_epoch_options(c, &options);
     CLI_TRY(c, cli_read_batches(c, &options));
     double start = cli_now();
-    CLI_TRY(c, c->way ? plan_classic(c, &options)
-                      : hbp_plan_epoch(c->context, c->lengths, c->cost, &options, &c->plan));
+    CLI_TRY(c, c->baseline ? plan_classic(c, &options)
+                           : hbp_plan_epoch(c->context, c->lengths, c->cost, &options, &c->plan));
     double seconds = cli_now() - start;
     hbp_report report = {.struct_size = sizeof report};
     hbp_simulate_options simulate = {.struct_size = sizeof simulate};

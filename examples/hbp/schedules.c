@@ -4,11 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli.h"
 #include "hbp/io.h"
-
-const char *const cli_placements[] = {"flows", "paper", "sequential"};
-const char *const cli_task_modes[] = {"overlap", "paper", "sequential", "uniform", "optimus", "distmm"};
+#include "options.h"
 
 enum { PRINTED_SLICES = 40 };
 
@@ -150,7 +147,7 @@ void cli_print_schedule(const cli *c, const hbp_task_summary *s, const hbp_task_
            show_number(s->levels, "level").s, show_number(s->gpus, "GPU").s);
     print_slices(c, c->all ? INT64_MAX : PRINTED_SLICES);
     printf("\n%s: %s a step, at most %s above the best there can be (%s); %.3f of the sum of C*\n",
-           cli_task_modes[s->mode], show_time((double)s->makespan_ns).s, show_share(s->gap).s,
+           cli_value_name("HBP_TASKS", s->mode), show_time((double)s->makespan_ns).s, show_share(s->gap).s,
            show_time((double)s->bound_ns).s, share_of(s->makespan_ns, s->relaxed_ns));
     if (r)
         print_run(r);
@@ -173,8 +170,8 @@ static int show_schedule(cli *c)
     const char *digest = show_digest(hbp_task_schedule_get_digest(c->schedule)).s;
     if (c->json) {
         c->result = cli_schedule_json(&s, NULL);
-        json_object_set_new(c->result, "mode", json_string(cli_task_modes[s.mode]));
-        json_object_set_new(c->result, "placement", json_string(cli_placements[s.placement]));
+        json_object_set_new(c->result, "method", json_string(cli_value_name("HBP_TASKS", s.mode)));
+        json_object_set_new(c->result, "placement", json_string(cli_value_name("HBP_PLACE", s.placement)));
         json_object_set_new(c->result, "digest", json_string(digest));
         json_object_set_new(c->result, "slices", cli_slices_json(c->schedule));
         return cli_print_json(c);

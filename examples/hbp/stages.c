@@ -1,10 +1,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "cli.h"
 #include "hbp/io.h"
-
-static const char *const modes[] = {"optimal", "balanced", "parameters", "uniform", "paper"};
+#include "options.h"
 
 /* By what a candidate came among the best: "time, variance". */
 static shown show_ranked(int32_t ranked)
@@ -59,15 +57,16 @@ static int print_json(cli *c, const hbp_partition *partition, const hbp_partitio
                       (json_int_t)one.cut_bytes, "variance", json_number(one.stage_variance), "ranked",
                       show_ranked(one.ranked).s));
     }
-    c->result = json_pack("{s:s,s:o,s:b,s:I,s:I,s:I,s:i,s:I,s:I,s:o,s:o,s:I,s:o,s:o,s:o}", "partition",
-                          modes[c->partition], "cuts", cuts_json(view.cuts, view.chunks + 1), "proven",
-                          (int)s->proven, "predicted_ns", (json_int_t)s->predicted_ns, "bound_ns",
-                          (json_int_t)s->bound_ns, "simulated_ns", (json_int_t)s->simulated_ns, "bottleneck",
-                          (int)s->bottleneck, "bottleneck_ns", (json_int_t)s->bottleneck_ns, "cut_bytes",
-                          (json_int_t)s->cut_bytes, "variance", json_number(s->stage_variance), "bubble",
-                          json_number(s->bubble), "peak_bytes", (json_int_t)s->peak_bytes, "stage_ns",
-                          json_columns_i64(view.stage_ns, view.stages), "stage_bytes",
-                          json_columns_i64(view.stage_bytes, view.stages), "candidates", candidates);
+    c->result =
+        json_pack("{s:s,s:o,s:b,s:I,s:I,s:I,s:i,s:I,s:I,s:o,s:o,s:I,s:o,s:o,s:o}", "partition",
+                  cli_value_name("HBP_PARTITION", (int32_t)c->partition), "cuts",
+                  cuts_json(view.cuts, view.chunks + 1), "proven", (int)s->proven, "predicted_ns",
+                  (json_int_t)s->predicted_ns, "bound_ns", (json_int_t)s->bound_ns, "simulated_ns",
+                  (json_int_t)s->simulated_ns, "bottleneck", (int)s->bottleneck, "bottleneck_ns",
+                  (json_int_t)s->bottleneck_ns, "cut_bytes", (json_int_t)s->cut_bytes, "variance",
+                  json_number(s->stage_variance), "bubble", json_number(s->bubble), "peak_bytes",
+                  (json_int_t)s->peak_bytes, "stage_ns", json_columns_i64(view.stage_ns, view.stages),
+                  "stage_bytes", json_columns_i64(view.stage_bytes, view.stages), "candidates", candidates);
     return cli_print_json(c);
 }
 

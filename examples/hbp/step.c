@@ -106,7 +106,8 @@ static hbp_status make_batch(cli *c, int64_t *length, uint32_t *vision, int32_t 
     return hbp_lengths_create_i64(c->context, length, count, &options, &c->lengths);
 }
 
-/* Samples [--skip, --skip + --batch) of the file in the place of all; *longest gets the longest of the file.
+/* Samples [--skip, --skip + --samples-per-step) of the file in the place of all; *longest gets the longest of
+ * the file.
  */
 static hbp_status cut_batch(cli *c, int64_t *longest)
 {
@@ -115,15 +116,15 @@ static hbp_status cut_batch(cli *c, int64_t *longest)
     if (status < 0)
         return status;
     *longest = s.max_length;
-    if (!c->batch && !c->skip)
+    if (!c->samples_per_step && !c->skip)
         return HBP_OK;
-    char batch[40] = "";
-    if (c->batch)
-        snprintf(batch, sizeof batch, " --batch %lld", (long long)c->batch);
-    if (c->skip >= s.samples || c->batch > s.samples - c->skip)
+    char batch[48] = "";
+    if (c->samples_per_step)
+        snprintf(batch, sizeof batch, " --samples-per-step %lld", (long long)c->samples_per_step);
+    if (c->skip >= s.samples || c->samples_per_step > s.samples - c->skip)
         return cli_own_failure("%s has %lld samples, too few for --skip %lld%s", c->file,
                                (long long)s.samples, (long long)c->skip, batch);
-    int64_t count = c->batch ? c->batch : s.samples - c->skip;
+    int64_t count = c->samples_per_step ? c->samples_per_step : s.samples - c->skip;
     int64_t *length = malloc((size_t)count * sizeof *length);
     uint32_t *vision = malloc((size_t)count * sizeof *vision);
     int32_t *modality = malloc((size_t)count * sizeof *modality);
@@ -147,7 +148,9 @@ static int parse_range(const char *text, hbp_step_options *options)
         given |= end > second;
     }
     if (!given || *end || first < 0 || last < 0 || first > INT32_MAX || last > INT32_MAX)
-        return cli_usage("--micro-batches is '%s'; it takes A:B, or A for exactly A", text);
+        return cli_usage("--micro-batches is '%s'; it must be A:B, or A for exactly A", text);
+    if (last > 0 && first > last)
+        return cli_usage("--micro-batches is '%s'; it must not begin above its end", text);
     options->min_micro_batches = (int32_t)first;
     options->max_micro_batches = (int32_t)last;
     return 0;
@@ -156,7 +159,7 @@ static int parse_range(const char *text, hbp_step_options *options)
 static int read_options(cli *c, hbp_step_options *options)
 {
     *options = (hbp_step_options){.struct_size = sizeof *options};
-    options->mode = (int32_t)c->mode;
+    options->mode = (int32_t)c->method;
     options->solver = c->exact ? HBP_STEP_EXACT : HBP_STEP_SEARCH;
     options->effort = (int32_t)c->effort;
     options->degrees = c->any_degree ? HBP_STEP_ANY_DEGREE : HBP_STEP_POWERS_OF_TWO;
@@ -172,9 +175,9 @@ static int read_options(cli *c, hbp_step_options *options)
     options->sequence_multiple_per_sp = c->sequence_multiple_per_sp;
     options->pack_multiple_per_sp = c->pack_multiple_per_sp;
     options->max_vision = c->max_vision;
-    if ((c->batch || c->skip) && (c->tie_column || c->loss_column))
-        return cli_usage(
-            "--batch and --skip keep neither loss tokens nor ties: leave --loss-column and --tie-column out");
+    if ((c->samples_per_step || c->skip) && (c->tie_column || c->loss_column))
+        return cli_usage("--samples-per-step and --skip keep neither loss tokens nor ties: leave "
+                         "--loss-column and --tie-column out");
     return c->micro_batches ? parse_range(c->micro_batches, options) : 0;
 }
 
@@ -202,7 +205,7 @@ static hbp_status measure(cli *c, const hbp_step_options *given, int swept, way 
     if (status >= 0)
         status = hbp_plan_get_summary(c->context, c->plan, &w->summary);
     if (status < 0) {
-        snprintf(w->failed, sizeof w->failed, "%s", hbp_context_message(c->context));
+        snprintf(w->failed, sizeof w->failed, "%s", cli_message(c));
         if (c->skip && status == HBP_E_INFEASIBLE)
             status = cli_own_failure("%s; it is counted from sample %lld of %s", w->failed,
                                      (long long)c->skip, c->file);
@@ -230,8 +233,8 @@ static json_t *way_json(const way *w)
     const hbp_plan_summary *s = &w->summary;
     const char *mode = hbp_step_mode_name(w->mode);
     if (w->failed[0])
-        return json_pack("{s:s,s:s}", "mode", mode, "failed", w->failed);
-    return json_pack("{s:s,s:s,s:I,s:I,s:I,s:I,s:I,s:o,s:o,s:b,s:b,s:o,s:f}", "mode", mode, "digest",
+        return json_pack("{s:s,s:s}", "method", mode, "failed", w->failed);
+    return json_pack("{s:s,s:s,s:I,s:I,s:I,s:I,s:I,s:o,s:o,s:b,s:b,s:o,s:f}", "method", mode, "digest",
                      show_digest(s->digest).s, "ranks", (json_int_t)s->ranks, "samples",
                      (json_int_t)s->samples, "tokens", (json_int_t)s->tokens, "micro_batches",
                      (json_int_t)s->micro_batches, "predicted_ns", (json_int_t)s->predicted_ns, "bound_ns",
@@ -309,7 +312,7 @@ static int print_ways_json(cli *c, const way *ways, int64_t bound_ns)
         }
         json_array_append_new(list, row);
     }
-    c->result = json_pack("{s:o,s:o}", "bound_ns", json_known(bound_ns), "ways", list);
+    c->result = json_pack("{s:o,s:o}", "bound_ns", json_known(bound_ns), "methods", list);
     return cli_print_json(c);
 }
 
@@ -335,8 +338,8 @@ static void print_ways(const way *ways, int64_t bound_ns, int is_exact)
 {
     table t;
     table_begin(&t, 8,
-                (const char *[]){"<mode", "<best settings", "step", "x default", "over bound",
-                                 "micro-batches", "idle", "planned in"});
+                (const char *[]){"<method", "<best settings", "step", "x default", "gap", "micro-batches",
+                                 "idle", "planned in"});
     for (int32_t i = 0; i < HBP_STEP_MODE_COUNT; i++) {
         const hbp_plan_summary *s = &ways[i].summary;
         table_add(&t, "%s", hbp_step_mode_name(i));
@@ -362,11 +365,12 @@ static void print_ways(const way *ways, int64_t bound_ns, int is_exact)
     for (int32_t i = 0; i < HBP_STEP_MODE_COUNT; i++)
         is_swept |= ways[i].tokens_per_rank > 0;
     if (is_swept)
-        printf("\nbest settings: swept were tokens a rank in all modes but the default%s, static-sp's degree "
-               "and the least degree\nof hybrid-cp and dynamic-cp%s.\n",
-               is_exact ? " and paper" : "",
-               is_exact ? "; paper has 16 buckets, as published"
-                        : "; of paper also its buckets: 16 as published, 64 and none");
+        printf(
+            "\nbest settings: swept were tokens a rank by all methods but the default%s, static-sp's degree "
+            "and the least degree\nof hybrid-cp and dynamic-cp%s.\n",
+            is_exact ? " and paper" : "",
+            is_exact ? "; paper has 16 buckets, as published"
+                     : "; of paper also its buckets: 16 as published, 64 and none");
     if (bound_ns > 0)
         printf("\nNo plan of this step takes less than %s %s.\n", show_time((double)bound_ns).s,
                show_conditions(&ways[HBP_STEP_DEFAULT].summary).s);
@@ -400,9 +404,9 @@ int cli_step(cli *c)
     int wrong = read_options(c, &options);
     if (wrong)
         return wrong;
-    if (c->compare && (c->output || c->mode))
-        return cli_usage("--compare plans in every mode and writes none of the plans: it goes without %s",
-                         c->mode ? "--mode" : "--output");
+    if (c->compare && (c->output || c->method))
+        return cli_usage("--compare plans by every method and writes none of the plans: it goes without %s",
+                         c->method ? "--method" : "--output");
 #ifdef HBP_COMMAND_GLPK
     if (c->exact)
         CLI_TRY(c, hbp_context_set_solver(c->context, hbp_glpk_solver()));

@@ -1,8 +1,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli.h"
 #include "hbp/io.h"
+#include "options.h"
 
 /* One way of running the tasks, and what it came to; `failed` keeps the library's message. */
 typedef struct way {
@@ -18,7 +18,7 @@ typedef struct way {
 static void read_options(const cli *c, hbp_tasks_options *options)
 {
     *options = (hbp_tasks_options){.struct_size = sizeof *options};
-    options->mode = (int32_t)c->mode;
+    options->mode = (int32_t)c->method;
     options->placement = (int32_t)c->placement;
     options->effort = (int32_t)c->effort;
     options->reserve_bytes = c->reserve_mib << 20;
@@ -55,14 +55,14 @@ static hbp_status measure(cli *c, hbp_tasks_options *options, way *w)
     if (status >= 0)
         status = run_schedule(c, w);
     if (status < 0)
-        snprintf(w->failed, sizeof w->failed, "%s", hbp_context_message(c->context));
+        snprintf(w->failed, sizeof w->failed, "%s", cli_message(c));
     return status;
 }
 
 static json_t *way_json(const way *w)
 {
-    json_t *row = json_pack("{s:s,s:s,s:s}", "way", w->name, "mode", cli_task_modes[w->mode], "placement",
-                            cli_placements[w->placement]);
+    json_t *row = json_pack("{s:s,s:s,s:s}", "name", w->name, "method", cli_value_name("HBP_TASKS", w->mode),
+                            "placement", cli_value_name("HBP_PLACE", w->placement));
     if (!row)
         return NULL;
     if (w->failed[0]) {
@@ -141,8 +141,8 @@ static int compare(cli *c)
            show_number(own->levels, "level").s, show_number(own->gpus, "GPU").s);
     table t;
     table_begin(&t, 10,
-                (const char *[]){"<way", "step", "x this", "over bound", "with transfers", "moved",
-                                 "crossing", "idle", "fullest GPU", "planned in"});
+                (const char *[]){"<method", "step", "x this", "gap", "with transfers", "moved", "crossing",
+                                 "idle", "fullest GPU", "planned in"});
     for (int i = 0; i < WAYS; i++) {
         const way *w = &ways[i];
         table_add(&t, "%s", w->name);
@@ -203,19 +203,20 @@ int cli_tasks(cli *c)
     if (!c->machine_text)
         return cli_usage("hbp tasks needs --machine, such as --machine a800-80:2");
     if (c->compare &&
-        (c->output || c->run_out || c->trace_file || c->graph_out || c->schedule_file || c->mode))
+        (c->output || c->run_out || c->trace_file || c->graph_out || c->schedule_file || c->method))
         return cli_usage(
-            "--compare plans every mode and writes nothing; leave out --mode, -o, --run-out, --trace, "
+            "--compare plans by every method and writes nothing; leave out --method, -o, --run-out, --trace, "
             "--graph-out and --schedule");
-    if (c->schedule_file && (c->previous_file || c->mode || c->placement || c->effort || c->reserve_mib))
-        return cli_usage("--schedule plans nothing; leave out --previous, --mode, --placement, --effort and "
-                         "--reserve");
+    if (c->schedule_file && (c->previous_file || c->method || c->placement || c->effort || c->reserve_mib))
+        return cli_usage(
+            "--schedule plans nothing; leave out --previous, --method, --placement, --effort and "
+            "--reserve");
     CLI_TRY(c, cli_read_graph(c, c->file));
     if (c->previous_file)
         CLI_TRY(c, hbp_task_schedule_load(c->context, c->previous_file, &c->previous));
     if (c->compare)
         return compare(c);
-    way w = {.mode = (int32_t)c->mode, .placement = (int32_t)c->placement};
+    way w = {.mode = (int32_t)c->method, .placement = (int32_t)c->placement};
     if (c->schedule_file) {
         CLI_TRY(c, hbp_task_schedule_load(c->context, c->schedule_file, &c->schedule));
         CLI_TRY(c, run_schedule(c, &w));
@@ -227,7 +228,7 @@ int cli_tasks(cli *c)
         read_options(c, &options);
         CLI_TRY(c, measure(c, &options, &w));
     }
-    w.name = cli_task_modes[w.summary.mode];
+    w.name = cli_value_name("HBP_TASKS", w.summary.mode);
     CLI_TRY(c, write_files(c));
     cli_clear_progress();
     return c->json ? print_json(c, &w) : print_text(c, &w);

@@ -88,7 +88,7 @@ static int compare_measured(const cli *c, int64_t first, int64_t steps, measured
 {
     hbp_timeline_columns t = {.struct_size = sizeof t};
     if (hbp_timeline_get_columns(c->context, c->timeline, &t) < 0)
-        return cli_error("%s", hbp_context_message(c->context));
+        return cli_error("%s", cli_message(c));
     hbp_plan_view view = {.struct_size = sizeof view};
     (void)hbp_plan_get_view(c->plan, &view);
     double *error = malloc((size_t)t.count * sizeof *error);

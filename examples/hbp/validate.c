@@ -23,10 +23,9 @@ int cli_validate(cli *c)
         status = hbp_vlm_plan_validate(c->context, c->vlm_plan, c->lengths);
     cli_clear_progress();
     if (c->json) {
-        c->result =
-            json_pack("{s:b,s:s,s:s,s:b,s:b}", "valid", status >= 0, "message",
-                      hbp_context_message(c->context), "digest", show_digest(hbp_plan_get_digest(c->plan)).s,
-                      "against_lengths", c->lengths != NULL, "against_cost", c->cost != NULL);
+        c->result = json_pack("{s:b,s:s,s:s,s:b,s:b}", "valid", status >= 0, "message", cli_message(c),
+                              "digest", show_digest(hbp_plan_get_digest(c->plan)).s, "against_lengths",
+                              c->lengths != NULL, "against_cost", c->cost != NULL);
         int printed = cli_print_json(c);
         return printed ? printed : status < 0;
     }

@@ -1,8 +1,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli.h"
 #include "hbp/io.h"
+#include "options.h"
 
 /* One way of planning a run, and what it came to; `failed` keeps the library's message. */
 typedef struct way {
@@ -13,16 +13,13 @@ typedef struct way {
     hbp_vlm_plan_summary summary;
 } way;
 
-static const char *const data_names[] = {"packed", "isf", "random", "grouped", "sorted"};
-static const char *const model_names[] = {"optimal", "balanced", "parameters", "uniform", "paper"};
 static const char *const choice_names[] = {"none", "attention", "mlp", "layer"}; /* HBP_RECOMPUTE_* */
-static const char *const memory_names[] = {"optimal", "paper", "all", "none"};
 
 static hbp_status make_inputs(cli *c)
 {
     if (!c->vlm_text && !c->layers_file)
-        return cli_own_failure("hbp %s needs --vlm, such as --vlm internvl-1.5-26b, or --layers FILE",
-                               c->command);
+        return cli_own_usage("hbp %s needs --vlm, such as --vlm internvl-1.5-26b, or --layers FILE",
+                             c->command);
     hbp_lengths_summary summary = {.struct_size = sizeof summary};
     hbp_status status = cli_read_lengths(c, c->file);
     if (status >= 0)
@@ -52,7 +49,7 @@ static void read_options(const cli *c, hbp_vlm_options *options)
     options->virtual_stages = (int32_t)c->virtual_stages;
     options->data_parallel = (int32_t)c->replicas;
     options->micro_batches = (int32_t)c->step_micro_batches;
-    options->batch_samples = (int32_t)c->batch_samples;
+    options->batch_samples = (int32_t)c->samples_per_step;
     options->samples = (int32_t)c->samples;
     options->zero_stage = (int32_t)c->zero;
     options->over_long = (int32_t)c->over_long;
@@ -83,7 +80,7 @@ static hbp_status measure(cli *c, hbp_vlm_options *options, way *w)
     if (status >= 0)
         status = hbp_vlm_plan_get_summary(c->context, c->vlm_plan, &w->summary);
     if (status < 0)
-        snprintf(w->failed, sizeof w->failed, "%s", hbp_context_message(c->context));
+        snprintf(w->failed, sizeof w->failed, "%s", cli_message(c));
     return status;
 }
 
@@ -104,8 +101,9 @@ static json_t *summary_json(const hbp_vlm_plan_summary *s)
 
 static json_t *way_json(const way *w)
 {
-    json_t *row = json_pack("{s:s,s:s,s:s}", "data", data_names[w->data], "partition", model_names[w->model],
-                            "memory", memory_names[w->memory]);
+    json_t *row = json_pack("{s:s,s:s,s:s}", "data", cli_value_name("HBP_VLM_DATA", w->data), "partition",
+                            cli_value_name("HBP_PARTITION", w->model), "memory",
+                            cli_value_name("HBP_MEMORY", w->memory));
     if (!row)
         return NULL;
     if (w->failed[0]) {
@@ -266,7 +264,7 @@ static int print_text(cli *c, const way *w)
                samples_per_pack(c));
     if (s->pack_samples < (c->samples ? c->samples : 4))
         printf("memory holds no more than %s a pack\n", show_number(s->pack_samples, "sample").s);
-    printf("padding %s; replicas apart by %s in vision, %s in tokens\n\n", show_share(s->padding).s,
+    printf("padding %s; imbalance of replicas %s in vision, %s in tokens\n\n", show_share(s->padding).s,
            show_share(s->dist_vision).s, show_share(s->dist_tokens).s);
     print_stages(c);
     print_totals(s, w->seconds);
@@ -297,10 +295,10 @@ static int print_ways_json(cli *c, const way *found)
     for (int i = 0; i < WAYS; i++) {
         json_t *row = way_json(&found[i]);
         if (row)
-            json_object_set_new(row, "way", json_string(found[i].name));
+            json_object_set_new(row, "method", json_string(found[i].name));
         json_array_append_new(list, row);
     }
-    c->result = json_pack("{s:o}", "ways", list);
+    c->result = json_pack("{s:o}", "methods", list);
     return cli_print_json(c);
 }
 
@@ -308,7 +306,7 @@ static void print_ways(const way *found)
 {
     table t;
     table_begin(&t, 9,
-                (const char *[]){"<balanced", "GPU-days", "x usual", "idle", "padding", "apart: vision",
+                (const char *[]){"<balanced", "GPU-days", "x usual", "idle", "padding", "imbalance: vision",
                                  "tokens", "recomputed", "planned in"});
     for (int i = 0; i < WAYS; i++) {
         const hbp_vlm_plan_summary *s = &found[i].summary;

@@ -156,8 +156,8 @@ typedef struct hbp_context hbp_context;
 /* Every byte the library itself needs comes from here. `resize` gets the old size; it may be NULL, then it is
  * emulated by alloc, copy and release. The three functions must be callable from any thread that frees an
  * object, and by several threads at once where a stepper plans (hbp/step.h) or `threads` is more than 1
- * (hbp/epoch.h). So it is in libhbp-io, but what expat and hwloc take inside comes from malloc. hwloc alone may
- * crash where malloc fails, and keep a little (hbp_machine_probe).
+ * (hbp/epoch.h). So it is in libhbp-io, but what expat and hwloc take inside comes from malloc. hwloc alone
+ * may crash where malloc fails, and keep a little (hbp_machine_probe).
  */
 typedef struct hbp_allocator {
     uint32_t struct_size;

@@ -305,6 +305,13 @@ typedef struct hbp_cost_terms {
  * degree out of order or one that does not divide the ranks. */
 HBP_API hbp_status hbp_cost_create_terms(hbp_context *context, const hbp_cost_terms *terms, hbp_cost **out);
 
+/* Makes a cost for plain packing on `ranks` ranks, where neither model nor machine is at hand: a pack takes 1
+ * ns for each squared token of its samples, over its SP degree, and memory has no limit; every divisor of
+ * `ranks` is a degree. With it groups made by hand, fill and balance need nothing else (examples/pack.c);
+ * times in the plan are sums of squares, as HBP's Algorithm 7 compares them, and no predictions.
+ * HBP_E_INVALID for ranks out of 1..HBP_MAX_RANKS. Thread: one per context. */
+HBP_API hbp_status hbp_cost_create_plain(hbp_context *context, int32_t ranks, hbp_cost **out);
+
 /* Copies the terms out; the tables stay owned by the cost. Thread: shareable. */
 HBP_API hbp_status hbp_cost_get_terms(hbp_context *context, const hbp_cost *cost, hbp_cost_terms *terms);
 

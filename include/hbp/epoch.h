@@ -65,6 +65,15 @@ typedef struct hbp_epoch_options {
     int64_t sequence_tokens_per_rank; /* [0..HBP_MAX_LENGTH] as in hbp_step_options: for baseline hybrid-cp */
 } hbp_epoch_options;
 
+/* The whole way in one call, for a first look and for trainers that need no more: `tokens` [count] of each
+ * sample, a model and a machine as hbp_model_create_preset and hbp_machine_create_preset take them
+ * ("llama-3.1-8b", "h100:4"), options as hbp_plan_epoch does, NULL for defaults. The plan is the one of these
+ * calls, byte for byte; free it with hbp_plan_free. Memory comes from malloc. On failure *out is NULL and
+ * `why` [why_bytes] gets the message, cut where it does not fit; `why` may be NULL. Thread: any. */
+HBP_API hbp_status hbp_plan_quick(const int64_t *tokens, int64_t count, const char *model,
+                                  const char *machine, const hbp_epoch_options *options, hbp_plan **out,
+                                  char *why, int64_t why_bytes);
+
 /* Plans an epoch. What a step holds is a contract, asked for in one way (docs: contract): samples_per_step,
  * tokens_per_step, batches, or nothing, when tokens_per_step is chosen. `composition` says how the samples of
  * a step are chosen. Steps whose samples are drawn, dealt or given are planned one by one, as hbp_plan_step

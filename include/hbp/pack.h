@@ -165,6 +165,17 @@ typedef struct hbp_fill_options {
 HBP_API hbp_status hbp_greedy_fill(hbp_context *context, const hbp_lengths *lengths, const hbp_groups *groups,
                                    const hbp_fill_options *options, hbp_packs **out);
 
+/* Packs made elsewhere, for hbp_balance_attention: pack p holds samples sample_indices[pack_offsets[p]] to
+ * [pack_offsets[p + 1] - 1] in this order, row pack_groups[p] of the groups, or where `pack_groups` is NULL
+ * of the first that holds it. Of `options` (NULL: defaults) the multiples are read. Arrays are copied:
+ * pack_offsets [packs + 1] from 0, sample_indices [samples of the lengths]. HBP_E_INVALID names a sample that
+ * is in two packs or in none, tied samples in two, a pack that is longer than those of its group. O(samples).
+ */
+HBP_API hbp_status hbp_packs_create(hbp_context *context, const hbp_lengths *lengths,
+                                    const hbp_groups *groups, int64_t packs, const int64_t *pack_offsets,
+                                    const int64_t *sample_indices, const int32_t *pack_groups,
+                                    const hbp_fill_options *options, hbp_packs **out);
+
 HBP_API void hbp_packs_free(hbp_packs *packs);
 
 /* The columns of packs (docs: views). */

@@ -47,8 +47,7 @@ static hbp_status check_field(hbp_context *context, const hbp__record *field, co
     return hbp__check_range(context, field->name, whole, field->least_whole, field->most_whole);
 }
 
-/* By the records of the struct; one that the headers do not have has no ranges. */
-static hbp_status check_fields(hbp_context *context, const char *structure, const void *options)
+hbp_status hbp__options_check(hbp_context *context, const char *structure, const void *options)
 {
     const hbp__record *of = hbp__record_of(structure);
     for (const hbp__record *f = of ? of + 1 : NULL; f && f->name; f++)
@@ -72,7 +71,7 @@ hbp_status hbp__options_read(hbp_context *context, void *all, uint32_t known_siz
                                  (unsigned)size, (unsigned)known_size);
     }
     memcpy(all, &known_size, sizeof known_size);
-    return check_fields(context, name, all);
+    return hbp__options_check(context, name, all);
 }
 
 /* What fits of `result`; a caller that knows more fields finds zeros there. */

@@ -20,6 +20,9 @@ void hbp__struct_init(void *structure, uint32_t struct_size);
 hbp_status hbp__options_read(hbp_context *context, void *all, uint32_t known_size, const void *caller,
                              const char *name);
 
+/* The ranges alone, of a whole struct that a caller within the library filled. O(fields). */
+hbp_status hbp__options_check(hbp_context *context, const char *name, const void *options);
+
 /* HBP_E_INVALID for a value out of its range: the one text that says so, "`name` is V; it must be in A..B".
  */
 hbp_status hbp__check_range(hbp_context *context, const char *name, int64_t value, int64_t least,

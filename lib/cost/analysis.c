@@ -231,10 +231,9 @@ static hbp_status check_fit(hbp_context *context, const hbp_model *model, const 
     return HBP_OK;
 }
 
-hbp_status hbp_cost_create(hbp_context *context, const hbp_model *model, const hbp_machine *machine,
-                           const hbp_cost_options *options, hbp_cost **out)
+hbp_status hbp__cost_create(hbp_context *context, const hbp_model *model, const hbp_machine *machine,
+                            const hbp_cost_options *options, hbp_cost **out)
 {
-    HBP__ENTER_OUT(context, out);
     HBP__TRY(hbp__require(context, model, "model"));
     HBP__TRY(hbp__require(context, machine, "machine"));
     analysis a = {.model = &model->fields, .summary = &model->summary};
@@ -283,4 +282,11 @@ hbp_status hbp_cost_create(hbp_context *context, const hbp_model *model, const h
     hbp__delete(&context->memory, latency_ns);
     hbp__delete(&context->memory, ns_per_token);
     return status;
+}
+
+hbp_status hbp_cost_create(hbp_context *context, const hbp_model *model, const hbp_machine *machine,
+                           const hbp_cost_options *options, hbp_cost **out)
+{
+    HBP__ENTER_OUT(context, out);
+    return hbp__cost_create(context, model, machine, options, out);
 }

@@ -106,6 +106,7 @@ void hbp__cost_set_name(char name[HBP__COST_NAME_BYTES], const char *text)
 hbp_status hbp__cost_make(hbp_context *context, const hbp_cost_terms *terms, const char *source,
                           hbp_cost **out)
 {
+    HBP__TRY(hbp__options_check(context, "hbp_cost_terms", terms));
     HBP__TRY(check_numbers(context, terms));
     HBP__TRY(check_tables(context, terms));
     HBP__TRY(check_lockstep(context, terms));

@@ -34,6 +34,10 @@ static inline int64_t hbp__cost_most_tokens(const hbp_cost *cost, int32_t sp)
     return cost->tokens_per_rank ? hbp__mul_saturating(cost->tokens_per_rank, sp) : INT64_MAX;
 }
 
+/* hbp_cost_create, within a call. *out is set on success alone. */
+hbp_status hbp__cost_create(hbp_context *context, const hbp_model *model, const hbp_machine *machine,
+                            const hbp_cost_options *options, hbp_cost **out);
+
 /* Checks and copies `terms`; every source becomes `source`. */
 hbp_status hbp__cost_make(hbp_context *context, const hbp_cost_terms *terms, const char *source,
                           hbp_cost **out);

@@ -28,7 +28,7 @@ plan() { # RANKS MORE...: a step of 60 samples, $work/plan-RANKS.msgpack
     ranks=$1
     shift
     machine "$ranks"
-    "$hbp" step "$work/lengths.npy" --batch 60 --model "$model" --machine "$work/machine-$ranks.json" --zero none --fused-ce \
+    "$hbp" step "$work/lengths.npy" --samples-per-step 60 --model "$model" --machine "$work/machine-$ranks.json" --zero none --fused-ce \
         -o "$work/plan-$ranks.msgpack" "$@" >"$work/out" 2>&1 || fail "no plan for $ranks ranks: $(cat "$work/out")"
 }
 loss_of() { sed -n 's/.*"loss": \([^,]*\),.*/\1/p' "$1" | tail -n 1; }

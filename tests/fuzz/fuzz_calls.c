@@ -132,6 +132,44 @@ static void call_hbp_context_create(play *p)
     hbp_context_free(made);
 }
 
+/* Its arrays are as long as the lengths say; what is in them is drawn. */
+static void call_hbp_packs_create(play *p)
+{
+    enum { MOST_GIVEN = 4096 };
+    static int64_t offsets[MOST_GIVEN + 1], samples[MOST_GIVEN];
+    static int32_t groups[MOST_GIVEN];
+    before(p);
+    const hbp_lengths *lengths = OBJECT(lengths);
+    hbp_lengths_summary s = {.struct_size = sizeof s};
+    if (lengths && (hbp_lengths_get_summary(p->context[0], lengths, &s) < 0 || s.samples > MOST_GIVEN))
+        return;
+    int64_t packs = 1 + (int64_t)draw(p, FOR_FEW, 9);
+    for (int64_t i = 0; i < s.samples; i++) {
+        samples[i] = draw(p, FOR_ARRAY + (uint64_t)i, 40) ? i : LONG(1);
+        groups[i] = INT(1) % 3;
+    }
+    for (int64_t i = 0; i <= packs; i++)
+        offsets[i] = draw(p, FOR_ARRAY + 5000 + (uint64_t)i, 40) ? s.samples * i / packs : LONG(2);
+    after(p, hbp_packs_create(CONTEXT, lengths, OBJECT(groups), packs, draw(p, 20, 8) ? offsets : NULL,
+                              draw(p, 21, 8) ? samples : NULL, draw(p, 22, 2) ? groups : NULL,
+                              GIVEN(hbp_fill_options), out(p)));
+    keep(p, KIND_packs);
+}
+
+static void call_hbp_plan_quick(play *p)
+{
+    char why[64] = "";
+    hbp_plan *made = NULL;
+    int64_t few = (int64_t)draw(p, FOR_FEW, 8) - 1;
+    before(p);
+    hbp_status status = hbp_plan_quick(WIDES(1), few, draw(p, 20, 3) ? "gpt2" : TEXT(1),
+                                       draw(p, 21, 3) ? "h100" : TEXT(2), GIVEN(hbp_epoch_options),
+                                       draw(p, 22, 9) ? &made : NULL, why, (int64_t)draw(p, 23, 65));
+    CHECK(status >= 0 || !made);
+    CHECK(strlen(why) < sizeof why);
+    hbp_plan_free(made);
+}
+
 static void call_hbp_context_free(play *p)
 {
     (void)p;

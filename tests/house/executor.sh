@@ -22,7 +22,7 @@ lib=$(dirname "$(find "$prefix" -name 'libhbp.*' | head -n 1)")
 hbp() { show env LD_LIBRARY_PATH="$lib" "$prefix/bin/hbp" "$@"; }
 model=llama-3.1-8b,layers=2,hidden=32,ffn=64,heads=4,kv_heads=2,head_dim=8,vocab=97
 awk 'BEGIN { print "length"; for (i = 0; i < 20; i++) print 20 + 7 * i % 60 }' >"$work/lengths.csv"
-hbp step "$work/lengths.csv" --batch 20 --model "$model" --machine h100:1,gpus_per_node=1,domain_gpus=1,hbm_bytes=4.4e9 --zero none \
+hbp step "$work/lengths.csv" --samples-per-step 20 --model "$model" --machine h100:1,gpus_per_node=1,domain_gpus=1,hbm_bytes=4.4e9 --zero none \
     --fused-ce -o "$work/plan.msgpack"
 for executor in "$work/build/hbp_executor" "$work/own/bin/hbp_executor"; do
     show env OPENBLAS_NUM_THREADS=1 "$executor" run "$work/plan.msgpack" --model "$model" --json

@@ -12,7 +12,7 @@ printf 'name,kind,forward_ms,backward_ms,state_mib,activation_mib,recomputed_mib
 run
 run --help
 run --version
-for command in lengths probe groups plan step vlm stages tasks fit show compare trace validate dump; do
+for command in lengths probe groups plan step vlm stages tasks fit show compare trace validate dump methods completion help; do
     run $command --help
 done
 run plam
@@ -32,14 +32,14 @@ for file in "$corpus"/lengths/*; do
 done
 
 on="--model llama-3.1-8b --machine h100:2"
-for asked in "" "--mode paper" "--samples-per-step 100" "--tokens-per-step 256K" "--batches batches.txt" "--composition random" \
+for asked in "" "--method hbp-paper" "--samples-per-step 100" "--tokens-per-step 256K" "--batches batches.txt" "--composition random" \
     "--composition hierarchy" "--composition stratified --samples-per-step 150" "--window 300" "--curriculum 3" "--drop-last" \
     "--max-samples 20" "--micro-batch-multiple 4" "--micro-batches-per-step 2 --samples-per-step 100" "--equal-samples --samples-per-step 64" \
     "--max-length 8K --over-long split" "--max-length 8K --over-long drop" "--max-length 8K" "--sequence-multiple 64 --pack-multiple 128" \
     "--sequence-multiple-per-sp 16" "--max-pack-length 64K" "--tokens-per-rank 16K" "--max-sp 4" "--zero 1 --lockstep-ranks 1" \
     "--zero 1 --lockstep-ranks 8 --uneven-micro-batches" "--shard-ranks 8" "--lockstep-ranks 5" "--samples-per-step 100 --tokens-per-step 64K" \
     "--set hbm_bytes=4e10" "--effort 3" "--seed 5 --epoch 2" "--max-groups 2" "--mixture-slack 0" "--fused-ce --reserve 8192" \
-    "--threads 2 --samples-per-step 100" "--way next-fit" "--way sorted" "--way flexsp --samples-per-step 100" "--way isf"; do
+    "--threads 2 --samples-per-step 100" "--method next-fit" "--method sorted" "--method flexsp --samples-per-step 100" "--method isf"; do
     run plan w.npy $on $asked -o w.plan
     sum w.plan
     run show w.plan
@@ -70,21 +70,21 @@ run validate few.txt
 for file in w.npy r.npy c.npy; do
     run groups $file $on
     run groups $file --model llama-3.1-70b --machine h200:8 --all --json
-    run groups $file $on --mode paper
+    run groups $file $on --method hbp-paper
 done
 run compare r.npy $on
 run compare r.npy $on --samples-per-step 64 --json
 run compare c.npy --model qwen3-8b --machine a100-80:1 --tokens-per-step 512K
 
-for asked in "" "--mode paper" "--mode static-sp" "--mode homogeneous-sp" "--mode hybrid-cp" "--mode dynamic-cp" "--batch 40 --skip 7" \
+for asked in "" "--method paper" "--method static-sp" "--method homogeneous-sp" "--method hybrid-cp" "--method dynamic-cp" "--samples-per-step 40 --skip 7" \
     "--max-sp 2" "--min-sp 2" "--any-degree" "--recompute all" "--recompute none" "--micro-batches 3" "--micro-batches 2:5 --micro-batch-multiple 2" \
-    "--effort 2" "--equal-samples --batch 64" "--max-samples 9" "--tokens-per-rank 30000" "--zero 1 --lockstep-ranks 1" \
-    "--zero 1 --lockstep-ranks 1 --uneven-micro-batches" "--compare" "--exact --batch 6" "--effort 10" "--skip 500" "--batch 600"; do
+    "--effort 2" "--equal-samples --samples-per-step 64" "--max-samples 9" "--tokens-per-rank 30000" "--zero 1 --lockstep-ranks 1" \
+    "--zero 1 --lockstep-ranks 1 --uneven-micro-batches" "--compare" "--exact --samples-per-step 6" "--effort 10" "--skip 500" "--samples-per-step 600"; do
     run step r.npy $on $asked
     run step r.npy $on $asked --json
 done
 
-for asked in "" "--mode paper" "--mode optimus" "--mode distmm" "--mode uniform" "--mode sequential --placement sequential" \
+for asked in "" "--method paper" "--method optimus" "--method distmm" "--method uniform" "--method sequential --placement sequential" \
     "--placement paper" "--effort 2 --seed 3" "--memory-limit 40000" "--memory-limit 100" "--barriers" "--compare"; do
     run tasks clip-4 --machine a800-80:2 $asked
     run tasks "$data/tasks.json" --machine h100:1 $asked --json
@@ -102,7 +102,7 @@ run validate t.plan
 
 seen="--vision-column vision --vlm internvl-1.5-26b --machine a100-80:4 --tensor-parallel 4 --stages 4"
 for asked in "" "--data isf" "--data random --partition parameters --memory all" "--data sorted --memory none" "--partition paper --memory paper" \
-    "--max-vision 10 --max-tokens 4K --modality-order" "--batch-samples 64 --samples 2" "--tensor-parallel 3" "--max-vision 10"; do
+    "--max-vision 10 --max-tokens 4K --modality-order" "--samples-per-step 64 --samples 2" "--tensor-parallel 3" "--max-vision 10"; do
     run vlm v.csv $seen $asked -o v.plan
     sum v.plan
     run vlm v.csv $seen $asked --json

@@ -45,18 +45,28 @@ python=$(command -v python3 || true)
 
 good --help && has "usage: hbp COMMAND" && has "llama-3.1-8b" && has "h100"
 good --version && has "hbp 0."
-for command in lengths probe groups plan step vlm stages tasks fit show compare trace validate dump; do
+for command in lengths probe groups plan step vlm stages tasks fit show compare trace validate dump methods; do
     good $command --help && has "usage: hbp $command" && has "--json"
 done
 wrong 2 "no command given"
-wrong 2 "there is no command 'plam'" plam
+wrong 2 "there is no command 'plam'; did you mean plan?" plam
+wrong 2 "there is no command 'xylophone'; see hbp --help" xylophone
+wrong 2 "unknown option '--samples-per-stp'; did you mean --samples-per-step?" plan x --samples-per-stp 3
+wrong 2 "did you mean --max-pack-length?" plan x --max-pack 3
+wrong 2 "it must be one of error, drop, truncate, split; did you mean drop?" lengths x --over-long dorp
+wrong 2 "did you mean hybrid-cp?" plan x --method hybrid-pc
+wrong 2 "--effort is 12; it must be in 0..9" plan x --effort 12
+wrong 2 "--dp-overlap is 2; it must be in 0..1" plan x --dp-overlap 2
+wrong 2 "--max-vision is 99999999999999999999; it must be in 0..2147483647" plan x --max-vision 99999999999999999999
+wrong 2 "it must be one of error, drop" vlm x --over-long split
+wrong 2 "--seed is 'x'; it must be a whole number" plan x --seed x
 wrong 2 "needs FILE" plan
 wrong 2 "unknown option '--colour'" lengths x --colour
 wrong 2 "one argument too many" lengths x y
 wrong 2 "--max-length is '12Q'" lengths x --max-length 12Q
 wrong 2 "--over-long is 'keep'" lengths x --over-long keep
 wrong 2 "--seed needs a value" plan x --seed
-wrong 2 "--samples-per-step is '-3'; it takes a whole number from 0 to" plan x --samples-per-step -3
+wrong 2 "--samples-per-step is -3; it must be in 0.." plan x --samples-per-step -3
 wrong 2 "a file to write has an empty name" plan x -o ''
 wrong 2 "--ranks" probe --nccl-tests x
 odd=$(printf 'odd\033[2J\nname')
@@ -112,7 +122,7 @@ on="--model llama-3.1-8b --machine h100:4 --max-length 128K"
     json "r['groups'][-1]['pack_length'] >= r['groups'][-1]['threshold'] > r['groups'][0]['threshold'] and len(r['candidates']) >= 1 and
           all(c['epoch_ns'] > .994 * r['candidates'][0]['epoch_ns'] for c in r['candidates']) and
           any(d['verdict'] == 'feasible' for d in r['degrees_of_longest_pack'])" groups l.npy $on
-    json "len(r['groups']) >= 1" groups l.npy $on --mode paper
+    json "len(r['groups']) >= 1" groups l.npy $on --method hbp-paper
     good groups l.npy $on && has "Hierarchies considered" && has "SP degrees" && has "steps: "
     json "r['step_samples_p5'] <= r['step_samples_median'] <= r['step_samples_p95'] and 0 < r['step_tokens_p95'] <= r['tokens_per_step'] and
           0 <= r['mixture_distance'] <= 1" groups l.npy $on
@@ -121,19 +131,19 @@ on="--model llama-3.1-8b --machine h100:4 --max-length 128K"
     cp out first.json
     json "r['digest'] == json.load(open('first.json'))['digest']" plan l.npy $on
     json "r['digest'] != json.load(open('first.json'))['digest']" plan l.npy $on --seed 1
-    json "r['ways'][0]['way'] == 'this plan' and len(r['ways']) == 15 and r['bound_ns'] > 0 and
-          all('failed' in w or w['epoch_ns'] >= r['bound_ns'] for w in r['ways'])" compare l.npy $on
+    json "r['methods'][0]['method'] == 'this plan' and len(r['methods']) == 15 and r['bound_ns'] > 0 and
+          all('failed' in w or w['epoch_ns'] >= r['bound_ns'] for w in r['methods'])" compare l.npy $on
     json "all('failed' in w or (w['step_samples_p5'] <= w['step_samples_median'] <= w['step_samples_p95'] and
           w['step_tokens_p5'] <= w['step_tokens_median'] <= w['step_tokens_p95'] and 0 <= w['mixture_distance'] <= 1)
-          for w in r['ways']) and
-          {w['way']: w for w in r['ways']}['first-fit-decreasing']['mixture_distance'] > .6" compare l.npy $on
-    json "all(w['steps'] == 10 and w['step_samples_p5'] == w['step_samples_p95'] == 500 for w in r['ways'][:1] + r['ways'][12:]) and
-          all(490 <= w['step_samples_median'] <= 500 for w in r['ways'][1:3]) and
+          for w in r['methods']) and
+          {w['method']: w for w in r['methods']}['first-fit-decreasing']['mixture_distance'] > .6" compare l.npy $on
+    json "all(w['steps'] == 10 and w['step_samples_p5'] == w['step_samples_p95'] == 500 for w in r['methods'][:1] + r['methods'][12:]) and
+          all(490 <= w['step_samples_median'] <= 500 for w in r['methods'][1:3]) and
           all((w['setting']['pack_length'] >= 128 and w['setting']['sp'] > 0) == (1 <= i <= 8 or 10 <= i <= 11)
-              and (w['setting']['tokens_per_rank'] > 0) == (i >= 13) for i, w in enumerate(r['ways']))" \
+              and (w['setting']['tokens_per_rank'] > 0) == (i >= 13) for i, w in enumerate(r['methods']))" \
         compare l.npy $on --samples-per-step 500
-    json "r['bound_ns'] is None and r['ways'][0]['steps'] == 7" compare l.npy $on --samples-per-step 700 --drop-last
-    json "r['bound_ns'] > 0 and r['ways'][0]['step_tokens_p95'] <= 65536" compare l.npy $on --tokens-per-step 64K
+    json "r['bound_ns'] is None and r['methods'][0]['steps'] == 7" compare l.npy $on --samples-per-step 700 --drop-last
+    json "r['bound_ns'] > 0 and r['methods'][0]['step_tokens_p95'] <= 65536" compare l.npy $on --tokens-per-step 64K
     good compare l.npy $on && has "this plan" && has "no-packing" && has "A step holds"
     [ "$(awk 'length > 119' out | wc -l)" = 0 ] || fail "compare prints more than 119 columns: $(cat out)"
     # What a plan says of its steps, counted from its packs.
@@ -217,12 +227,12 @@ for m, b in enumerate(plan['steps'][0]['micro_batches']):
           r['terms']['ns_per_token']['source'].startswith('fit of')" fit timeline.csv $on -o cost.json
     good fit timeline.csv --cost cost.json && has "packs, fitted" && has "fit of"
     json "r['prior']['median_pack_error'] < 1e-3" fit timeline.csv --cost cost.json
-    for command in "plan -o fitted.msgpack" groups compare "step --batch 512"; do
+    for command in "plan -o fitted.msgpack" groups compare "step --samples-per-step 512"; do
         good $command l.npy --cost cost.json
     done
     good validate fitted.msgpack --cost cost.json && has "fits the machine"
-    wrong 1 "--cost cost.json has all terms already; --max-sp cannot change them" plan l.npy --cost cost.json --max-sp 4
-    wrong 1 "--model cannot change them" plan l.npy --cost cost.json $on
+    wrong 2 "--cost cost.json has all terms already; --max-sp cannot change them" plan l.npy --cost cost.json --max-sp 4
+    wrong 2 "--model cannot change them" plan l.npy --cost cost.json $on
     wrong 1 "timeline.csv, line 1" plan l.npy --cost timeline.csv
     (echo "# device: NVIDIA A100-SXM4-80GB" && cat timeline.csv) >other.csv
     "$hbp" fit other.csv $on >out 2>err || fail "fit on another device: $(cat err)"
@@ -273,7 +283,7 @@ import json
 steps = [[i for b in s['micro_batches'] for p in b['packs'] for i in p['sample_ids']] for s in json.load(open('exact.json'))['steps']]
 assert sorted(map(len, steps)) == [100, 200, 200, 200] and sorted(sum(steps, [])) == list(range(700))" ||
         fail "--samples-per-step 200 makes other steps"
-    json "all(w['steps'] == 4 for w in r['ways'][:1] + r['ways'][12:])" compare some.npy $on --batches batches.txt
+    json "all(w['steps'] == 4 for w in r['methods'][:1] + r['methods'][12:])" compare some.npy $on --batches batches.txt
     json "r['composition'] == 'given' and r['steps'] == 4 and r['samples'] == 700" \
         plan some.npy $on --batches batches.txt -o given.msgpack
     "$hbp" dump given.msgpack >given.json
@@ -307,10 +317,10 @@ assert steps == rows" || fail "--batches: the steps hold other samples"
     : >bad.txt
     wrong 1 "bad.txt holds no batch" plan some.npy $on --batches bad.txt
     wrong 1 "cannot open absent.txt" plan some.npy $on --batches absent.txt
-    wrong 1 "samples_per_step and tokens_per_step are both given" \
+    wrong 1 "--samples-per-step and --tokens-per-step are both given" \
         plan some.npy $on --samples-per-step 200 --tokens-per-step 64K
-    wrong 1 "batches and tokens_per_step are both given" plan some.npy $on --batches batches.txt --tokens-per-step 64K
-    wrong 1 "composition hierarchy and samples_per_step exclude each other" \
+    wrong 1 "batches and --tokens-per-step are both given" plan some.npy $on --batches batches.txt --tokens-per-step 64K
+    wrong 1 "composition hierarchy and --samples-per-step exclude each other" \
         plan some.npy $on --samples-per-step 200 --composition hierarchy
     # Words: one of a thing, what is over-long by the option's name, a composition that cannot be kept.
     printf '9000\n' >one.txt
@@ -319,9 +329,9 @@ assert steps == rows" || fail "--batches: the steps hold other samples"
     wrong 1 "1 of 1 samples is longer than 8192 tokens; the first is sample 0 with 9000; --over-long drop, truncate or split" \
         plan one.txt $on --max-length 8K
     good plan one.txt $on --max-length 8K --over-long truncate && has "1 sample over-long, 808 tokens left out"
-    wrong 1 "with max_pack_length 8192 (9000 would do)" plan one.txt $on --max-pack-length 8K --samples-per-step 1
-    wrong 1 "max_pack_length is 8192 (9000 would do)" plan one.txt $on --max-pack-length 8K --composition hierarchy
-    wrong 1 "tokens_per_step is 1125899906842624; in packs of" plan some.npy $on --tokens-per-step 1048576G
+    wrong 1 "with --max-pack-length 8192 (9000 would do)" plan one.txt $on --max-pack-length 8K --samples-per-step 1
+    wrong 1 "--max-pack-length is 8192 (9000 would do)" plan one.txt $on --max-pack-length 8K --composition hierarchy
+    wrong 1 "--tokens-per-step is 1125899906842624; in packs of" plan some.npy $on --tokens-per-step 1048576G
     wrong 2 "--composition is 'stratifed'" plan some.npy $on --composition stratifed
     for composition in random stratified hierarchy; do
         json "r['composition'] == '$composition' and r['step_tokens_p95'] <= r['tokens_per_step'] == 262144" \
@@ -364,14 +374,14 @@ units="--vision-column images"
     good show ordered.msgpack && has "the same kinds of sample on all ranks, of 0,1,4"
     json "all(p['vision'] <= p['vision_capacity'] == 7 for p in r['packs'])" show ordered.msgpack --step 0
     good validate ordered.msgpack --lengths pictures.csv $units --modality-column kind $on
-    wrong 1 "max_vision is 7, but the lengths have no vision units" plan tokens.txt $on --max-vision 7
-    wrong 1 "mode paper fills by tokens alone" plan pictures.csv $units $on --max-vision 7 --mode paper
-    wrong 1 "has 5 vision units; max_vision is 4 (5 would do)" plan pictures.csv $units $on --max-vision 4
+    wrong 1 "--max-vision is 7, but the lengths have no vision units" plan tokens.txt $on --max-vision 7
+    wrong 1 "mode paper fills by tokens alone" plan pictures.csv $units $on --max-vision 7 --method hbp-paper
+    wrong 1 "has 5 vision units; --max-vision is 4 (5 would do)" plan pictures.csv $units $on --max-vision 4
 }
 
 # One step: micro-batches of groups, the bound, the modes side by side.
 on="--model llama-3.1-8b --machine h100:8"
-step="l.npy --batch 300 --skip 7 --sequence-multiple 128"
+step="l.npy --samples-per-step 300 --skip 7 --sequence-multiple 128"
 # shellcheck disable=SC2016
 micro_batches='r["bound_ns"] <= r["predicted_ns"] and r["gap"] >= 0 and r["complete"] and r["proven"] == (r["gap"] == 0) and
     sum(m["sequences"] for m in r["groups"]) == r["samples"] and
@@ -383,14 +393,14 @@ micro_batches='r["bound_ns"] <= r["predicted_ns"] and r["gap"] >= 0 and r["compl
         for m in r["groups"])'
 # shellcheck disable=SC2086
 {
-    json "$micro_batches and r['samples'] == 300 and r['ranks'] == 64 and r['mode'] == 'default'" \
+    json "$micro_batches and r['samples'] == 300 and r['ranks'] == 64 and r['method'] == 'default'" \
         step $step $on -o step.msgpack
     cp out step.json
     json "r['digest'] == json.load(open('step.json'))['digest']" step $step $on
-    json "r['digest'] != json.load(open('step.json'))['digest']" step l.npy --batch 300 --skip 8 $on
+    json "r['digest'] != json.load(open('step.json'))['digest']" step l.npy --samples-per-step 300 --skip 8 $on
     json "$micro_batches and r['samples'] == 5000" step l.npy $on
     for mode in static-sp homogeneous-sp hybrid-cp dynamic-cp; do
-        json "$micro_batches and r['mode'] == '$mode'" step $step $on --mode $mode
+        json "$micro_batches and r['method'] == '$mode'" step $step $on --method $mode
     done
     json "$micro_batches and all(int(g.split('x')[0]) <= 4 for m in r['groups'] for g in m['groups'][1:-1].split(','))" \
         step $step $on --max-sp 4
@@ -399,54 +409,54 @@ micro_batches='r["bound_ns"] <= r["predicted_ns"] and r["gap"] >= 0 and r["compl
     json "all(m['recompute'] == 32 for m in r['groups'])" step $step $on --recompute all
     json "all(m['recompute'] == 0 for m in r['groups'])" step $step $on --recompute none --any-degree
     json "r['predicted_ns'] <= json.load(open('step.json'))['predicted_ns']" step $step $on --effort 3
-    json "len(r['ways']) == 6 and r['ways'][0]['mode'] == 'default' and r['ways'][0]['ratio'] == 1 and
-          all('failed' in w or w['predicted_ns'] >= r['bound_ns'] for w in r['ways'])" step $step $on --compare
-    json "all(w['tokens_per_rank'] > 0 for w in r['ways'][2:]) and r['ways'][2]['sp'] > 0 and
-          r['ways'][1]['buckets'] in (16, 64, -1) and not any(w['buckets'] for w in r['ways'][2:]) and
-          all((w['min_sp'] > 0) == (w['mode'] in ('hybrid-cp', 'dynamic-cp')) for w in r['ways'])" \
+    json "len(r['methods']) == 6 and r['methods'][0]['method'] == 'default' and r['methods'][0]['ratio'] == 1 and
+          all('failed' in w or w['predicted_ns'] >= r['bound_ns'] for w in r['methods'])" step $step $on --compare
+    json "all(w['tokens_per_rank'] > 0 for w in r['methods'][2:]) and r['methods'][2]['sp'] > 0 and
+          r['methods'][1]['buckets'] in (16, 64, -1) and not any(w['buckets'] for w in r['methods'][2:]) and
+          all((w['min_sp'] > 0) == (w['method'] in ('hybrid-cp', 'dynamic-cp')) for w in r['methods'])" \
         step $step $on --compare
     good step $step $on --compare && has "x default" && has "hybrid-cp" && has "16 as published, 64 and none"
     good step $step $on && has "300 samples" && has "<" && has "predicted"
     good validate step.msgpack && has "keeps every promise"
     json "r['bound_ns'] == json.load(open('step.json'))['bound_ns'] and
           r['gap'] == json.load(open('step.json'))['gap'] and r['steps'] == 1" show step.msgpack
-    wrong 2 "--mode is 'best'" step $step $on --mode best
+    wrong 2 "--method is 'best'" step $step $on --method best
     wrong 2 "--micro-batches is '2-3'" step $step $on --micro-batches 2-3
     wrong 2 "--micro-batches is ':'" step $step $on --micro-batches :
-    wrong 1 "min_micro_batches is 3" step $step $on --micro-batches 3:2
-    wrong 1 "effort is 10" step $step $on --effort 10
-    wrong 2 "--compare" step $step $on --compare --mode paper
+    wrong 2 "--micro-batches is '3:2'; it must not begin above its end" step $step $on --micro-batches 3:2
+    wrong 2 "--effort is 10; it must be in 0..9" step $step $on --effort 10
+    wrong 2 "--compare" step $step $on --compare --method paper
     wrong 2 "--tie-column" step $step $on --tie-column x
     wrong 1 "l.npy has 5000 samples" step l.npy $on --skip 5000
-    wrong 1 "--batch 5001" step l.npy $on --batch 5001
+    wrong 1 "--samples-per-step 5001" step l.npy $on --samples-per-step 5001
     printf '5\n70\n90000000\n900\n' >long
     wrong 1 "sample 2 has 90000000 tokens" step long $on
     wrong 1 "counted from sample 1 of long" step long $on --skip 1
-    good step long $on --batch 2 && has "2 samples, 75 tokens"
+    good step long $on --samples-per-step 2 && has "2 samples, 75 tokens"
 }
 : >nothing
 wrong 1 "nothing is empty" step nothing --model llama-3.1-8b --machine h100
-wrong 1 "machine 'h100:0': nodes is 0; it must lie in 1..268435455" step l.npy --model llama-3.1-8b --machine h100:0
+wrong 1 "machine 'h100:0': \`nodes\` is 0; it must be in 1..268435455" step l.npy --model llama-3.1-8b --machine h100:0
 wrong 1 "cores is given twice" step l.npy --model llama-3.1-8b --machine h100:1,cores=1,cores=2
 wrong 1 "gpus_per_node" step l.npy --model llama-3.1-8b --machine h100 --set gpus_per_node=0
 # Who waits for whom: a plan of lockstep sets says so and keeps its promises.
 for who in "--shard-ranks 8" "--zero 1 --lockstep-ranks 1" \
     "--zero none --lockstep-ranks 1 --uneven-micro-batches --set hbm_bytes=2e11"; do
     # shellcheck disable=SC2086
-    good step l.npy --model llama-3.1-8b --machine h100:2 --batch 6 $who -o sets.msgpack
+    good step l.npy --model llama-3.1-8b --machine h100:2 --samples-per-step 6 $who -o sets.msgpack
     grep -q "on 16 GPUs in lockstep sets of [18]\$" out || fail "step $who: $(cat out)"
     good validate sets.msgpack
     good show sets.msgpack && has "lockstep sets of"
     # shellcheck disable=SC2086
     json 'r["lockstep_ranks"] in (1, 8)' plan l.npy --model llama-3.1-8b --machine h100:2 $who
 done
-wrong 1 "lockstep_ranks is 1; ZeRO-3 gathers weights over 16 ranks in every micro-batch, so it must be a multiple of them" step l.npy --model llama-3.1-8b --machine h100:2 \
+wrong 1 "--lockstep-ranks is 1; ZeRO-3 gathers weights over 16 ranks in every micro-batch, so it must be a multiple of them" step l.npy --model llama-3.1-8b --machine h100:2 \
     --lockstep-ranks 1
-wrong 1 "--lockstep-ranks cannot change them" step l.npy --cost cost.json --lockstep-ranks 1
+wrong 2 "--lockstep-ranks cannot change them" step l.npy --cost cost.json --lockstep-ranks 1
 # The exact solver, where this command was built with it.
-if "$hbp" step long --model llama-3.1-8b --machine h100 --batch 2 --exact >out 2>err; then
-    json "$micro_batches" step l.npy --model llama-3.1-8b --machine h100 --batch 6 --exact
-    json "not any('failed' in w for w in r['ways'])" step l.npy --model llama-3.1-8b --machine h100 --batch 5 --compare --exact
+if "$hbp" step long --model llama-3.1-8b --machine h100 --samples-per-step 2 --exact >out 2>err; then
+    json "$micro_batches" step l.npy --model llama-3.1-8b --machine h100 --samples-per-step 6 --exact
+    json "not any('failed' in w for w in r['methods'])" step l.npy --model llama-3.1-8b --machine h100 --samples-per-step 5 --compare --exact
 else
     grep -qF "built without it" err || fail "step --exact: $(cat err)"
 fi
@@ -472,12 +482,12 @@ good validate vlm.msgpack --lengths vlm.csv --vision-column vision && has "stage
 good show vlm.msgpack && has "with even stages" && has "2 replicas of 4 stages" && has "patch embedding" && has "GPU-days"
 json "len(r['vlm']['cuts']) == 5 and r['vlm']['epoch_ns'] >= r['vlm']['packs_bound_ns'] and r['digest']" show vlm.msgpack
 good trace vlm.msgpack --steps 1 -o vlm.json && grep -q '"name":"replica 1"' vlm.json && grep -q '"name":"stage 3"' vlm.json || fail "no rows of stages"
-json "[w['way'] for w in r['ways']][0] == 'as usual' and len(r['ways']) == 7 and
-      r['ways'][5]['gpu_days'] < r['ways'][4]['gpu_days'] < r['ways'][1]['gpu_days'] < r['ways'][0]['gpu_days']" vlm $run --compare
+json "[w['method'] for w in r['methods']][0] == 'as usual' and len(r['methods']) == 7 and
+      r['methods'][5]['gpu_days'] < r['methods'][4]['gpu_days'] < r['methods'][1]['gpu_days'] < r['methods'][0]['gpu_days']" vlm $run --compare
 json "len(r['cuts']) == 9 and r['micro_batches'] % 4 == 0" vlm $run --virtual-stages 2
 json "r['data'] == 'random' and r['padding'] > .1 and r['max_tokens'] == 0" vlm $run --data random --partition parameters --memory all
 json "r['max_vision'] == 10 and r['max_tokens'] == 4096" vlm $run --max-vision 10 --max-tokens 4K --modality-order
-wrong 1 "--vlm" vlm vlm.csv --vision-column vision --machine a100-80
+wrong 2 "--vlm" vlm vlm.csv --vision-column vision --machine a100-80
 wrong 1 "internvl-1.5-26b" vlm vlm.csv --vision-column vision --vlm internvl-1.5 --machine a100-80
 wrong 1 "no vision units" vlm l.npy --vlm qwen2-vl-7b --machine a100-80
 json "r['max_tokens'] > 0 and set(r['recompute']) <= {'none', 'attention', 'mlp', 'layer'}" vlm vlm.csv --vision-column vision \
@@ -485,7 +495,7 @@ json "r['max_tokens'] > 0 and set(r['recompute']) <= {'none', 'attention', 'mlp'
 printf 'length,vision\n300,1\n200,1\n900,3\n' >few.csv
 wrong 1 "sample 1: 200 tokens, 1 units of 256" vlm few.csv --vision-column vision --vlm internvl-1.5-26b --machine a100-80
 wrong 1 "give both or neither" vlm $run --max-vision 10
-wrong 1 "tensor_parallel" vlm $run --tensor-parallel 3
+wrong 1 "not a multiple of --tensor-parallel 3 x --stages 4; give --replicas to leave some idle" vlm $run --tensor-parallel 3
 wrong 2 "--data is 'best'" vlm $run --data best
 wrong 2 "--compare" vlm $run --compare --data isf
 json "r['cuts'] == [0, 2, 4, 5] and r['proven'] and r['predicted_ns'] == r['bound_ns'] == 147000000 and len(r['candidates']) >= 3 and
@@ -500,31 +510,31 @@ wrong 1 "line 2" stages bad.csv --stages 1
 
 # Many tasks on one machine.
 tasks="clip-4 --machine a800-80:2"
-json "r['mode'] == 'overlap' and r['tasks'] == 4 and r['gpus'] == 16 and r['makespan_ns'] >= r['bound_ns'] >= r['area_ns'] > 0 and
+json "r['method'] == 'overlap' and r['tasks'] == 4 and r['gpus'] == 16 and r['makespan_ns'] >= r['bound_ns'] >= r['area_ns'] > 0 and
       r['total_ns'] > r['makespan_ns'] and r['peak_bytes'] <= r['limit_bytes'] and len(r['slices']) == r['slice_count'] and
       max(s['end_ns'] for s in r['slices']) == r['makespan_ns'] and
       sum(s['operators'] for s in r['slices']) == r['operators']" tasks $tasks -o tasks.msgpack --trace tasks.json --graph-out graph.json
 good tasks $tasks && has "4 tasks" && has "vision-text" && has "above the best there can be" && has "communicators"
 [ -z "$python" ] || "$python" -c "import json; assert len(json.load(open('tasks.json'))['traceEvents']) > 50" || fail "tasks --trace is no JSON"
-json "r['makespan_ns'] > 0 and r['mode'] == 'overlap'" tasks graph.json --machine a800-80:2 --schedule tasks.msgpack
+json "r['makespan_ns'] > 0 and r['method'] == 'overlap'" tasks graph.json --machine a800-80:2 --schedule tasks.msgpack
 json "r['kept_bytes'] > 0 and r['fetched_bytes'] == 0" tasks $tasks --previous tasks.msgpack
-json "[w['way'] for w in r] == ['this plan', 'Spindle', 'DistMM', 'Optimus', 'uniform', 'sequential'] and
+json "[w['name'] for w in r] == ['this plan', 'Spindle', 'DistMM', 'Optimus', 'uniform', 'sequential'] and
       r[0]['makespan_ns'] <= r[1]['makespan_ns'] < r[5]['makespan_ns']" tasks $tasks --compare
 good tasks "$source/examples/data/tasks.json" --machine a800-80:2 --compare && has "no schedule takes less than"
-json "r['mode'] == 'optimus'" tasks $tasks --mode optimus --placement sequential --memory-limit 200000
+json "r['method'] == 'optimus'" tasks $tasks --method optimus --placement sequential --memory-limit 200000
 good tasks graph.json --machine a800-80:2 --graph-out graph.msgpack && good tasks graph.msgpack --machine a800-80:2 --all
 wrong 2 "--machine" tasks clip-4
 wrong 1 "nearest is 'clip-4'" tasks clip-5 --machine a800-80
 wrong 1 "bytes" tasks $tasks --memory-limit 100
 wrong 2 "--compare" tasks $tasks --compare -o x.msgpack
-wrong 2 "--mode is 'best'" tasks $tasks --mode best
+wrong 2 "--method is 'best'" tasks $tasks --method best
 wrong 2 "leave out" tasks $tasks --schedule tasks.msgpack --previous tasks.msgpack
 wrong 1 "fullest GPU" tasks graph.json --machine a800-80:2 --schedule tasks.msgpack --memory-limit 1000
 wrong 1 "graph" tasks clip-7 --machine a800-80:2 --schedule tasks.msgpack
 wrong 1 "GPUs" tasks graph.json --machine a800-80:4 --schedule tasks.msgpack
 good tasks $tasks -o tasks.msgpack --run-out run.msgpack && has "wrote run.msgpack"
 good show tasks.msgpack && has "MetaOp" && has "communicators" && good show run.msgpack && has "of schedule"
-json "r['mode'] == 'overlap' and len(r['slices']) == r['slice_count']" show tasks.msgpack
+json "r['method'] == 'overlap' and len(r['slices']) == r['slice_count']" show tasks.msgpack
 json "r['total_ns'] >= r['slices_ns'] > 0 and len(r['schedule_digest']) == 16" show run.msgpack
 good validate tasks.msgpack && has "not checked: --graph" && good validate tasks.msgpack --graph graph.json --machine a800-80:2 && has "keeps every promise"
 json "r['valid'] and not r['against_graph']" validate run.msgpack
@@ -541,7 +551,7 @@ good trace run.msgpack --schedule tasks.msgpack -o x.json && good trace tasks.ms
 import json
 a, b = (json.load(open(f))['traceEvents'] for f in ('x.json', 'y.json'))
 assert len(a) == len(b) and a != b" || fail "the traces of a schedule and its run"
-good tasks $tasks --mode sequential -o other.msgpack
+good tasks $tasks --method sequential -o other.msgpack
 wrong 1 "is a run of schedule" trace run.msgpack --schedule other.msgpack -o x.json
 json "r['columns']['slice_gpus'] and r['task_names']" dump tasks.msgpack
 json "len(r['columns']['slice_ends']) == r['slices']" dump run.msgpack
@@ -610,7 +620,7 @@ wrong 1 "has a ' in it" probe --executor "./executor good" -o "it's.json"
 wrong 2 "--executor exclude one another" probe --executor x --machine h100
 ls "$work"/hbp-probe-* 2>/dev/null && fail "probe --executor left a file in TMPDIR"
 wrong 1 "h1000" probe --machine h1000
-wrong 1 "--model" groups l.npy --machine h100
+wrong 2 "--model" groups l.npy --machine h100
 wrong 1 "llama-3.1-9b" groups l.npy --model llama-3.1-9b --machine h100
 good groups l.npy --machine h100:4 --max-length 128K \
     --model layers=16,hidden=2048,ffn=8192,heads=32,kv_heads=8,vocab=128256

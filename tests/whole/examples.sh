@@ -1,6 +1,6 @@
 #!/bin/sh
 # The examples do what their words say: each is run, and what it prints is held against what its source says of the input.
-# usage: examples.sh first|stepper|tasks PROGRAM
+# usage: examples.sh quick|first|pack|stepper|tasks PROGRAM
 #        examples.sh train HBP DRAW_LENGTHS LIBHBP SOURCE        skipped, 77, without a Python that has numpy
 #        examples.sh quickstart BUILD SOURCE                     the same
 set -u
@@ -19,6 +19,20 @@ need_numpy() {
 }
 
 case $name in
+quick) # the same samples as first.c, on 32 ranks
+    "$1" >"$work/out" || fail "status"
+    says "not a plan of some steps" '/ steps; in step 0 rank 5 runs/ { n++; if ($1 < 2) bad = 1 }'
+    says "packs without samples, or of no degree" '/ samples of / { n++; if ($1 < 1 || $4 < 200 || $8 < 1 || $8 > 32) bad = 1 }'
+    ;;
+pack) # 14,000 samples of 100 to 1,299 tokens, each hundredth of 6,000 to 7,999; packs of 8,192 on 8 ranks
+    "$1" >"$work/out" || fail "status"
+    says "fewer packs than the bound" '/ packs, at least / { n++; gsub(",", ""); if ($1 < $5 || $1 > 1.02 * $5) bad = 1 }'
+    says "packs past their length, or of very unlike squares" '/^  rank / { n++; gsub(",", "")
+        if ($2 + 0 != n - 1 || $5 > 8192 || $3 < 1) bad = 1
+        if (!least || $7 < least) least = $7; if ($7 > most) most = $7 } END { if (n != 8 || most > 1.05 * least) exit 1 }'
+    says "no SP degree" '/^a pack of / { n++; if ($11 != "SP" || $12 + 0 < 1) bad = 1 }'
+    says "no groups" '/^the groups / { n++; if ($0 !~ / x SP /) bad = 1 }'
+    ;;
 first) # sample i has 60000 + i tokens if i % 100 == 0, else 200 + 37 i % 3000; five samples of a pack are printed
     "$1" >"$work/out" || fail "status"
     says "the samples printed are longer than their packs, or no samples" '/micro-batch/ {

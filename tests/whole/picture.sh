@@ -46,7 +46,7 @@ grep -q "one: $(sed -n 's/predicted epoch \([0-9.]* s\),.*/\1/p' out), $(sed -n 
 "$programs/draw_plan" out.svg t none.msgpack one 2>err
 [ $? = 1 ] && grep -q "cannot open none.msgpack" err || fail "an absent plan: $(cat err)"
 "$programs/draw_lengths" "$source/examples/data/wikipedia.csv" many.npy 5100 2 2048
-"$programs/hbp" plan many.npy --model llama-3.1-8b --machine h100:1 --way no-packing -o many.msgpack >out || fail "no packing"
+"$programs/hbp" plan many.npy --model llama-3.1-8b --machine h100:1 --method no-packing -o many.msgpack >out || fail "no packing"
 "$programs/draw_plan" out.svg t many.msgpack one 2>err
 [ $? = 1 ] && [ ! -e out.svg ] && grep -qE "many.msgpack has 5[0-9]{3} packs on 8 ranks; at most 5000 on 1024" err || fail "too many packs: $(cat err)"
 "$programs/draw_plan" no/out.svg t lanes.msgpack one 2>err

@@ -19,6 +19,7 @@ static int places; /* the out pointers point here, so that a set one is seen */
 
 OUT(hbp_cost, hbp_cost_create, context, NULL, NULL, NULL)
 OUT(hbp_cost, hbp_cost_create_terms, context, NULL)
+OUT(hbp_cost, hbp_cost_create_plain, context, -1)
 OUT(hbp_cost, hbp_cost_load, context, NULL)
 OUT(hbp_plan, hbp_balance_attention, context, NULL, NULL, NULL, NULL)
 OUT(hbp_plan, hbp_plan_epoch, context, NULL, NULL, NULL)
@@ -47,6 +48,7 @@ OUT(hbp_model, hbp_model_create_preset, context, NULL)
 OUT(hbp_model, hbp_model_create_variant, context, NULL, NULL)
 OUT(hbp_model, hbp_model_create_config, context, NULL, -1)
 OUT(hbp_model, hbp_model_load, context, NULL)
+OUT(hbp_packs, hbp_packs_create, context, NULL, NULL, -1, NULL, NULL, NULL, NULL)
 OUT(hbp_packs, hbp_greedy_fill, context, NULL, NULL, NULL)
 OUT(hbp_partition, hbp_partition_layers, context, NULL, NULL, NULL)
 OUT(hbp_pipeline_run, hbp_simulate_pipeline, context, NULL, NULL, NULL, NULL)
@@ -70,6 +72,21 @@ OUT(hbp_vlm, hbp_vlm_create_preset, context, NULL)
 OUT(hbp_layers, hbp_vlm_create_layers, context, NULL, NULL, NULL)
 OUT(hbp_graph, hbp_graph_create_workload, context, NULL, NULL)
 
+static void out_hbp_cost_fit(hbp_context *context)
+{
+    hbp_cost *out = (hbp_cost *)&places;
+    ck_assert_int_lt(hbp_cost_fit(context, NULL, NULL, &out, NULL), 0);
+    ck_assert_ptr_null(out);
+}
+
+static void out_hbp_plan_quick(hbp_context *context)
+{
+    hbp_plan *out = (hbp_plan *)&places;
+    (void)context;
+    ck_assert_int_lt(hbp_plan_quick(NULL, 1, "gpt2", "h100", NULL, &out, NULL, 0), 0);
+    ck_assert_ptr_null(out);
+}
+
 typedef struct out_call {
     const char *name;
     void (*run)(hbp_context *context);
@@ -90,6 +107,10 @@ static const out_call OUT_CALL[] = {
     CALL(hbp_graph_load),
     CALL(hbp_plan_groups),
     CALL(hbp_groups_create),
+    CALL(hbp_cost_create_plain),
+    CALL(hbp_plan_quick),
+    CALL(hbp_cost_fit),
+    CALL(hbp_packs_create),
     CALL(hbp_iterative_fill),
     CALL(hbp_layers_create),
     CALL(hbp_layers_load),
@@ -163,7 +184,7 @@ static int64_t count_in(const char *path)
     fclose(file);
     text[bytes] = '\0';
     int64_t found = 0;
-    for (const char *at = text; (at = strstr(at, "**out)")); at++)
+    for (const char *at = text; (at = strstr(at, "**out")); at++)
         found++;
     return found;
 }

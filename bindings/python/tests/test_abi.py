@@ -1,4 +1,5 @@
-"""The declarations of functions and structs against the headers and the C compiler."""
+"""The declarations of functions, and the records that structs are made from, against the headers and the C
+compiler."""
 
 import ctypes
 import os
@@ -9,7 +10,8 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from hbp import _native, _structs, _structs_plan, _structs_stepper, _structs_tasks, _structs_timeline, _structs_vlm
+import stubs
+from hbp import _native, _records
 
 INCLUDE = Path(__file__).resolve().parents[3] / "include"
 NUMBERS = {
@@ -49,14 +51,26 @@ def open_structs(text: str) -> "dict[str, list[str]]":
     return structs
 
 
-MODULES = (_structs, _structs_plan, _structs_stepper, _structs_tasks, _structs_timeline, _structs_vlm)
-
-
 def python_struct(c_name: str):
-    """hbp_cost_terms is CostTermsStruct: CostTerms is what users see."""
-    name = python_name(c_name)
-    found = (getattr(module, name + end, None) for end in ("Struct", "") for module in MODULES)
-    return next(filter(None, found))
+    return getattr(_records, python_name(c_name))
+
+
+def records(c_name: str) -> list:
+    """The records of a struct's fields."""
+    found = []
+    while True:
+        field = _records.Field()
+        if _native.lib.hbp_record_get_field(c_name.encode(), len(found), ctypes.byref(field)) < 0:
+            return found
+        found.append(field)
+
+
+def constants(prefix: str) -> "dict[str, int]":
+    """The headers' constants that begin so, but numbers of them."""
+    found = re.findall(r"\b(HBP_[A-Z0-9_]+)\s*=\s*(-?\d+)", headers())
+    counts = ("_COUNT", "_KINDS", "_CHOICES")
+    return {name.removeprefix(prefix).lower().replace("_", "-"): int(value) for name, value in found
+            if name.startswith(prefix) and not name.endswith(counts)}
 
 
 class TestFunctions(unittest.TestCase):
@@ -116,7 +130,7 @@ class TestFunctions(unittest.TestCase):
         self.assertFalse(self.fits("int64_t count", ctypes.c_int32))
         self.assertFalse(self.fits("const int64_t *lengths", ctypes.POINTER(ctypes.c_int64)))
         self.assertFalse(self.fits("const hbp_plan *plan", _native.Lengths))
-        self.assertFalse(self.fits("const hbp_sp_options *options", ctypes.POINTER(_structs.CostOptions)))
+        self.assertFalse(self.fits("const hbp_sp_options *options", ctypes.POINTER(_records.CostOptions)))
         self.assertFalse(self.fits("void", ctypes.c_int32, True))
 
     def test_abi_version(self):
@@ -134,54 +148,40 @@ class TestFunctions(unittest.TestCase):
 class TestEnumerations(unittest.TestCase):
     """Names in Python and numbers in C say the same."""
 
-    def test_values(self):
-        import hbp
-        from hbp import cost, epoch, graph, groups, layers, lengths, machine, model, packs, pipeline, plan, recompute, vision
-        from hbp import tasks, vlm_plan
+    def test_enumerations_of_fields(self):
+        """Every enumeration that the records have, against the header."""
+        seen = {field.choices for name in _records.structs() for field in getattr(_records, name)._record.values()}
+        self.assertGreater(len(seen - {None}), 15)
+        for enumeration in seen - {None}:
+            found = _records.choices(enumeration)
+            self.assertEqual(constants(enumeration + "_"), found, enumeration)
+            self.assertEqual([_records.name_of(enumeration, value) for value in found.values()], list(found))
+            self.assertIsNone(_records.name_of(enumeration, 1 + max(found.values())))
+        self.assertEqual(_records.choices("HBP_NO_SUCH"), {})
 
-        text = headers()
-        values = dict(re.findall(r"\b(HBP_[A-Z0-9_]+)\s*=\s*(-?\d+)", text))
+    def test_enumerations_of_arguments_and_columns(self):
+        """The others, which Python has tables of."""
+        import hbp
+        from hbp import cost, graph, layers, machine, pipeline, plan, recompute
+
         tables = {
-            "HBP_OVERLONG_": lengths.OVER_LONG,
-            "HBP_GROUPS_": groups.MODES,
-            "HBP_FILL_": packs.MODES,
-            "HBP_BALANCE_": epoch.BALANCE_MODES,
-            "HBP_EPOCH_": epoch.EPOCH_MODES,
             "HBP_LOSS_": plan.LOSS,
             "HBP_COLLECTIVE_": machine.COLLECTIVES,
-            "HBP_RATE_": machine.RATES,
-            "HBP_ISF_": vision.FILL_MODES,
-            "HBP_BUDGETS_": vision.BUDGETS_MODES,
             "HBP_LAYER_": layers.KINDS,
             "HBP_RECOMPUTE_": layers.RECOMPUTE,
-            "HBP_PARTITION_": pipeline.MODES,
             "HBP_RANKED_": pipeline.RANKED,
-            "HBP_MEMORY_": recompute.MODES,
-            "HBP_VLM_DATA_": vlm_plan.DATA_MODES,
-            "HBP_DEGREES_": graph.DEGREES,
             "HBP_GRAPH_": graph.FORMATS,
-            "HBP_TASKS_": tasks.MODES,
-            "HBP_PLACE_": tasks.PLACEMENTS,
         }
-        counts = ("_COUNT", "_KINDS", "_CHOICES")
         for prefix, table in tables.items():
-            wanted = {name.removeprefix(prefix).lower(): int(value) for name, value in values.items()
-                      if name.startswith(prefix) and not name.endswith(counts)}
-            self.assertEqual(wanted, {name.replace("-", "_"): value for name, value in table.items()}, prefix)
-        for name in ("gated", "plain"):
-            self.assertEqual(model.MLP[name], int(values[f"HBP_MLP_{name.upper()}"]))
+            self.assertEqual(constants(prefix), {name.replace("_", "-"): value for name, value in table.items()}, prefix)
+        values = constants("HBP_")
         for name, value in pipeline.DIRECTIONS.items():
-            self.assertEqual(value, int(values[f"HBP_{name.upper()}"]))
-        select = {name: int(values[f"HBP_SELECT_{name.upper()}"]) for name in ("attention", "mlp")}
+            self.assertEqual(value, values[name])
+        select = {name: values[f"select-{name}"] for name in ("attention", "mlp")}
         self.assertEqual({"both": 0, "neither": -1, **select}, recompute.SELECT)
-        self.assertEqual({3: 3, 2: 2, 1: 1, 0: 4}, cost.ZERO_STAGES)
-        self.assertEqual(values["HBP_ZERO_NONE"], "4")
-        self.assertEqual(len(hbp.baselines()), int(values["HBP_BASELINE_COUNT"]))
-        compositions = {f"HBP_COMPOSITION_{name.upper()}": str(value)
-                        for value, name in enumerate(_structs_plan.COMPOSITION_NAMES)}
-        found = {name: value for name, value in values.items() if name.startswith("HBP_COMPOSITION_")}
-        self.assertEqual(compositions, found)
-        self.assertEqual(plan.CURSOR_BYTES, int(re.search(r"#define HBP_CURSOR_BYTES\s+(\d+)", text)[1]))
+        self.assertEqual({3: 3, 2: 2, 1: 1, 0: _records.choices("HBP_ZERO")["none"]}, cost.ZERO_STAGES)
+        self.assertEqual(len(hbp.baselines()), int(re.search(r"HBP_BASELINE_COUNT\s*=\s*(\d+)", headers())[1]))
+        self.assertEqual(plan.CURSOR_BYTES, int(re.search(r"#define HBP_CURSOR_BYTES\s+(\d+)", headers())[1]))
 
     def test_statuses(self):
         import hbp
@@ -228,8 +228,12 @@ class TestStructs(unittest.TestCase):
             seen.setdefault(name, []).append(field)
             member = getattr(kind, field)
             self.assertEqual((member.offset, member.size), (int(offset), int(size)), f"{name}.{field}")
+            record = records(name)[len(seen[name]) - 1]
+            self.assertEqual((record.name.decode(), record.offset, record.bytes), (field, int(offset), int(size)))
+        self.assertEqual(sorted(seen), sorted(_records.structs().values()))
         for name, fields in seen.items():
             self.assertEqual([field[0] for field in python_struct(name)._fields_], fields)
+            self.assertEqual(len(records(name)), len(fields))
 
     def test_kinds(self):
         """Numbers of one size may still differ in kind."""
@@ -239,15 +243,77 @@ class TestStructs(unittest.TestCase):
                 if kind in NUMBERS:
                     self.assertIs(types.get(fields), NUMBERS[kind], f"{name}.{fields}")
 
+    def test_the_first_records_are_read_as_they_are(self):
+        """What reads records is laid out as the records say."""
+        for reader, told in ((_records.FieldRecord, _records.Field), (_records.ChoiceRecord, _records.Choice)):
+            self.assertEqual(told._fields_[: len(reader._fields_)], reader._fields_)
+
+    def test_columns_and_objects(self):
+        """What a pointer points to, as the header declares it."""
+        seen = set()
+        for name in _records.structs().values():
+            for record in records(name)[1:]:
+                field = python_struct(name)._record[record.name.decode()]
+                words = record.declared.decode().replace("*", " * ").split()
+                self.assertEqual(field.ctype is ctypes.c_double, words == ["double"], field.name)
+                self.assertEqual(field.ctype is ctypes.c_char_p, words == ["const", "char", "*"], field.name)
+                if len(words) == 3 and words[0] == "const" and words[1].removesuffix("_t") in (
+                        "int32", "uint32", "int64", "double"):
+                    self.assertEqual(field.column, words[1].removesuffix("_t").replace("double", "float64"))
+                elif field.object:
+                    self.assertTrue(issubclass(getattr(_native, field.object), _native.Opaque))
+                    self.assertEqual(words[1], "hbp_" + re.sub(r"(?<!^)(?=[A-Z])", "_", field.object).lower())
+                    seen.add(field.object)
+                else:
+                    self.assertIsNone(field.column)
+        self.assertEqual(seen, {"Cost", "Groups", "Layers", "TaskSchedule", "Timeline"})
+
+    def test_the_stub_says_what_the_library_says(self):
+        """python3 bindings/python/tests/stubs.py --write writes it anew."""
+        self.assertEqual(stubs.STUB.read_text(), stubs.text())
+
+    def test_names_and_flags(self):
+        """Names become constants, flags 0 or 1, texts bytes; objects are those of their class."""
+        import hbp
+
+        made = _records.EpochOptions(over_long="drop", composition="hierarchy", drop_last=7)
+        self.assertEqual((made.over_long, made.composition, made.drop_last), (1, 3, 1))
+        self.assertEqual(_records.CostFileOptions(note="now").note, b"now")
+        with self.assertRaisesRegex(ValueError, "over_long is 'dorp' \\(did you mean 'drop'\\?\\); it must be one of 'error'"):
+            _records.EpochOptions(over_long="dorp")
+        with self.assertRaisesRegex(ValueError, "mode is None; it must be one of 'default', 'paper'"):
+            _records.EpochOptions(mode=None)
+        with self.assertRaisesRegex(TypeError, "groups is <hbp.Model llama-3.1-8b>; it must be hbp.Groups"):
+            _records.EpochOptions(groups=hbp.Model.preset("llama-3.1-8b"))
+        with self.assertRaisesRegex(TypeError, "groups is 4096; it must be hbp.Groups"):
+            _records.EpochOptions(groups=4096)
+        with self.assertRaisesRegex(TypeError, "a text is 3"):
+            _records.CostFileOptions(note=3)
+        with self.assertRaisesRegex(AttributeError, "NoSuch"):
+            _records.NoSuch
+
+    def test_values(self):
+        """Structs are compared and shown by their fields, and say what the header says of them."""
+        made = _records.SpOptions(tokens_per_step=5)
+        self.assertEqual(made, _records.SpOptions.pick({"tokens_per_step": 5, "other": 1}))
+        self.assertNotEqual(made, _records.SpOptions())
+        self.assertEqual(repr(made), "SpOptions(tokens_per_step=5, squares_per_token=0.0)")
+        self.assertEqual(made.as_dict(), {"tokens_per_step": 5, "squares_per_token": 0.0})
+        self.assertEqual(made.names(), ["tokens_per_step", "squares_per_token"])
+        self.assertIn("A decoder-only transformer.", _records.ModelFields.__doc__)
+        self.assertIn("\ntied_embeddings: ", _records.ModelFields.__doc__)
+
     def test_fields_are_checked(self):
-        with self.assertRaises(TypeError):
-            _structs.SpOptions(tokens=1)
+        with self.assertRaisesRegex(TypeError, "SpOptions has no field 'tokens_per_stop' \\(did you mean 'tokens_per_step'"):
+            _records.SpOptions(tokens_per_stop=1)
+        with self.assertRaisesRegex(TypeError, "'struct_size'"):
+            _records.SpOptions(struct_size=1)
         with self.assertRaises(OverflowError):
-            _structs.GroupsOptions(max_groups=2**31)
+            _records.GroupsOptions(max_groups=2**31)
         with self.assertRaises(OverflowError):
-            _structs.FillOptions(seed=-1)
+            _records.FillOptions(seed=-1)
         with self.assertRaises(TypeError):
-            _structs.FillOptions(effort=1.5)
+            _records.FillOptions(effort=1.5)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,6 @@
 
 import copy
 import gc
-import inspect
 import json
 import os
 import pickle
@@ -15,7 +14,7 @@ import numpy as np
 import samples
 
 import hbp
-from hbp import _native, _structs, _structs_plan
+from hbp import _native, _records, _results
 from hbp.epoch import EpochKeywords, _options
 
 
@@ -299,31 +298,39 @@ class TestEpoch(unittest.TestCase):
         with self.assertRaises(TypeError):
             hbp.plan_epoch([1], hbp.Model.preset("llama-3.1-8b"))
 
-    def test_every_option_is_there(self):
-        """The fields of each options struct are keywords of its function."""
-        for function, struct in (
-            (hbp.plan_groups, _structs.GroupsOptions),
-            (hbp.greedy_fill, _structs.FillOptions),
-            (hbp.balance_attention, _structs.BalanceOptions),
-            (hbp.simulate, _structs_plan.SimulateOptions),
-            (hbp.Cost.__init__, _structs.CostOptions),
-            (hbp.Lengths.read, _structs.LengthsLoadOptions),
-            (hbp.Plan.save, _structs_plan.PlanSaveOptions),
-        ):
-            keywords = {name for name, parameter in inspect.signature(function).parameters.items()
-                        if parameter.kind is parameter.KEYWORD_ONLY}
-            self.assertEqual(keywords - {"progress"}, set(struct.names()), function.__qualname__)
-        keywords = set(EpochKeywords.__annotations__) | {"batch_offsets", "batch_samples"}
-        self.assertEqual(keywords, set(_structs.EpochOptions.names()))  # two more are of `batches`
+    def test_zero_is_the_default_of_every_option(self):
         for name in EpochKeywords.__annotations__:
             value = {"mode": "default", "over_long": "error", "groups": None, "composition": "auto",
                      "batches": None}.get(name, 0)
             struct, _kept = _options({name: value})
-            self.assertEqual(struct, _structs.EpochOptions(), name)
+            self.assertEqual(struct, _records.EpochOptions(), name)
             hbp.plan_epoch([64, 65], samples.cost(), **{name: value})
         for name in ("batch_offsets",):
             with self.assertRaisesRegex(TypeError, name):
                 hbp.plan_epoch([64, 65], samples.cost(), **{name: 0})
+
+    def test_packs_made_elsewhere(self):
+        """Plain packing without a model; packs handed back are the packs that they were."""
+        lengths, cost = hbp.Lengths.from_array(samples.lengths()), hbp.Cost.plain(8)
+        self.assertEqual(cost.terms().degree, (1, 2, 4, 8))
+        self.assertEqual(cost.predict_ns(300, 50000, sp=4), 12500)
+        with self.assertRaisesRegex(hbp.InvalidError, "`ranks` is 0"):
+            hbp.Cost.plain(0)
+        groups = hbp.Groups.create(cost, [8192, 131072], [1, 8])
+        packs = hbp.greedy_fill(lengths, groups, sequence_multiple=8)
+        rows = [packs[index] for index in range(len(packs))]
+        again = hbp.Packs.create(lengths, groups, rows, packs.pack_groups, sequence_multiple=8)
+        for name in ("pack_offsets", "pack_groups", "pack_tokens", "pack_padded_tokens", "sample_indices"):
+            self.assertEqual(getattr(again, name).tolist(), getattr(packs, name).tolist(), name)
+        plans = [hbp.balance_attention(own, groups, cost) for own in (packs, again)]
+        self.assertEqual(plans[0].digest, plans[1].digest)
+        self.assertEqual(len(hbp.Packs.create(lengths, groups, rows)), len(packs))
+        with self.assertRaisesRegex(ValueError, "pack_groups has 1 values"):
+            hbp.Packs.create(lengths, groups, rows, [0])
+        with self.assertRaisesRegex(hbp.InvalidError, "sample"):
+            hbp.Packs.create(lengths, groups, rows[1:])
+        with self.assertRaises(hbp.InvalidError):
+            hbp.Packs.create(lengths, groups, [])
 
     def test_the_four_moves(self):
         lengths, cost = hbp.Lengths.from_array(samples.lengths()), samples.cost()
@@ -477,10 +484,10 @@ class TestEpoch(unittest.TestCase):
 
 class TestContract(unittest.TestCase):
     def summary(self, **fields):
-        return _structs_plan.PlanSummary(vision=-1, steps=3, **fields)
+        return _results.PlanSummary(vision=-1, steps=3, **fields)
 
     def test_names(self):
-        names = _structs_plan.COMPOSITION_NAMES
+        names = list(_records.choices("HBP_COMPOSITION"))
         self.assertEqual([_native.lib.hbp_composition_name(i).decode() for i in range(len(names))], list(names))
         self.assertIsNone(_native.lib.hbp_composition_name(len(names)))
         self.assertIsNone(_native.lib.hbp_composition_name(-1))

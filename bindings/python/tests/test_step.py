@@ -8,7 +8,7 @@ import numpy as np
 import samples
 
 import hbp
-from hbp import _native, _structs, step
+from hbp import _native, _records, step
 
 
 def batch(count: int = 200, seed: int = 3) -> np.ndarray:
@@ -119,7 +119,7 @@ class TestStep(unittest.TestCase):
         for wrong in ({"mode": "best"}, {"solver": "scip"}, {"recompute": "some"}):
             with self.assertRaisesRegex(ValueError, "must be one of"):
                 hbp.plan_step([100], cost, **wrong)
-        with self.assertRaisesRegex(hbp.InvalidError, "effort is 10"):
+        with self.assertRaisesRegex(hbp.InvalidError, "`effort` is 10; it must be in 0..9"):
             hbp.plan_step([100], cost, effort=10)
         with self.assertRaisesRegex(hbp.InvalidError, "min_micro_batches is 3"):
             hbp.plan_step([100], cost, min_micro_batches=3, max_micro_batches=2)
@@ -136,18 +136,16 @@ class TestStep(unittest.TestCase):
 
 class TestNames(unittest.TestCase):
     def test_modes_are_those_of_the_library(self):
-        names = [_native.lib.hbp_step_mode_name(mode) for mode in range(len(step.STEP_MODES))]
-        self.assertEqual([name.decode() for name in names], list(step.STEP_MODES))
-        self.assertIsNone(_native.lib.hbp_step_mode_name(len(names)))
+        self.assertGreaterEqual(step.STEP_MODES.keys(), {"default", "paper", "static-sp", "dynamic-cp"})
+        for name, mode in step.STEP_MODES.items():
+            self.assertEqual(_native.lib.hbp_step_mode_name(mode).decode(), name)
+        self.assertIsNone(_native.lib.hbp_step_mode_name(len(step.STEP_MODES)))
         self.assertIsNone(_native.lib.hbp_step_mode_name(-1))
 
     def test_defaults_are_zero(self):
-        empty = _structs.StepOptions()
+        empty = _records.StepOptions()
         self.assertEqual(step.step_options(), empty)
         self.assertEqual(sum(bytes(empty)), ctypes.sizeof(empty))
-        self.assertEqual(set(step.StepKeywords.__annotations__), {
-            "any_degree" if name == "degrees" else name for name in empty.names()
-        })
 
 
 if __name__ == "__main__":

@@ -12,7 +12,9 @@ from pathlib import Path
 import numpy as np
 
 import hbp
-from hbp.tasks import MODES, PLACEMENTS
+from hbp._records import choices
+
+MODES, PLACEMENTS = choices("HBP_TASKS"), choices("HBP_PLACE")
 
 GOLDEN = Path(__file__).resolve().parents[3] / "tests" / "golden" / "tasks.msgpack"
 

@@ -2,7 +2,6 @@
 
 import contextlib
 import gc
-import inspect
 import io
 import json
 import pickle
@@ -14,7 +13,6 @@ from pathlib import Path
 import numpy as np
 
 import hbp
-from hbp import _structs_vlm
 
 FIELDS = dict(vision_layers=45, vision_hidden=3200, vision_ffn=12800, vision_heads=25, patch_values=588,
               tokens_per_unit=1025, projected_per_unit=256, projector_input=12800)
@@ -125,11 +123,11 @@ class TestFill(unittest.TestCase):
 
     def test_errors(self):
         for error, words, given in (
-            (hbp.InvalidError, "max_vision is 0", dict(max_vision=0)),
-            (hbp.InvalidError, "max_tokens is -1", dict(max_tokens=-1)),
-            (hbp.InvalidError, "rounds is -2", dict(rounds=-2)),
+            (hbp.InvalidError, "`max_vision` is 0", dict(max_vision=0)),
+            (hbp.InvalidError, "`max_tokens` is -1", dict(max_tokens=-1)),
+            (hbp.InvalidError, "`rounds` is -2", dict(rounds=-2)),
             (hbp.InvalidError, "max_samples is 3", dict(mode="reference", max_samples=3)),
-            (hbp.InvalidError, "over_long is 2", dict(over_long="truncate")),
+            (hbp.InvalidError, "`over_long` is 2", dict(over_long="truncate")),
             (ValueError, "mode is 'best'", dict(mode="best")),
             (ValueError, "over_long is 'lose'", dict(over_long="lose")),
             (OverflowError, "effort is 4294967296", dict(effort=2**32)),
@@ -184,7 +182,7 @@ class TestBudgets(unittest.TestCase):
             hbp.choose_budgets(data(), max_tokens=600)
         with self.assertRaisesRegex(ValueError, "mode is 'circle'"):
             hbp.choose_budgets(data(), mode="circle")
-        with self.assertRaisesRegex(hbp.InvalidError, "ranks is -1"):
+        with self.assertRaisesRegex(hbp.InvalidError, "`ranks` is -1"):
             hbp.choose_budgets(data(), ranks=-1)
 
 
@@ -257,7 +255,7 @@ class TestVlm(unittest.TestCase):
             hbp.Vlm(**FIELDS)
         with self.assertRaisesRegex(ValueError, "vision_mlp is 'round'"):
             hbp.Vlm(language=model.language, vision_mlp="round", **FIELDS)
-        with self.assertRaisesRegex(hbp.InvalidError, "patch_values is 0"):
+        with self.assertRaisesRegex(hbp.InvalidError, "`patch_values` is 0"):
             hbp.Vlm(language=model.language, **{**FIELDS, "patch_values": 0})
         with self.assertRaisesRegex(hbp.InvalidError, "vision is 0"):
             model.layers(machine, vision=0, tokens=1)
@@ -449,7 +447,7 @@ class TestPlan(unittest.TestCase):
             (hbp.InvalidError, "layers_vision", dict(layers=hbp.Layers([1] * 9))),
             (hbp.InvalidError, "give both or neither", dict(max_vision=0)),
             (hbp.InvalidError, "pipeline_stages 3", dict(pipeline_stages=3)),
-            (hbp.InvalidError, "rounds is -1", dict(rounds=-1)),
+            (hbp.InvalidError, "`rounds` is -1", dict(rounds=-1)),
             (TypeError, "colour", dict(colour=1)),
         ):
             with self.subTest(words), self.assertRaisesRegex(error, words):
@@ -479,29 +477,6 @@ class TestDocumentation(unittest.TestCase):
         self.assertIn("32 GPUs: 2 replicas of 4 stages", printed.getvalue())
         self.assertEqual((len(names["plan"].cuts), len(names["stages"])), (5, 4))
         self.assertEqual(names["run"].summary().stages, 4)
-
-
-class TestKeywords(unittest.TestCase):
-    """No option of the C structs is out of reach."""
-
-    def test_every_field_is_a_keyword(self):
-        for function, struct in (
-            (hbp.iterative_fill, _structs_vlm.IterativeFillOptions),
-            (hbp.choose_budgets, _structs_vlm.BudgetsOptions),
-            (hbp.partition_layers, _structs_vlm.PartitionOptions),
-            (hbp.plan_vlm, _structs_vlm.VlmOptions),
-            (hbp.Vlm.layers, _structs_vlm.VlmLayersOptions),
-            (hbp.choose_recompute, _structs_vlm.RecomputeOptions),
-        ):
-            keywords = set(inspect.signature(function).parameters)
-            self.assertEqual(set(struct.names()) - keywords, set(), function.__name__)
-        from hbp.pipeline import Pipeline, PipelineKeywords
-
-        keywords = set(inspect.signature(Pipeline).parameters) - {"layers", "stages"}
-        self.assertEqual(keywords, set(_structs_vlm.PipelineOptions.names()) - {"stages"})
-        self.assertEqual(keywords, set(PipelineKeywords.__annotations__))
-        columns = set(inspect.signature(hbp.Layers).parameters)
-        self.assertEqual(columns, set(_structs_vlm.LayerColumns._names()) - {"count"})
 
 
 if __name__ == "__main__":

@@ -127,9 +127,8 @@ static hbp_status fill_machine(hbp_context *context, hbp_machine *machine, const
     return hbp__machine_set_values(context, machine, fields);
 }
 
-hbp_status hbp_machine_create_preset(hbp_context *context, const char *text, hbp_machine **out)
+hbp_status hbp__machine_create_preset(hbp_context *context, const char *text, hbp_machine **out)
 {
-    HBP__ENTER_OUT(context, out);
     HBP__TRY(hbp__require(context, text, "text"));
     const struct preset *p = NULL;
     char name[HBP__FIELD_NAME_BYTES];
@@ -157,4 +156,10 @@ hbp_status hbp_machine_create_preset(hbp_context *context, const char *text, hbp
     }
     *out = machine;
     return HBP_OK;
+}
+
+hbp_status hbp_machine_create_preset(hbp_context *context, const char *text, hbp_machine **out)
+{
+    HBP__ENTER_OUT(context, out);
+    return hbp__machine_create_preset(context, text, out);
 }

@@ -80,9 +80,8 @@ static hbp_status make_changed(hbp_context *context, const char *text, const cha
                : status;
 }
 
-hbp_status hbp_model_create_preset(hbp_context *context, const char *text, hbp_model **out)
+hbp_status hbp__model_create_preset(hbp_context *context, const char *text, hbp_model **out)
 {
-    HBP__ENTER_OUT(context, out);
     HBP__TRY(hbp__require(context, text, "text"));
     if (text[strcspn(text, "=,")] == '=')
         return make_changed(context, text, text, (hbp_model_fields){.struct_size = sizeof(hbp_model_fields)},
@@ -98,6 +97,12 @@ hbp_status hbp_model_create_preset(hbp_context *context, const char *text, hbp_m
     hbp_status status = make_changed(context, text, end + 1, preset->fields, out);
     hbp_model_free(preset);
     return status;
+}
+
+hbp_status hbp_model_create_preset(hbp_context *context, const char *text, hbp_model **out)
+{
+    HBP__ENTER_OUT(context, out);
+    return hbp__model_create_preset(context, text, out);
 }
 
 hbp_status hbp_model_create_variant(hbp_context *context, const hbp_model *base, const char *text,

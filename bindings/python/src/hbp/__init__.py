@@ -9,17 +9,19 @@ parallelism and recomputation.
 
 from ._context import Progress
 from ._native import lib as _lib
-from ._structs import LengthsSummary, MachineFields, ModelFields, ModelSummary, SpChoice
-from ._structs_plan import PlanSummary, Report
-from ._structs_stepper import Communicator, StepperSummary
-from ._structs_tasks import TaskRunSummary, TaskSummary
-from ._structs_timeline import FitReport, TimelineReport
-from ._structs_vlm import (
+from ._records import FitReport, MachineFields, ModelFields, ModelSummary, StepperSummary, TimelineReport, VlmFields
+from ._results import (
     Budgets,
+    Communicator,
+    LengthsSummary,
     PartitionSummary,
     PipelineSummary,
+    PlanSummary,
     RecomputeReport,
-    VlmFields,
+    Report,
+    SpChoice,
+    TaskRunSummary,
+    TaskSummary,
     VlmPlanSummary,
     VlmSummary,
 )

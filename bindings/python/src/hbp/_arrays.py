@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any, Optional
+from typing import Any, Mapping, Optional, Sequence, Type
 
 import numpy as np
 import numpy.typing as npt
 
 from ._native import lib
+from ._records import Struct
 
 
 class _Memory:
@@ -83,7 +84,7 @@ class ViewColumn(AnyColumn):
     def _find(self, instance: Any) -> "tuple[Optional[int], int, npt.DTypeLike]":
         found = read_view(instance)
         rows = getattr(found, self._rows) + self._extra
-        return getattr(found, self._name), rows, found.column_types[self._name]
+        return getattr(found, self._name), rows, found._record[self._name].column
 
 
 def plain(name: str, values: Any, dtype: Optional[npt.DTypeLike] = None) -> npt.NDArray[Any]:
@@ -122,6 +123,16 @@ def floats(name: str, values: Any) -> npt.NDArray[np.float64]:
     return array
 
 
+def joined(
+    name: str, rows: Sequence[npt.ArrayLike]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Offsets and values of arrays laid end to end."""
+    arrays = [integers(f"{name}[{index}]", row, np.int64) for index, row in enumerate(rows)]
+    offsets = np.zeros(len(arrays) + 1, np.int64)
+    np.cumsum([len(array) for array in arrays], out=offsets[1:])
+    return offsets, np.concatenate([np.zeros(0, np.int64), *arrays])
+
+
 def same_count(name: str, array: npt.NDArray[Any], count: int) -> npt.NDArray[Any]:
     """`array`, refused unless it has `count` values."""
     if len(array) != count:
@@ -129,11 +140,28 @@ def same_count(name: str, array: npt.NDArray[Any], count: int) -> npt.NDArray[An
     return array
 
 
-def sample_column(
-    name: str, values: Optional[Any], dtype: npt.DTypeLike, count: int
-) -> Optional[npt.NDArray[Any]]:
-    """Integers of `dtype`, one for each of `count` samples; None stays None."""
-    return None if values is None else same_count(name, integers(name, values, dtype), count)
+def columns_of(kind: Type[Struct], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Those `values` that are columns of a struct, such as the keywords of a call among its locals()."""
+    return {name: values.get(name) for name, field in kind._record.items() if field.column}
+
+
+def column_arrays(
+    kind: Type[Struct], columns: Mapping[str, Any], count: Optional[int] = None
+) -> dict[str, npt.NDArray[Any]]:
+    """The columns that are not None as arrays of integers of a struct's types, each of `count` values or of as
+    many as the first."""
+    arrays: dict[str, npt.NDArray[Any]] = {}
+    for name, values in columns.items():
+        if values is not None:
+            array = integers(name, values, kind._record[name].column)
+            count = len(array) if count is None else count
+            arrays[name] = same_count(name, array, count)
+    return arrays
+
+
+def addresses(arrays: Mapping[str, npt.NDArray[Any]]) -> dict[str, Any]:
+    """Where each array's values are; the caller keeps the arrays alive."""
+    return {name: address(array) for name, array in arrays.items()}
 
 
 def address(array: Optional[npt.NDArray[Any]]) -> Optional[int]:

@@ -11,10 +11,12 @@ import threading
 from contextlib import contextmanager
 from typing import Any, Callable, Iterator, NamedTuple, Optional
 
-from . import _native
+from . import _native, _records
 from ._native import lib
-from ._structs import PROGRESS_FN, ContextOptions
 from .errors import error_of
+
+
+PROGRESS_FN = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.POINTER(_records.Progress))
 
 
 class Progress(NamedTuple):
@@ -60,7 +62,7 @@ class Context:
         self.progress: Optional[ProgressFn] = None
         self.error: Optional[BaseException] = None
         self._callback = PROGRESS_FN(self._on_progress)  # a cycle; contexts live as long as the pool
-        options = ContextOptions(progress=self._callback)
+        options = _records.ContextOptions(progress=ctypes.cast(self._callback, ctypes.c_void_p))
         pointer = ctypes.c_void_p()
         status = lib.hbp_context_create(ctypes.byref(options), ctypes.byref(pointer))
         if status < 0 or not pointer.value:

@@ -1,4 +1,4 @@
-"""Paths and texts on their way into C, and files as bytes."""
+"""Paths on their way into C, and files as bytes."""
 
 from __future__ import annotations
 
@@ -18,15 +18,6 @@ def path_bytes(path: Path) -> bytes:
     if b"\0" in name:
         raise ValueError(f"path {path!r} holds a NUL byte")
     return name
-
-
-def text_bytes(text: Optional[str]) -> Optional[bytes]:
-    """A text as C wants it; None stays None."""
-    if text is not None and not isinstance(text, str):
-        raise TypeError(f"a text is {text!r}; it must be a str")
-    if text is not None and "\0" in text:
-        raise ValueError(f"text {text!r} holds a NUL byte")
-    return None if text is None else text.encode()
 
 
 def file_bytes(save: Callable[[str], Any]) -> bytes:

@@ -15,12 +15,7 @@ from ctypes import POINTER, c_char_p, c_double, c_int32, c_int64, c_uint32, c_ui
 from pathlib import Path
 from typing import Any, Union
 
-from . import _structs as s
-from . import _structs_plan as p
-from . import _structs_stepper as stepper
-from . import _structs_tasks as t
-from . import _structs_timeline as timeline
-from . import _structs_vlm as v
+from . import _records as s
 
 ABI_VERSION = 0
 NAMES = {"darwin": "libhbp.0.dylib", "win32": "hbp.dll"}
@@ -71,6 +66,10 @@ def load_io(library: ctypes.CDLL) -> Union[ctypes.CDLL, str]:
         if named:
             raise ImportError(f"cannot load libhbp-io from {named}: {error}") from error
         return f"cannot load it: {error}"
+
+
+lib = load()
+s.bind(lib)  # the declarations below name structs
 
 
 class Opaque(c_void_p):
@@ -188,6 +187,10 @@ DECLARATIONS: dict[str, tuple[Any, list[Any]]] = {
     "hbp_version_abi": (UInt32, []),
     "hbp_status_name": (Text, [Status]),
     "hbp_status_text": (Text, [Status]),
+    # records
+    "hbp_record_get_struct_name": (Text, [Int64]),
+    "hbp_record_get_field": (Status, [Text, Int64, _to(s.Field)]),
+    "hbp_record_get_choice": (Status, [Text, Int64, _to(s.Choice)]),
     # context.h
     "hbp_context_create": (Status, [_to(s.ContextOptions), Out]),
     "hbp_context_free": (None, [Context]),
@@ -235,9 +238,9 @@ DECLARATIONS: dict[str, tuple[Any, list[Any]]] = {
     "hbp_machine_fit_collective": (Status, [Context, Machine, Int32, Int32, Array, Array, Int64, Text]),
     "hbp_machine_set_fields": (Status, [Context, Machine, Text]),
     "hbp_machine_set_field": (Status, [Context, Machine, Text, Double, Text]),
-    "hbp_machine_set_rate": (Status, [Context, Machine, _to(timeline.MachineRate)]),
+    "hbp_machine_set_rate": (Status, [Context, Machine, _to(s.MachineRate)]),
     "hbp_machine_count_rates": (Int64, [Machine]),
-    "hbp_machine_get_rate": (Status, [Context, Machine, Int64, _to(timeline.MachineRate)]),
+    "hbp_machine_get_rate": (Status, [Context, Machine, Int64, _to(s.MachineRate)]),
     "hbp_machine_set_collective_spread": (Status, [Context, Machine, Int32, Int32, Double]),
     "hbp_machine_get_collective_spread": (Double, [Machine, Int32, Int32]),
     "hbp_machine_set_name": (Status, [Context, Machine, Text]),
@@ -248,10 +251,11 @@ DECLARATIONS: dict[str, tuple[Any, list[Any]]] = {
     "hbp_machine_get_collective": (Int32, [Machine, Int32, Int32, OutDouble, OutDouble, OutText]),
     # cost.h
     "hbp_cost_create": (Status, [Context, Model, Machine, _to(s.CostOptions), Out]),
-    "hbp_cost_create_terms": (Status, [Context, _to(s.CostTermsStruct), Out]),
-    "hbp_cost_get_terms": (Status, [Context, Cost, _to(s.CostTermsStruct)]),
+    "hbp_cost_create_terms": (Status, [Context, _to(s.CostTerms), Out]),
+    "hbp_cost_create_plain": (Status, [Context, Int32, Out]),
+    "hbp_cost_get_terms": (Status, [Context, Cost, _to(s.CostTerms)]),
     "hbp_cost_get_source": (Text, [Cost, Text]),
-    "hbp_cost_fit": (Status, [Context, Cost, _to(timeline.Measurements), Out, _to(timeline.FitReport)]),
+    "hbp_cost_fit": (Status, [Context, Cost, _to(s.Measurements), Out, _to(s.FitReport)]),
     "hbp_cost_get_model_name": (Text, [Cost]),
     "hbp_cost_get_machine_name": (Text, [Cost]),
     "hbp_cost_free": (None, [Cost]),
@@ -275,24 +279,29 @@ DECLARATIONS: dict[str, tuple[Any, list[Any]]] = {
     "hbp_groups_get_candidate_text": (Text, [Groups, Int64]),
     # packs.h
     "hbp_greedy_fill": (Status, [Context, Lengths, Groups, _to(s.FillOptions), Out]),
+    "hbp_packs_create": (
+        Status,
+        [Context, Lengths, Groups, Int64, Array, Array, Array, _to(s.FillOptions), Out],
+    ),
     "hbp_packs_free": (None, [Packs]),
     "hbp_packs_get_view": (Status, [Packs, _to(s.PacksView)]),
     "hbp_packs_get_bound": (Int64, [Packs, Int64]),
     # epoch.h
     "hbp_balance_attention": (Status, [Context, Packs, Groups, Cost, _to(s.BalanceOptions), Out]),
     "hbp_plan_epoch": (Status, [Context, Lengths, Cost, _to(s.EpochOptions), Out]),
+    "hbp_plan_quick": (Status, [Array, Int64, Text, Text, _to(s.EpochOptions), Out, Text, Int64]),
     "hbp_baseline_name": (Text, [Int32]),
     "hbp_plan_baseline": (Status, [Context, Lengths, Cost, Int32, _to(s.EpochOptions), Out]),
     # plan.h
     "hbp_plan_free": (None, [Plan]),
     "hbp_composition_name": (Text, [Int32]),
-    "hbp_plan_get_summary": (Status, [Context, Plan, _to(p.PlanSummary)]),
+    "hbp_plan_get_summary": (Status, [Context, Plan, _to(s.PlanSummary)]),
     "hbp_plan_get_digest": (UInt64, [Plan]),
-    "hbp_plan_get_view": (Status, [Plan, _to(p.PlanView)]),
+    "hbp_plan_get_view": (Status, [Plan, _to(s.PlanView)]),
     "hbp_plan_get_rank_pack": (Int64, [Plan, Int64, Int64, Int32]),
     "hbp_plan_copy_rank_packs": (
         Status,
-        [Context, Plan, Int64, Int32, _to(p.RankPack), UInt32, Int64, Count],
+        [Context, Plan, Int64, Int32, _to(s.RankPack), UInt32, Int64, Count],
     ),
     "hbp_plan_copy_cu_seqlens": (Status, [Context, Plan, Int64, Int32, Array, Int64, Count]),
     "hbp_plan_copy_loss_weights": (Status, [Context, Plan, Int64, Int32, Array, Int64, Count]),
@@ -300,7 +309,7 @@ DECLARATIONS: dict[str, tuple[Any, list[Any]]] = {
     "hbp_plan_save_cursor": (Status, [Context, Plan, Int64, Array]),
     "hbp_plan_load_cursor": (Status, [Context, Plan, Array, Count]),
     # simulate.h
-    "hbp_simulate": (Status, [Context, Plan, Cost, _to(p.SimulateOptions), _to(p.Report)]),
+    "hbp_simulate": (Status, [Context, Plan, Cost, _to(s.SimulateOptions), _to(s.Report)]),
     "hbp_bound_epoch": (Status, [Context, Lengths, Cost, Int64, Count]),
     # step.h
     "hbp_step_mode_name": (Text, [Int32]),
@@ -308,58 +317,58 @@ DECLARATIONS: dict[str, tuple[Any, list[Any]]] = {
     # communicators.h
     "hbp_list_communicators": (
         Status,
-        [Context, Cost, _to(s.StepOptions), Int32, _to(stepper.Communicator), UInt32, Int64, Count],
+        [Context, Cost, _to(s.StepOptions), Int32, _to(s.Communicator), UInt32, Int64, Count],
     ),
-    "hbp_find_communicator": (Int64, [_to(stepper.Communicator), UInt32, Int64, Int32, Int32]),
+    "hbp_find_communicator": (Int64, [_to(s.Communicator), UInt32, Int64, Int32, Int32]),
     # stepper.h
     "hbp_stepper_create": (
         Status,
-        [Context, Cost, _to(s.StepOptions), _to(stepper.StepperOptions), Out],
+        [Context, Cost, _to(s.StepOptions), _to(s.StepperOptions), Out],
     ),
     "hbp_stepper_free": (None, [Stepper]),
     "hbp_stepper_submit": (Status, [Context, Stepper, Array, Int64, _to(s.LengthsOptions)]),
     "hbp_stepper_submit_lengths": (Status, [Context, Stepper, Lengths]),
     "hbp_stepper_take": (Status, [Context, Stepper, Out]),
-    "hbp_stepper_get_summary": (Status, [Context, Stepper, _to(stepper.StepperSummary)]),
+    "hbp_stepper_get_summary": (Status, [Context, Stepper, _to(s.StepperSummary)]),
     # iterative_fill.h
-    "hbp_iterative_fill": (Status, [Context, Lengths, _to(v.IterativeFillOptions), Out]),
-    "hbp_choose_budgets": (Status, [Context, Lengths, _to(v.BudgetsOptions), _to(v.Budgets)]),
+    "hbp_iterative_fill": (Status, [Context, Lengths, _to(s.IterativeFillOptions), Out]),
+    "hbp_choose_budgets": (Status, [Context, Lengths, _to(s.BudgetsOptions), _to(s.Budgets)]),
     # layers.h
-    "hbp_layers_create": (Status, [Context, _to(v.LayerColumns), Out]),
+    "hbp_layers_create": (Status, [Context, _to(s.LayerColumns), Out]),
     "hbp_layers_free": (None, [Layers]),
-    "hbp_layers_get_view": (Status, [Layers, _to(v.LayersView)]),
+    "hbp_layers_get_view": (Status, [Layers, _to(s.LayersView)]),
     # vlm.h
-    "hbp_vlm_create": (Status, [Context, _to(v.VlmFields), Model, Out]),
+    "hbp_vlm_create": (Status, [Context, _to(s.VlmFields), Model, Out]),
     "hbp_vlm_create_preset": (Status, [Context, Text, Out]),
     "hbp_vlm_count_presets": (Int64, []),
     "hbp_vlm_get_preset_name": (Text, [Int64]),
     "hbp_vlm_free": (None, [Vlm]),
     "hbp_vlm_get_name": (Text, [Vlm]),
-    "hbp_vlm_get_fields": (Status, [Context, Vlm, _to(v.VlmFields)]),
+    "hbp_vlm_get_fields": (Status, [Context, Vlm, _to(s.VlmFields)]),
     "hbp_vlm_get_language": (Model, [Vlm]),
-    "hbp_vlm_get_summary": (Status, [Context, Vlm, _to(v.VlmSummary)]),
-    "hbp_vlm_create_layers": (Status, [Context, Vlm, Machine, _to(v.VlmLayersOptions), Out]),
+    "hbp_vlm_get_summary": (Status, [Context, Vlm, _to(s.VlmSummary)]),
+    "hbp_vlm_create_layers": (Status, [Context, Vlm, Machine, _to(s.VlmLayersOptions), Out]),
     # pipeline.h
     "hbp_partition_layers": (
         Status,
-        [Context, Layers, _to(v.PipelineOptions), _to(v.PartitionOptions), Out],
+        [Context, Layers, _to(s.PipelineOptions), _to(s.PartitionOptions), Out],
     ),
     "hbp_partition_free": (None, [Partition]),
-    "hbp_partition_get_summary": (Status, [Context, Partition, _to(v.PartitionSummary)]),
-    "hbp_partition_get_view": (Status, [Partition, _to(v.PartitionView)]),
+    "hbp_partition_get_summary": (Status, [Context, Partition, _to(s.PartitionSummary)]),
+    "hbp_partition_get_view": (Status, [Partition, _to(s.PartitionView)]),
     "hbp_partition_count_candidates": (Int64, [Partition]),
     "hbp_partition_get_candidate": (
         Status,
-        [Context, Partition, Int64, _to(v.PartitionCandidateStruct), Out],
+        [Context, Partition, Int64, _to(s.PartitionCandidate), Out],
     ),
-    "hbp_simulate_pipeline": (Status, [Context, Layers, Array, _to(v.PipelineOptions), Array, Out]),
+    "hbp_simulate_pipeline": (Status, [Context, Layers, Array, _to(s.PipelineOptions), Array, Out]),
     "hbp_pipeline_run_free": (None, [PipelineRun]),
-    "hbp_pipeline_run_get_summary": (Status, [Context, PipelineRun, _to(v.PipelineSummary)]),
-    "hbp_pipeline_run_get_view": (Status, [PipelineRun, _to(v.PipelineRunView)]),
-    "hbp_pipeline_run_validate": (Status, [Context, PipelineRun, Layers, Array, _to(v.PipelineOptions)]),
+    "hbp_pipeline_run_get_summary": (Status, [Context, PipelineRun, _to(s.PipelineSummary)]),
+    "hbp_pipeline_run_get_view": (Status, [PipelineRun, _to(s.PipelineRunView)]),
+    "hbp_pipeline_run_validate": (Status, [Context, PipelineRun, Layers, Array, _to(s.PipelineOptions)]),
     "hbp_order_micro_batches": (
         Status,
-        [Context, Layers, Array, _to(v.PipelineOptions), Array, Count, Count],
+        [Context, Layers, Array, _to(s.PipelineOptions), Array, Count, Count],
     ),
     # recompute.h
     "hbp_choose_recompute": (
@@ -368,20 +377,20 @@ DECLARATIONS: dict[str, tuple[Any, list[Any]]] = {
             Context,
             Layers,
             Array,
-            _to(v.PipelineOptions),
-            _to(v.RecomputeOptions),
+            _to(s.PipelineOptions),
+            _to(s.RecomputeOptions),
             Array,
-            _to(v.RecomputeReport),
+            _to(s.RecomputeReport),
         ],
     ),
     "hbp_fit_layer_bytes": (Status, [Context, Array, Array, Array, Count, Count]),
     # plan_vlm.h
-    "hbp_plan_vlm": (Status, [Context, Lengths, Vlm, Machine, _to(v.VlmOptions), Out]),
+    "hbp_plan_vlm": (Status, [Context, Lengths, Vlm, Machine, _to(s.VlmOptions), Out]),
     "hbp_vlm_plan_free": (None, [VlmPlan]),
-    "hbp_vlm_plan_get_summary": (Status, [Context, VlmPlan, _to(v.VlmPlanSummary)]),
+    "hbp_vlm_plan_get_summary": (Status, [Context, VlmPlan, _to(s.VlmPlanSummary)]),
     "hbp_vlm_plan_get_data": (Plan, [VlmPlan]),
     "hbp_vlm_plan_get_layers": (Layers, [VlmPlan]),
-    "hbp_vlm_plan_get_view": (Status, [VlmPlan, _to(v.VlmPlanView)]),
+    "hbp_vlm_plan_get_view": (Status, [VlmPlan, _to(s.VlmPlanView)]),
     "hbp_vlm_plan_validate": (Status, [Context, VlmPlan, Lengths]),
     # graph.h
     "hbp_graph_create": (Status, [Context, Out]),
@@ -389,12 +398,12 @@ DECLARATIONS: dict[str, tuple[Any, list[Any]]] = {
     "hbp_graph_add_profile": (Status, [Context, Graph, Array, Array, Int64, POINTER(Int32)]),
     "hbp_graph_add_operators": (
         Status,
-        [Context, Graph, _to(t.OperatorStruct), Int64, POINTER(Int32)],
+        [Context, Graph, _to(s.Operator), Int64, POINTER(Int32)],
     ),
     "hbp_graph_add_edge": (Status, [Context, Graph, Int32, Int32, Int64]),
     "hbp_graph_validate": (Status, [Context, Graph]),
-    "hbp_graph_get_view": (Status, [Graph, _to(t.GraphView)]),
-    "hbp_graph_get_operator": (Status, [Context, Graph, Int64, _to(t.OperatorStruct)]),
+    "hbp_graph_get_view": (Status, [Graph, _to(s.GraphView)]),
+    "hbp_graph_get_operator": (Status, [Context, Graph, Int64, _to(s.Operator)]),
     "hbp_graph_get_edge": (
         Status,
         [Context, Graph, Int64, POINTER(Int32), POINTER(Int32), Count],
@@ -409,32 +418,32 @@ DECLARATIONS: dict[str, tuple[Any, list[Any]]] = {
     "hbp_graph_create_workload": (Status, [Context, Text, Machine, Out]),
     # task_schedule.h
     "hbp_task_schedule_free": (None, [TaskSchedule]),
-    "hbp_task_schedule_get_summary": (Status, [Context, TaskSchedule, _to(t.TaskSummary)]),
+    "hbp_task_schedule_get_summary": (Status, [Context, TaskSchedule, _to(s.TaskSummary)]),
     "hbp_task_schedule_get_digest": (UInt64, [TaskSchedule]),
-    "hbp_task_schedule_get_view": (Status, [TaskSchedule, _to(t.TaskScheduleView)]),
+    "hbp_task_schedule_get_view": (Status, [TaskSchedule, _to(s.TaskScheduleView)]),
     "hbp_task_schedule_get_meta_op_name": (Text, [TaskSchedule, Int64]),
     "hbp_task_schedule_get_task_name": (Text, [TaskSchedule, Int64]),
     "hbp_task_schedule_get_parameters_name": (Text, [TaskSchedule, Int64]),
     "hbp_task_schedule_validate": (Status, [Context, TaskSchedule, Graph, Machine]),
     # tasks.h
-    "hbp_plan_tasks": (Status, [Context, Graph, Machine, _to(t.TasksOptions), Out]),
+    "hbp_plan_tasks": (Status, [Context, Graph, Machine, _to(s.TasksOptions), Out]),
     "hbp_simulate_tasks": (
         Status,
-        [Context, Graph, Machine, TaskSchedule, _to(t.TaskRunOptions), Out],
+        [Context, Graph, Machine, TaskSchedule, _to(s.TaskRunOptions), Out],
     ),
     "hbp_task_run_free": (None, [TaskRun]),
-    "hbp_task_run_get_summary": (Status, [Context, TaskRun, _to(t.TaskRunSummary)]),
-    "hbp_task_run_get_view": (Status, [TaskRun, _to(t.TaskRunView)]),
+    "hbp_task_run_get_summary": (Status, [Context, TaskRun, _to(s.TaskRunSummary)]),
+    "hbp_task_run_get_view": (Status, [TaskRun, _to(s.TaskRunView)]),
     "hbp_task_run_validate": (
         Status,
-        [Context, TaskRun, Graph, Machine, TaskSchedule, _to(t.TaskRunOptions)],
+        [Context, TaskRun, Graph, Machine, TaskSchedule, _to(s.TaskRunOptions)],
     ),
     # timeline.h
-    "hbp_timeline_create": (Status, [Context, _to(timeline.TimelineColumns), Out]),
-    "hbp_timeline_get_columns": (Status, [Context, Timeline, _to(timeline.TimelineColumns)]),
-    "hbp_timeline_get_measurements": (Status, [Context, Timeline, _to(timeline.Measurements)]),
+    "hbp_timeline_create": (Status, [Context, _to(s.TimelineColumns), Out]),
+    "hbp_timeline_get_columns": (Status, [Context, Timeline, _to(s.TimelineColumns)]),
+    "hbp_timeline_get_measurements": (Status, [Context, Timeline, _to(s.Measurements)]),
     "hbp_timeline_free": (None, [Timeline]),
-    "hbp_timeline_compare": (Status, [Context, Timeline, Cost, _to(timeline.TimelineReport)]),
+    "hbp_timeline_compare": (Status, [Context, Timeline, Cost, _to(s.TimelineReport)]),
 }
 
 # Of libhbp-io.
@@ -449,23 +458,23 @@ IO_DECLARATIONS: dict[str, tuple[Any, list[Any]]] = {
     "hbp_machine_apply_nccl_topology": (Status, [Context, Machine, Text, Int64]),
     "hbp_cost_save": (Status, [Context, Cost, Text, _to(s.CostFileOptions)]),
     "hbp_cost_load": (Status, [Context, Text, Out]),
-    "hbp_plan_save": (Status, [Context, Plan, Text, _to(p.PlanSaveOptions)]),
+    "hbp_plan_save": (Status, [Context, Plan, Text, _to(s.PlanSaveOptions)]),
     "hbp_plan_load": (Status, [Context, Text, Out]),
     "hbp_plan_file_open": (Status, [Context, Text, Out]),
     "hbp_plan_file_free": (None, [PlanFile]),
-    "hbp_plan_file_get_summary": (Status, [Context, PlanFile, _to(p.PlanSummary)]),
+    "hbp_plan_file_get_summary": (Status, [Context, PlanFile, _to(s.PlanSummary)]),
     "hbp_plan_file_has_vlm": (Int32, [PlanFile]),
     "hbp_plan_file_read": (Status, [Context, PlanFile, Int64, Int64, Out]),
-    "hbp_plan_trace": (Status, [Context, Plan, Text, _to(p.TraceOptions)]),
+    "hbp_plan_trace": (Status, [Context, Plan, Text, _to(s.TraceOptions)]),
     "hbp_plan_write_json": (Status, [Context, Plan, Text]),
     "hbp_layers_load": (Status, [Context, Text, Out]),
     "hbp_pipeline_run_save": (Status, [Context, PipelineRun, Text]),
     "hbp_pipeline_run_load": (Status, [Context, Text, Out]),
     "hbp_pipeline_run_trace": (Status, [Context, PipelineRun, Text]),
     "hbp_pipeline_run_write_json": (Status, [Context, PipelineRun, Text]),
-    "hbp_vlm_plan_save": (Status, [Context, VlmPlan, Text, _to(p.PlanSaveOptions)]),
+    "hbp_vlm_plan_save": (Status, [Context, VlmPlan, Text, _to(s.PlanSaveOptions)]),
     "hbp_vlm_plan_load": (Status, [Context, Text, Out]),
-    "hbp_vlm_plan_trace": (Status, [Context, VlmPlan, Text, _to(p.TraceOptions)]),
+    "hbp_vlm_plan_trace": (Status, [Context, VlmPlan, Text, _to(s.TraceOptions)]),
     "hbp_vlm_plan_write_json": (Status, [Context, VlmPlan, Text]),
     "hbp_graph_load": (Status, [Context, Text, Out]),
     "hbp_graph_save": (Status, [Context, Graph, Text, Int32]),
@@ -500,9 +509,8 @@ def absent(name: str, why: str) -> Any:
     return function
 
 
-lib = load()
 declare(lib, DECLARATIONS)
-_io = load_io(lib)
+_io: Any = load_io(lib)
 if isinstance(_io, ctypes.CDLL):
     declare(_io, IO_DECLARATIONS)
 for _name in IO_DECLARATIONS:  # all functions are found in `lib`

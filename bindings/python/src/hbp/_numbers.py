@@ -1,8 +1,9 @@
-"""Numbers and names on their way into C: ctypes cuts an integer that does not fit, so it is checked first."""
+"""Numbers, names and texts on their way into C: ctypes cuts an integer that does not fit, so it is checked
+first."""
 
 import ctypes
 import operator
-from typing import Any, Dict, Iterable, Mapping, Type
+from typing import Any, Callable, Iterable, List, Mapping, Optional, Type
 
 INTEGER_BITS = {
     ctypes.c_int32: (32, True),
@@ -48,21 +49,42 @@ def choice(name: str, value: Any, choices: Mapping[Any, int]) -> int:
             return choices[spelling]
         except (KeyError, TypeError):
             continue
-    known = ", ".join(repr(known) for known in choices)
-    raise ValueError(f"{name} is {value!r}; it must be one of {known}")
+    raise ValueError(f"{name} is {not_among(value, choices, '; it must be one of ')}")
 
 
-def option_values(
-    keywords: Any, options: Mapping[str, Any], choices: Mapping[str, Mapping[str, int]], flags: Iterable[str]
-) -> Dict[str, Any]:
-    """The struct fields that `options` set: names that `choices` has as their constants, `flags` as bool. What
-    is not among the TypedDict `keywords` is a TypeError. What is left out stays 0, the default of each."""
-    values = dict(options)
-    for name in values:
+def not_among(value: Any, known: Iterable[Any], there_are: str = "; there are ") -> str:
+    """What a message says of a name that is not `known`: the one that was meant, and all there are."""
+    import difflib  # takes a millisecond that only a failure pays
+
+    texts = [str(name) for name in known]
+    close = difflib.get_close_matches(value, texts, 1) if isinstance(value, str) else []
+    meant = f" (did you mean {close[0]!r}?)" if close else ""
+    return f"{value!r}{meant}{there_are}{', '.join(map(repr, known))}"
+
+
+def refuse_unknown(options: Mapping[str, Any], keywords: Any) -> None:
+    """TypeError for an option that the TypedDict `keywords` does not have."""
+    for name in options:
         if name not in keywords.__annotations__:
-            raise TypeError(f"there is no option {name!r}; there are {', '.join(keywords.__annotations__)}")
-    for name in choices.keys() & values.keys():
-        values[name] = choice(name, values[name], choices[name])
-    for name in values.keys() & set(flags):
-        values[name] = bool(values[name])
-    return values
+            raise TypeError(f"there is no option {not_among(name, keywords.__annotations__)}")
+
+
+def list_names(function: Callable[[int], Optional[bytes]]) -> List[str]:
+    """The names that a function of the library has for 0, 1, ..., up to the first that has none."""
+    names: List[str] = []
+    while True:
+        name = function(len(names))
+        if name is None:
+            return names
+        names.append(name.decode())
+
+
+def text_bytes(text: Optional[str]) -> Optional[bytes]:
+    """A text as C wants it; None stays None."""
+    if text is not None and not isinstance(text, str):
+        raise TypeError(f"a text is {text!r}; it must be a str")
+    if text is not None and "\0" in text:
+        raise ValueError(f"text {text!r} holds a NUL byte")
+    return None if text is None else text.encode()
+
+

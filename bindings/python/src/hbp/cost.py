@@ -9,20 +9,14 @@ from typing import TYPE_CHECKING, Any, Optional
 import numpy as np
 import numpy.typing as npt
 
-from . import _native
-from ._arrays import address, floats, integers, same_count, view
+from . import _native, _records
+from ._arrays import address, addresses, column_arrays, columns_of, floats, integers, same_count, view
 from ._context import call, call_long
-from ._files import Path, Saved, path_bytes, text_bytes
+from ._files import Path, Saved, path_bytes
 from ._native import lib
-from ._numbers import choice, int32, int64
-from ._structs import (
-    CostFileOptions,
-    CostOptions,
-    CostTermsStruct,
-    SpChoice,
-    SpOptions,
-)
-from ._structs_timeline import FitReport, Measurements
+from ._numbers import choice, int32, int64, text_bytes
+from ._records import CostFileOptions, CostOptions, FitReport, Measurements, SpOptions
+from ._results import SpChoice
 from .machine import Machine
 from .model import Model
 
@@ -30,7 +24,7 @@ if TYPE_CHECKING:
     from .timeline import Timeline
 
 ZERO_STAGES = {3: 3, 2: 2, 1: 1, 0: 4}
-_TABLES = ("degree", "sp_latency_ns", "sp_ns_per_token")
+_TABLES = {name: field.column for name, field in _records.CostTerms._record.items() if field.column}
 
 
 @dataclass(frozen=True)
@@ -93,17 +87,10 @@ class Cost(Saved):
         lockstep_ranks: int = 0,
         uneven_micro_batches: bool = False,
     ) -> None:
-        options = CostOptions(
+        options = CostOptions.pick(
+            locals(),
             zero_stage=choice("zero_stage", zero_stage, ZERO_STAGES),
-            fused_cross_entropy=bool(fused_cross_entropy),
-            max_sp=max_sp,
-            dp_overlap=dp_overlap,
-            sp_overlap=sp_overlap,
             reserve_bytes=0 if reserve_bytes is None else reserve_bytes or -1,
-            pack_overhead_ns=pack_overhead_ns,
-            shard_ranks=shard_ranks,
-            lockstep_ranks=lockstep_ranks,
-            uneven_micro_batches=bool(uneven_micro_batches),
         )
         self._handle = Cost._make(lib.hbp_cost_create, model, machine, ctypes.byref(options))._handle
 
@@ -118,7 +105,7 @@ class Cost(Saved):
         scalars = {
             field.name: getattr(terms, field.name) for field in fields(terms) if field.name not in _TABLES
         }
-        struct = CostTermsStruct(
+        struct = _records.CostTerms(
             degrees=len(degree),
             degree=address(degree),
             sp_latency_ns=address(latency),
@@ -126,6 +113,12 @@ class Cost(Saved):
             **scalars,
         )
         return cls._make(lib.hbp_cost_create_terms, ctypes.byref(struct))
+
+    @classmethod
+    def plain(cls, ranks: int) -> Cost:
+        """For plain packing, without model and machine: a pack takes 1 ns for each squared token over its SP
+        degree, any divisor of `ranks`, and memory has no limit."""
+        return cls._make(lib.hbp_cost_create_plain, int32("ranks", ranks))
 
     @classmethod
     def load(cls, path: Path) -> Cost:
@@ -141,9 +134,7 @@ class Cost(Saved):
         note: Optional[str] = None,
     ) -> None:
         """Into a cost file, whole or not at all; names that are not given are the cost's own."""
-        options = CostFileOptions(
-            model=text_bytes(model), machine=text_bytes(machine), note=text_bytes(note)
-        )
+        options = CostFileOptions.pick(locals())
         call(lib.hbp_cost_save, self, path_bytes(path), ctypes.byref(options))
 
     @property
@@ -158,12 +149,11 @@ class Cost(Saved):
 
     def terms(self) -> CostTerms:
         """The terms themselves."""
-        struct = CostTermsStruct()
+        struct = _records.CostTerms()
         call(lib.hbp_cost_get_terms, self, ctypes.byref(struct))
-        types = (np.int32, np.float64, np.float64)
         tables: dict[str, Any] = {
             name: tuple(view(getattr(struct, name), struct.degrees, dtype, self).tolist())
-            for name, dtype in zip(_TABLES, types)
+            for name, dtype in _TABLES.items()
         }
         scalars: dict[str, Any] = {
             field.name: getattr(struct, field.name)
@@ -192,26 +182,20 @@ class Cost(Saved):
     ) -> tuple[Cost, FitReport]:
         """A cost fitted to measured packs, a timeline or columns with a row each, with this one as what stands
         where they say nothing; `source` of the result tells which terms were fitted."""
-        columns = {
-            "sp": sp,
-            "recompute": recompute,
-            "tokens": tokens,
-            "sum_squares": sum_squares,
-            "time_ns": time_ns,
-            "peak_bytes": peak_bytes,
-        }
+        columns = columns_of(Measurements, locals())
         given = [name for name, column in columns.items() if column is not None]
         if timeline is not None:
             if given:
                 raise TypeError(f"{given[0]} is given beside a timeline")
             if not hasattr(timeline, "_measured"):
                 raise TypeError(f"timeline is {timeline!r}; it must be hbp.Timeline")
-            measured, arrays = timeline._measured(), []
+            measured, arrays = timeline._measured(), dict[str, npt.NDArray[Any]]()
         else:
             missing = [name for name in columns if name not in given and name != "peak_bytes"]
             if missing:
                 raise TypeError(f"neither a timeline nor {missing[0]} is given")
-            measured, arrays = _measurements({name: columns[name] for name in given})
+            arrays = column_arrays(Measurements, columns)
+            measured = Measurements(count=len(arrays["sp"]), **addresses(arrays))
         report, out, fitted = FitReport(), ctypes.c_void_p(), Cost.__new__(Cost)
         try:
             call_long(lib.hbp_cost_fit, self, ctypes.byref(measured), ctypes.byref(out), ctypes.byref(report))
@@ -270,24 +254,12 @@ class Cost(Saved):
         return f"<hbp.Cost: {terms.ranks} ranks, SP degrees {', '.join(map(str, terms.degree))}>"
 
 
-def _measurements(columns: dict[str, Any]) -> tuple[Measurements, list[npt.NDArray[Any]]]:
-    """Columns as hbp_cost_fit takes them, and the arrays that it points into."""
-    small = ("sp", "recompute")
-    arrays = {
-        name: integers(name, column, np.int32 if name in small else np.int64)
-        for name, column in columns.items()
-    }
-    count = len(arrays["sp"])
-    addresses = {name: address(same_count(name, array, count)) for name, array in arrays.items()}
-    return Measurements(count=count, **addresses), list(arrays.values())
-
-
 def choose_sp(
     cost: Cost, pack_length: int, *, tokens_per_step: int = 0, squares_per_token: float = 0.0
 ) -> SpChoice:
     """The SP degree and recomputed layers that run packs of `pack_length` tokens fastest (HBP, Algorithms 3
     and 4)."""
-    options = SpOptions(tokens_per_step=tokens_per_step, squares_per_token=squares_per_token)
+    options = SpOptions.pick(locals())
     chosen = SpChoice()
     call(
         lib.hbp_choose_sp,
@@ -303,7 +275,7 @@ def list_sp_choices(
     cost: Cost, pack_length: int, *, tokens_per_step: int = 0, squares_per_token: float = 0.0
 ) -> list[SpChoice]:
     """Every degree, ascending, with its times and why it is out."""
-    options = SpOptions(tokens_per_step=tokens_per_step, squares_per_token=squares_per_token)
+    options = SpOptions.pick(locals())
     length, count = int64("pack_length", pack_length), ctypes.c_int64()
     size = ctypes.sizeof(SpChoice)
     call(lib.hbp_list_sp_choices, cost, length, ctypes.byref(options), None, size, 0, ctypes.byref(count))

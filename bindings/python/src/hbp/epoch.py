@@ -5,29 +5,21 @@ from __future__ import annotations
 import ctypes
 from typing import TYPE_CHECKING, Optional, Sequence, TypedDict, Union
 
-import numpy as np
 import numpy.typing as npt
 
-from ._arrays import address, integers
+from ._arrays import address, joined
 from ._context import ProgressFn
 from ._native import lib
-from ._numbers import choice, option_values
-from ._structs import BalanceOptions, EpochOptions
+from ._numbers import choice, list_names, refuse_unknown
+from ._records import BalanceOptions, EpochOptions
 from .cost import Cost
 from .groups import Groups
-from .lengths import OVER_LONG, Lengths
+from .lengths import Lengths
 from .packs import Packs
 from .plan import Plan
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
-
-BALANCE_MODES = {"time": 0, "sorted": 1, "given": 2, "random": 3, "vision": 4}
-EPOCH_MODES = {"default": 0, "paper": 1}
-COMPOSITIONS = {"auto": 0, "random": 1, "stratified": 2, "hierarchy": 3}
-
-CHOICES = {"mode": EPOCH_MODES, "over_long": OVER_LONG, "composition": COMPOSITIONS}
-FLAGS = ("drop_last", "modality_order", "equal_samples")
 
 
 def balance_attention(
@@ -48,16 +40,7 @@ def balance_attention(
     """Puts packs of like cost into micro-batches, those into steps, and the steps in order (HBP, Algorithm
     7); `mode` is "time", "sorted", "given", "random" or "vision" (alike in vision units and in tokens). With
     `modality_order` all packs of a micro-batch hold the same kinds of samples."""
-    options = BalanceOptions(
-        mode=choice("mode", mode, BALANCE_MODES),
-        micro_batch_multiple=micro_batch_multiple,
-        drop_last=bool(drop_last),
-        curriculum_steps=curriculum_steps,
-        tokens_per_step=tokens_per_step,
-        seed=seed,
-        epoch=epoch,
-        modality_order=bool(modality_order),
-    )
+    options = BalanceOptions.pick(locals())
     return Plan._make(
         lib.hbp_balance_attention, packs, groups, cost, ctypes.byref(options), progress=progress
     )
@@ -100,33 +83,18 @@ class EpochKeywords(TypedDict, total=False):
     sequence_tokens_per_rank: int
 
 
-def _batches(
-    batches: Optional[Sequence[npt.ArrayLike]],
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Offsets and samples of given batches."""
-    if batches is None:
-        return np.zeros(1, np.int64), np.zeros(0, np.int64)
-    if len(batches) == 0:
-        raise ValueError("batches has no batch; give None where no batches are given")
-    rows = [integers(f"batches[{index}]", batch, np.int64) for index, batch in enumerate(batches)]
-    offsets = np.zeros(len(rows) + 1, np.int64)
-    np.cumsum([len(row) for row in rows], out=offsets[1:])
-    return offsets, np.concatenate(rows)
-
-
 def _options(options: EpochKeywords) -> tuple[EpochOptions, object]:
     """The struct, and what must be kept while it is in use; the groups are the caller's to keep alive."""
-    given = option_values(EpochKeywords, options, CHOICES, FLAGS)
-    groups, batches = given.pop("groups", None), given.pop("batches", None)
-    offsets, samples = _batches(batches)
-    if groups is not None and not isinstance(groups, Groups):
-        raise TypeError(f"groups is {groups!r}; it must be hbp.Groups")
-    struct = EpochOptions(
-        groups=None if groups is None else groups._handle.pointer,
+    refuse_unknown(options, EpochKeywords)
+    batches = options.get("batches")
+    if batches is not None and len(batches) == 0:
+        raise ValueError("batches has no batch; give None where no batches are given")
+    offsets, samples = joined("batches", batches or [])
+    struct = EpochOptions.pick(
+        options,
         batches=0 if batches is None else len(batches),
         batch_offsets=None if batches is None else address(offsets),
         batch_samples=None if batches is None else address(samples),
-        **given,
     )
     return struct, (offsets, samples)
 
@@ -162,12 +130,7 @@ def plan_epoch(
 
 def baselines() -> list[str]:
     """The names of the ways of others to plan an epoch: "no-packing", "sorted", ..."""
-    names: list[str] = []
-    while True:
-        name = lib.hbp_baseline_name(len(names))
-        if name is None:
-            return names
-        names.append(name.decode())
+    return list_names(lib.hbp_baseline_name)
 
 
 def plan_baseline(

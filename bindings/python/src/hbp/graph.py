@@ -10,16 +10,15 @@ from typing import Any, Mapping, NamedTuple, Optional, Union
 import numpy as np
 import numpy.typing as npt
 
-from . import _native
+from . import _native, _records
 from ._arrays import address, integers, plain, same_count, view
 from ._context import call
-from ._files import Path, Saved, path_bytes, text_bytes
+from ._files import Path, Saved, path_bytes
 from ._native import lib
-from ._numbers import choice, int32, int64
-from ._structs_tasks import GraphView, OperatorStruct
+from ._numbers import choice, int32, int64, text_bytes
+from ._records import GraphView
 from .machine import Machine
 
-DEGREES = {"divisors": 0, "profiled": 1}
 FORMATS = {"json": 0, "msgpack": 1}
 
 
@@ -159,24 +158,7 @@ class Graph(Saved):
         the profiled numbers alone, as where batch and split are both left out. Sizes are of the whole batch: state_bytes lie in full on every GPU that
         runs it, sharded_bytes and activation_bytes are shared out, output_bytes go along each edge,
         gradient_bytes are summed over all GPUs that hold the weights."""
-        fields = OperatorStruct(
-            profile=-1 if profile is None else profile,
-            name=text_bytes(name),
-            type=text_bytes(type),
-            task=text_bytes(task),
-            parameters=text_bytes(parameters),
-            batch=batch,
-            sequence=sequence,
-            width=width,
-            degrees=choice("degrees", degrees, DEGREES),
-            least_gpus=least_gpus,
-            split=split,
-            state_bytes=state_bytes,
-            sharded_bytes=sharded_bytes,
-            activation_bytes=activation_bytes,
-            output_bytes=output_bytes,
-            gradient_bytes=gradient_bytes,
-        )
+        fields = _records.Operator.pick(locals(), profile=-1 if profile is None else profile)
         first = ctypes.c_int32()
         call(
             lib.hbp_graph_add_operators,
@@ -201,13 +183,12 @@ class Graph(Saved):
 
     def operator(self, index: int) -> Operator:
         """Operator `index`; negative from the end."""
-        struct = OperatorStruct()
+        struct = _records.Operator()
         call(lib.hbp_graph_get_operator, self, range(len(self))[index], ctypes.byref(struct))
         fields = struct.as_dict()
-        for text in ("name", "type", "task", "parameters"):
-            fields[text] = fields[text].decode()
+        fields = {name: value.decode() if isinstance(value, bytes) else value for name, value in fields.items()}
         fields["profile"] = None if fields["profile"] < 0 else fields["profile"]
-        fields["degrees"] = next(name for name, value in DEGREES.items() if value == fields["degrees"])
+        fields["degrees"] = _records.name_of("HBP_DEGREES", fields["degrees"])
         return Operator(**fields)
 
     def profile(self, index: int) -> Profile:

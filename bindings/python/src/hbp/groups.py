@@ -12,12 +12,10 @@ from . import _native
 from ._arrays import ViewColumn, address, integers, read_view, same_count
 from ._context import Owned, ProgressFn
 from ._native import lib
-from ._numbers import choice, int64
-from ._structs import GroupsOptions, GroupsView
+from ._numbers import int64
+from ._records import GroupsOptions, GroupsView
 from .cost import Cost
 from .lengths import Lengths
-
-MODES = {"optimal": 0, "paper": 1}
 
 
 class Groups(Owned):
@@ -108,18 +106,7 @@ def plan_groups(
 ) -> Groups:
     """Chooses the groups for these lengths (HBP, Algorithm 1), the optimum or the "paper" rule; 0 means the
     default."""
-    options = GroupsOptions(
-        mode=choice("mode", mode, MODES),
-        max_groups=max_groups,
-        step_slack=step_slack,
-        tokens_per_step=tokens_per_step,
-        max_length=max_length,
-        min_length=min_length,
-        pack_multiple=pack_multiple,
-        sequence_multiple=sequence_multiple,
-        max_pack_length=max_pack_length,
-        tokens_per_rank=tokens_per_rank,
-    )
+    options = GroupsOptions.pick(locals())
     return Groups._make(
         lib.hbp_plan_groups, Lengths.of(lengths), cost, ctypes.byref(options), progress=progress
     )

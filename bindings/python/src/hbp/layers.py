@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _native
-from ._arrays import ViewColumn, address, integers, plain, read_view, same_count
+from ._arrays import ViewColumn, addresses, column_arrays, columns_of, integers, plain, read_view, same_count
 from ._context import Owned
-from ._files import Path, path_bytes, text_bytes
+from ._files import Path, path_bytes
 from ._native import lib
-from ._numbers import choice
-from ._structs_vlm import LayerColumns, LayersView
+from ._numbers import choice, text_bytes
+from ._records import LayerColumns, LayersView
 
 KINDS = {"language": 0, "vision": 1, "fixed": 2}
 RECOMPUTE = {"none": 0, "attention": 1, "mlp": 2, "layer": 3}
@@ -83,36 +83,18 @@ class Layers(Owned):
         "fixed", one for all or one a layer; `cut_kind` the same of `cut_bytes`, by default `kind`. A column
         left out is zeros, but backward_ns is twice forward_ns, recompute_ns is forward_ns, working_bytes is
         what recomputation frees."""
-        forward = integers("forward_ns", forward_ns, np.int64)
-        count = len(forward)
-        given: dict[str, Any] = {
-            "backward_ns": backward_ns,
-            "parameters": parameters,
-            "state_bytes": state_bytes,
-            "activation_bytes": activation_bytes,
-            "recomputed_bytes": recomputed_bytes,
-            "working_bytes": working_bytes,
-            "attention_bytes": attention_bytes,
-            "attention_ns": attention_ns,
-            "mlp_bytes": mlp_bytes,
-            "mlp_ns": mlp_ns,
-            "recompute_ns": recompute_ns,
-            "cut_bytes": cut_bytes,
-        }
-        arrays = {
-            name: same_count(name, integers(name, values, np.int64), count)
-            for name, values in given.items()
-            if values is not None
-        }
+        given = columns_of(LayerColumns, locals())
+        del given["kind"], given["cut_kind"]
+        arrays = column_arrays(LayerColumns, given)
+        count = len(arrays["forward_ns"])
         for name, kinds in (("kind", kind), ("cut_kind", cut_kind)):
             if kinds is not None:
                 arrays[name] = named(name, kinds, KINDS, count)
         texts = None if names is None else _texts(names, count)
         columns = LayerColumns(
             count=count,
-            forward_ns=address(forward),
             names=None if texts is None else ctypes.addressof(texts),
-            **{name: address(array) for name, array in arrays.items()},
+            **addresses(arrays),
         )
         self._handle = Layers._make(lib.hbp_layers_create, ctypes.byref(columns))._handle
 

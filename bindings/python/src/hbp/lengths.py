@@ -9,14 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _native
-from ._arrays import ViewColumn, address, integers, plain, same_count, sample_column
+from ._arrays import ViewColumn, address, addresses, column_arrays, columns_of, integers, plain, same_count
 from ._context import Owned, ProgressFn, call, call_long
-from ._files import Path, path_bytes, text_bytes
+from ._files import Path, path_bytes
 from ._native import lib
 from ._numbers import choice, int64
-from ._structs import LengthsColumns, LengthsOptions, LengthsLoadOptions, LengthsSummary, LengthsView
-
-OVER_LONG = {"error": 0, "drop": 1, "truncate": 2, "split": 3}
+from ._records import LengthsColumns, LengthsLoadOptions, LengthsOptions, LengthsView, choices
+from ._results import LengthsSummary
 
 _CREATE = {
     np.dtype(np.uint32): lib.hbp_lengths_create_u32,
@@ -64,17 +63,8 @@ class Lengths(Owned):
             native = np.dtype(small if native.itemsize < 4 else np.int64)
         array = integers("lengths", array, native)
         borrow = array.dtype == np.uint32 and not copy
-        loss = sample_column("loss_tokens", loss_tokens, np.uint32, len(array))
-        tied = sample_column("ties", ties, np.int64, len(array))
-        units = sample_column("vision", vision, np.uint32, len(array))
-        kinds = sample_column("modalities", modalities, np.int32, len(array))
-        options = LengthsOptions(
-            borrow=borrow,
-            loss_tokens=address(loss),
-            ties=address(tied),
-            vision=address(units),
-            modalities=address(kinds),
-        )
+        columns = column_arrays(LengthsOptions, columns_of(LengthsOptions, locals()), len(array))
+        options = LengthsOptions(borrow=borrow, **addresses(columns))
         create = _CREATE[array.dtype]
         keep = (array,) if borrow else ()
         return cls._make(create, address(array), len(array), ctypes.byref(options), keep=keep)
@@ -106,15 +96,8 @@ class Lengths(Owned):
         Columns are those of CSV or fields of JSON; `format` is "npy", "text", "csv", "jsonl" or "idx" where
         the content does not tell. Vision units come from `vision_column`, or from a file of their own, one
         number a sample: `vision_column` is then that file's, and `column` the lengths'."""
-        options = LengthsLoadOptions(
-            format=text_bytes(format),
-            column=text_bytes(column),
-            count_column=text_bytes(count_column),
-            loss_column=text_bytes(loss_column),
-            tie_column=text_bytes(tie_column),
-            vision_column=text_bytes(vision_column),
-            modality_column=text_bytes(modality_column),
-            vision_path=None if vision_path is None else path_bytes(vision_path),
+        options = LengthsLoadOptions.pick(
+            locals(), vision_path=None if vision_path is None else path_bytes(vision_path)
         )
         return cls._make(lib.hbp_lengths_load, path_bytes(path), ctypes.byref(options), progress=progress)
 
@@ -126,7 +109,7 @@ class Lengths(Owned):
     def limit(self, max_length: int, policy: str = "error") -> Lengths:
         """The data set with samples past `max_length` refused ("error"), left out ("drop"), cut ("truncate")
         or cut into pieces ("split"). Ids still name the original samples."""
-        arguments = int64("max_length", max_length), choice("policy", policy, OVER_LONG)
+        arguments = int64("max_length", max_length), choice("policy", policy, choices("HBP_OVERLONG"))
         return Lengths._make(lib.hbp_lengths_limit, self, *arguments, keep=self._handle._keep)
 
     def summary(self) -> LengthsSummary:
@@ -183,15 +166,10 @@ class LengthsBuilder(Owned):
     ) -> None:
         """Adds samples; a column, once given, comes with every piece."""
         array = integers("lengths", lengths, np.int64)
-        loss = sample_column("loss_tokens", loss_tokens, np.int64, len(array))
-        tied = sample_column("ties", ties, np.int64, len(array))
-        units = sample_column("vision", vision, np.int64, len(array))
-        kinds = sample_column("modalities", modalities, np.int32, len(array))
-        columns = LengthsColumns(
-            loss_tokens=address(loss), ties=address(tied), vision=address(units), modalities=address(kinds)
-        )
+        columns = column_arrays(LengthsColumns, columns_of(LengthsColumns, locals()), len(array))
+        struct = LengthsColumns(**addresses(columns))
         call_long(
-            lib.hbp_lengths_builder_append_columns, self, address(array), ctypes.byref(columns), len(array)
+            lib.hbp_lengths_builder_append_columns, self, address(array), ctypes.byref(struct), len(array)
         )
 
     def finish(self) -> Lengths:

@@ -7,14 +7,12 @@ from typing import Any, NamedTuple, Optional, Sequence, Union
 
 from . import _native
 from ._context import call
-from ._files import Path, Saved, path_bytes, text_bytes
+from ._files import Path, Saved, path_bytes
 from ._native import lib
-from ._numbers import choice, fields_text, int32
-from ._structs import MachineFields
-from ._structs_timeline import MachineRate
+from ._numbers import choice, fields_text, int32, text_bytes
+from ._records import MachineFields, MachineRate, name_of
 
 COLLECTIVES = {"all_to_all": 0, "all_gather": 1, "reduce_scatter": 2, "all_reduce": 3}
-RATES = {"gemm": 0, "attention": 1, "copy": 2}
 
 
 class Collective(NamedTuple):
@@ -116,20 +114,18 @@ class Machine(Saved):
 
     def set_rate(self, rate: str, size: int, per_s: float, spread: float, source: str = "given") -> None:
         """Adds a measured rate or replaces the one of the same kind and size."""
-        kind = choice("rate", rate, RATES)
-        row = MachineRate(rate=kind, size=size, per_s=per_s, spread=spread, source=text_bytes(source))
+        row = MachineRate.pick(locals())
         call(lib.hbp_machine_set_rate, self, ctypes.byref(row))
 
     @property
     def rates(self) -> list[Rate]:
         """What was measured of one device, by kind, then size."""
-        names = list(RATES)
         rates = []
         for index in range(lib.hbp_machine_count_rates(self)):
             row = MachineRate()
             call(lib.hbp_machine_get_rate, self, index, ctypes.byref(row))
             source = (row.source or b"").decode(errors="replace")
-            rates.append(Rate(names[row.rate], row.size, row.per_s, row.spread, source))
+            rates.append(Rate(name_of("HBP_RATE", row.rate) or str(row.rate), row.size, row.per_s, row.spread, source))
         return rates
 
     def set_fields(self, **fields: float) -> None:

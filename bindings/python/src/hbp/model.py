@@ -8,12 +8,10 @@ from typing import Any, Mapping, Union
 
 from . import _native
 from ._context import Owned, call
-from ._files import Path, path_bytes, text_bytes
+from ._files import Path, path_bytes
 from ._native import lib
-from ._numbers import choice, fields_text, int32
-from ._structs import ModelFields, ModelSummary
-
-MLP = {"gated": 0, "plain": 1, 0: 0, 1: 1}
+from ._numbers import fields_text, int32, text_bytes
+from ._records import ModelFields, ModelSummary
 
 
 class Model(Owned):
@@ -26,8 +24,6 @@ class Model(Owned):
     _free = "hbp_model_free"
 
     def __init__(self, **fields: Any) -> None:
-        if "mlp" in fields:
-            fields["mlp"] = choice("mlp", fields["mlp"], MLP)
         self._handle = Model._make(lib.hbp_model_create, ctypes.byref(ModelFields(**fields)))._handle
 
     @classmethod

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Optional, Union
+from typing import Optional, Sequence, Union
 
 import numpy as np
 import numpy.typing as npt
 
 from . import _native
-from ._arrays import ViewColumn
+from ._arrays import ViewColumn, address, integers, joined, same_count
 from ._context import Owned, ProgressFn
 from ._native import lib
-from ._numbers import choice, int64
-from ._structs import FillOptions, PacksView
+from ._numbers import int64
+from ._records import FillOptions, PacksView
 from .groups import Groups
 from .lengths import Lengths
-
-MODES = {"balanced": 0, "tight": 1, "paper": 2}
 
 
 class Packs(Owned):
@@ -37,6 +35,34 @@ class Packs(Owned):
     sample_indices = ViewColumn("samples", "Samples (pieces) of the lengths, packs laid end to end.")
     dropped_indices = ViewColumn("dropped", "Samples (pieces) that the fill left out.")
     dropped_reasons = ViewColumn("dropped", "Why, as hbp.plan.REASONS names it.")
+
+    @classmethod
+    def create(
+        cls,
+        lengths: Union[Lengths, npt.ArrayLike],
+        groups: Groups,
+        packs: Sequence[npt.ArrayLike],
+        pack_groups: Optional[npt.ArrayLike] = None,
+        *,
+        sequence_multiple: int = 0,
+        pack_multiple: int = 0,
+    ) -> Packs:
+        """Packs made elsewhere, for balance_attention: an array of samples (pieces) each, and the row of the
+        groups that each belongs to, without which it is the first that holds the pack."""
+        options, source = FillOptions.pick(locals()), Lengths.of(lengths)
+        offsets, samples = joined("packs", packs)
+        rows = None if pack_groups is None else integers("pack_groups", pack_groups, np.int32)
+        return cls._make(
+            lib.hbp_packs_create,
+            source,
+            groups,
+            len(offsets) - 1,
+            address(offsets),
+            address(samples),
+            None if rows is None else address(same_count("pack_groups", rows, len(offsets) - 1)),
+            ctypes.byref(options),
+            keep=source._handle._keep,
+        )
 
     def bound(self, group: int) -> int:
         """No filling of this group's samples needs fewer packs."""
@@ -72,15 +98,7 @@ def greedy_fill(
 ) -> Packs:
     """Fills packs of every group (HBP, Algorithms 2, 5 and 6): "balanced", "tight" for the fewest packs, or
     "paper"."""
-    options = FillOptions(
-        mode=choice("mode", mode, MODES),
-        effort=effort,
-        max_samples=max_samples,
-        sequence_multiple=sequence_multiple,
-        pack_multiple=pack_multiple,
-        seed=seed,
-        epoch=epoch,
-    )
+    options = FillOptions.pick(locals())
     source = Lengths.of(lengths)
     return Packs._make(
         lib.hbp_greedy_fill,

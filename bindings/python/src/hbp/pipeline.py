@@ -9,27 +9,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Optional, Sequence, TypedDict
 import numpy as np
 import numpy.typing as npt
 
-from . import _native
-from ._arrays import ViewColumn, address, floats, integers, plain, same_count, view
+from . import _native, _records
+from ._arrays import ViewColumn, address, addresses, floats, integers, plain, same_count, view
 from ._context import Owned, ProgressFn, call, call_long
 from ._files import Path, Saved, path_bytes
 from ._native import lib
-from ._numbers import choice, int32
-from ._structs_vlm import (
-    PartitionCandidateStruct,
-    PartitionOptions,
-    PartitionSummary,
-    PartitionView,
-    PipelineOptions,
-    PipelineRunView,
-    PipelineSummary,
-)
+from ._numbers import int32
+from ._records import PartitionOptions, PartitionView, PipelineOptions, PipelineRunView
+from ._results import PartitionSummary, PipelineSummary
 from .layers import RECOMPUTE, Layers, named
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-MODES = {"optimal": 0, "balanced": 1, "parameters": 2, "uniform": 3, "paper": 4}
 RANKED = {"time": 1, "variance": 2, "communication": 4}
 DIRECTIONS = {"forward": 0, "backward": 1}
 
@@ -117,7 +109,7 @@ class Pipeline:
             link_bytes_per_s=link_bytes_per_s,
             link_overlap=link_overlap,
             link_latency_ns=link_latency_ns,
-            **{name: address(array) for name, array in arrays.items()},
+            **addresses(arrays),
         )
 
     @classmethod
@@ -172,7 +164,7 @@ class Partition(Owned):
         """The best partitions: the one chosen, then the others by simulated time."""
         found = []
         for index in range(lib.hbp_partition_count_candidates(self)):
-            struct, cuts = PartitionCandidateStruct(), ctypes.c_void_p()
+            struct, cuts = _records.PartitionCandidate(), ctypes.c_void_p()
             call(lib.hbp_partition_get_candidate, self, index, ctypes.byref(struct), ctypes.byref(cuts))
             fields = struct.as_dict()
             mask = fields.pop("ranked")
@@ -210,13 +202,7 @@ def partition_layers(
     `radius`. `candidates` is how many to list by each ranking; `order` puts each one's micro-batches in their
     best order before it is run; `run` takes the one that runs fastest where the formula would decide. The other
     options are those of hbp.pipeline.PipelineKeywords; micro_batches is needed."""
-    options = PartitionOptions(
-        mode=choice("mode", mode, MODES),
-        candidates=candidates,
-        radius=radius,
-        order=bool(order),
-        run=bool(run),
-    )
+    options = PartitionOptions.pick(locals())
     settings = Pipeline(layers, stages, **pipeline)
     return Partition._make(
         lib.hbp_partition_layers,

@@ -11,10 +11,11 @@ import numpy.typing as npt
 from . import _native
 from ._arrays import ViewColumn, address
 from ._context import Owned, ProgressFn, call, call_long
-from ._files import Path, Saved, file_bytes, from_file_bytes, path_bytes, text_bytes
+from ._files import Path, Saved, file_bytes, from_file_bytes, path_bytes
 from ._native import lib
 from ._numbers import choice, int32, int64
-from ._structs_plan import PlanSaveOptions, PlanSummary, PlanView, TraceOptions, kinds_of
+from ._records import PlanSaveOptions, PlanView, TraceOptions
+from ._results import PlanSummary, kinds_of
 from .cost import Cost
 from .lengths import Lengths
 
@@ -330,12 +331,7 @@ class Plan(Saved):
         progress: Optional[ProgressFn] = None,
     ) -> None:
         """Writes a plan file, whole or not at all; zlib `level` 1..9, 0 for the default, -1 for none."""
-        options = PlanSaveOptions(
-            level=level,
-            chunk_steps=chunk_steps,
-            cost=None if cost is None else cost._handle.pointer,
-            note=text_bytes(note),
-        )
+        options = PlanSaveOptions.pick(locals())
         call_long(lib.hbp_plan_save, self, path_bytes(path), ctypes.byref(options), progress=progress)
 
     def to_bytes(self) -> bytes:
@@ -444,8 +440,7 @@ class Plan(Saved):
     ) -> None:
         """Writes a Chrome trace of `steps` steps from `first_step` on, all when `steps` is 0; it opens in
         Perfetto. With a `timeline` it shows every rank twice, as predicted and as measured."""
-        measured = _native.Timeline.from_param(timeline)
-        options = TraceOptions(first_step=first_step, steps=steps, timeline=measured)
+        options = TraceOptions.pick(locals())
         call_long(lib.hbp_plan_trace, self, path_bytes(path), ctypes.byref(options))
 
     def write_json(self, path: Path) -> None:

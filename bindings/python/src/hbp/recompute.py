@@ -12,14 +12,14 @@ from ._arrays import address, integers, same_count
 from ._context import ProgressFn, call, call_long
 from ._native import lib
 from ._numbers import choice
-from ._structs_vlm import RecomputeOptions, RecomputeReport
+from ._records import RecomputeOptions
+from ._results import RecomputeReport
 from .layers import Layers
 from .pipeline import Pipeline, PipelineKeywords
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-MODES = {"optimal": 0, "paper": 1, "all": 2, "none": 3}
 SELECT = {"both": 0, "attention": 1, "mlp": 2, "neither": -1}
 
 
@@ -58,7 +58,7 @@ def choose_recompute(
         free = integers("measured_free_bytes", measured_free_bytes, np.int64)
         same_count("measured_free_bytes", free, settings.stages)
     options = RecomputeOptions(
-        mode=choice("mode", mode, MODES),
+        mode=mode,
         selective=choice("selective", selective, SELECT),
         measured_free_bytes=address(free),
         measured_vision_bytes=measured_vision_bytes,

@@ -10,7 +10,8 @@ import numpy.typing as npt
 from ._context import ProgressFn, call_long
 from ._native import lib
 from ._numbers import int64
-from ._structs_plan import Report, SimulateOptions
+from ._records import SimulateOptions
+from ._results import Report
 from .cost import Cost
 from .lengths import Lengths
 from .plan import Plan
@@ -25,7 +26,7 @@ def simulate(
     progress: Optional[ProgressFn] = None,
 ) -> Report:
     """Replays a plan under a cost; with `no_bound`, bound_ns is 0 and gap NaN."""
-    options, report = SimulateOptions(no_bound=bool(no_bound), tokens_per_step=tokens_per_step), Report()
+    options, report = SimulateOptions.pick(locals()), Report()
     call_long(lib.hbp_simulate, plan, cost, ctypes.byref(options), ctypes.byref(report), progress=progress)
     return report
 

@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from ._context import ProgressFn
 from ._native import lib
-from ._numbers import option_values
-from ._structs import StepOptions
+from ._numbers import choice, list_names, refuse_unknown
+from ._records import StepOptions
 from .cost import Cost
 from .lengths import Lengths
 from .plan import Plan
@@ -18,19 +18,8 @@ from .plan import Plan
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-STEP_MODES = {
-    "default": 0,
-    "paper": 1,
-    "static-sp": 2,
-    "homogeneous-sp": 3,
-    "hybrid-cp": 4,
-    "dynamic-cp": 5,
-}
+STEP_MODES = {name: mode for mode, name in enumerate(list_names(lib.hbp_step_mode_name))}
 SOLVERS = {"search": 0, "exact": 1}
-RECOMPUTE = {"auto": 0, "none": 1, "all": 2}
-
-CHOICES = {"mode": STEP_MODES, "solver": SOLVERS, "recompute": RECOMPUTE}
-FLAGS = ("any_degree", "equal_samples")
 
 
 class StepKeywords(TypedDict, total=False):
@@ -63,8 +52,13 @@ class StepKeywords(TypedDict, total=False):
 
 def step_options(**options: Unpack[StepKeywords]) -> StepOptions:
     """The struct."""
-    given = option_values(StepKeywords, options, CHOICES, FLAGS)
-    return StepOptions(degrees=given.pop("any_degree", False), **given)
+    refuse_unknown(options, StepKeywords)
+    return StepOptions.pick(
+        options,
+        mode=choice("mode", options.get("mode", "default"), STEP_MODES),
+        solver=choice("solver", options.get("solver", "search"), SOLVERS),
+        degrees=bool(options.get("any_degree", False)),
+    )
 
 
 def plan_step(

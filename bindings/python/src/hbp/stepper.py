@@ -11,12 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _native
-from ._arrays import address, integers, sample_column
+from ._arrays import address, addresses, column_arrays, columns_of, integers
 from ._context import Handle, Owned, ProgressFn, call, call_long
 from ._native import lib
 from ._numbers import int32
-from ._structs import LengthsOptions
-from ._structs_stepper import Communicator, StepperOptions, StepperSummary
+from ._records import LengthsOptions, StepperOptions, StepperSummary
+from ._results import Communicator
 from .cost import Cost
 from .lengths import Lengths
 from .plan import Plan
@@ -65,7 +65,7 @@ class Stepper(Owned):
     def __init__(
         self, cost: Cost, *, depth: int = 2, wait: bool = False, **options: Unpack[StepKeywords]
     ) -> None:
-        own, struct = StepperOptions(depth=depth, wait=bool(wait)), step_options(**options)
+        own, struct = StepperOptions(depth=depth, wait=wait), step_options(**options)
         made = Stepper._make(
             lib.hbp_stepper_create, cost, ctypes.byref(struct), ctypes.byref(own), keep=(cost,)
         )
@@ -100,13 +100,8 @@ class Stepper(Owned):
             call_long(lib.hbp_stepper_submit_lengths, self, lengths)
             return
         array = integers("lengths", lengths, np.int64)
-        loss = sample_column("loss_tokens", loss_tokens, np.uint32, len(array))
-        tied = sample_column("ties", ties, np.int64, len(array))
-        units = sample_column("vision", vision, np.uint32, len(array))
-        kinds = sample_column("modalities", modalities, np.int32, len(array))
-        options = LengthsOptions(
-            loss_tokens=address(loss), ties=address(tied), vision=address(units), modalities=address(kinds)
-        )
+        columns = column_arrays(LengthsOptions, columns_of(LengthsOptions, locals()), len(array))
+        options = LengthsOptions(**addresses(columns))
         call_long(lib.hbp_stepper_submit, self, address(array), len(array), ctypes.byref(options))
 
     def take(self, *, progress: Optional[ProgressFn] = None) -> Plan:

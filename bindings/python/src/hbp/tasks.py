@@ -13,13 +13,10 @@ from ._arrays import ViewColumn
 from ._context import ProgressFn, call, call_long
 from ._files import Path, Saved, path_bytes
 from ._native import lib
-from ._numbers import choice
-from ._structs_tasks import TaskRunOptions, TaskRunSummary, TaskRunView, TaskScheduleView, TasksOptions, TaskSummary
+from ._records import TaskRunOptions, TaskRunView, TaskScheduleView, TasksOptions
+from ._results import TaskRunSummary, TaskSummary
 from .graph import Graph
 from .machine import Machine
-
-MODES = {"overlap": 0, "paper": 1, "sequential": 2, "uniform": 3, "optimus": 4, "distmm": 5}
-PLACEMENTS = {"flows": 0, "paper": 1, "sequential": 2}
 
 
 class TaskSlice:
@@ -223,25 +220,11 @@ def plan_tasks(
     takes the place of the GPU's memory less the reserve, -1: no limit. `previous` is the schedule from before
     some task joined or left: states stay on their ranks where they can. The schedule is a pure function of
     all of them."""
-    if previous is not None and not isinstance(previous, TaskSchedule):
-        raise TypeError(f"previous is {previous!r}; it must be hbp.TaskSchedule")
-    options = TasksOptions(
-        mode=choice("mode", mode, MODES),
-        placement=choice("placement", placement, PLACEMENTS),
-        effort=effort,
-        reserve_bytes=0 if reserve_bytes is None else reserve_bytes or -1,
-        limit_bytes=limit_bytes,
-        previous=None if previous is None else previous._handle.pointer,
-        seed=seed,
+    options = TasksOptions.pick(
+        locals(), reserve_bytes=0 if reserve_bytes is None else reserve_bytes or -1
     )
     return TaskSchedule._make(
         lib.hbp_plan_tasks, graph, machine, ctypes.byref(options), progress=progress
-    )
-
-
-def _run_options(barriers: bool, free_transfers: bool, free_gradients: bool) -> TaskRunOptions:
-    return TaskRunOptions(
-        barriers=bool(barriers), free_transfers=bool(free_transfers), free_gradients=bool(free_gradients)
     )
 
 
@@ -287,7 +270,7 @@ class TaskRun(Saved):
     ) -> None:
         """Checks that the numbers are those of the slices; with `schedule`, its graph and machine also that
         these, run with the options of simulate_tasks, make this run. InvalidError names the first breach."""
-        options = _run_options(barriers, free_transfers, free_gradients)
+        options = TaskRunOptions.pick(locals())
         call_long(lib.hbp_task_run_validate, self, graph, machine, schedule, ctypes.byref(options))
 
     def __len__(self) -> int:
@@ -311,7 +294,7 @@ def simulate_tasks(
     """Runs one step of a schedule on paper: every rank works through its slices in order, each as soon as its
     ranks are free and its inputs are there; then gradients are summed. The schedule is validated first.
     `barriers`: a wave starts when the one before has ended; with `free_transfers` outputs take no time, with `free_gradients` sums of gradients."""
-    options = _run_options(barriers, free_transfers, free_gradients)
+    options = TaskRunOptions.pick(locals())
     return TaskRun._make(
         lib.hbp_simulate_tasks, graph, machine, schedule, ctypes.byref(options), progress=progress
     )

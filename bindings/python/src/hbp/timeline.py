@@ -9,30 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _native
-from ._arrays import address, integers, same_count, view
+from ._arrays import addresses, column_arrays, columns_of, view
 from ._context import call
-from ._files import Path, Saved, path_bytes, text_bytes
+from ._files import Path, Saved, path_bytes
 from ._native import lib
-from ._structs_timeline import Measurements, TimelineColumns, TimelineReport
+from ._records import Measurements, TimelineColumns, TimelineReport
 from .cost import Cost
-
-_MEASURED = {
-    "sp": np.int32,
-    "recompute": np.int32,
-    "tokens": np.int64,
-    "sum_squares": np.int64,
-    "time_ns": np.int64,
-}
-_COLUMNS = {
-    "step": np.int64,
-    "micro_batch": np.int32,
-    "first_rank": np.int32,
-    "samples": np.int64,
-    "start_ns": np.int64,
-    "communication_ns": np.int64,
-    "peak_bytes": np.int64,
-    **_MEASURED,
-}
 
 
 class _Column:
@@ -49,7 +31,7 @@ class _Column:
             return self
         columns = instance._columns()
         pointer = getattr(columns, self._name)
-        found = None if not pointer else view(pointer, columns.count, _COLUMNS[self._name], instance._handle)
+        found = None if not pointer else view(pointer, columns.count, TimelineColumns._record[self._name].column, instance._handle)
         instance.__dict__[self._name] = found
         return found
 
@@ -95,32 +77,14 @@ class Timeline(Saved):
     ) -> None:
         """A row for each pack of a run on `ranks` ranks, in any order. `device` is what it ran on, `date` when,
         as "2026-11-22"."""
-        given: dict[str, Any] = {
-            "step": step,
-            "micro_batch": micro_batch,
-            "first_rank": first_rank,
-            "sp": sp,
-            "recompute": recompute,
-            "tokens": tokens,
-            "sum_squares": sum_squares,
-            "time_ns": time_ns,
-            "samples": samples,
-            "start_ns": start_ns,
-            "communication_ns": communication_ns,
-            "peak_bytes": peak_bytes,
-        }
-        arrays = {
-            name: integers(name, values, _COLUMNS[name])
-            for name, values in given.items()
-            if values is not None
-        }
+        arrays = column_arrays(TimelineColumns, columns_of(TimelineColumns, locals()))
         count = len(next(iter(arrays.values()), ()))
         columns = TimelineColumns(
             ranks=ranks,
             count=count,
-            device=text_bytes(device),
-            date=text_bytes(date),
-            **{name: address(same_count(name, array, count)) for name, array in arrays.items()},
+            device=device,
+            date=date,
+            **addresses(arrays),
         )
         self._handle = Timeline._make(lib.hbp_timeline_create, ctypes.byref(columns))._handle
 
@@ -148,10 +112,10 @@ class Timeline(Saved):
     def measurements(self) -> dict[str, npt.NDArray[Any]]:
         """The columns that costs are fitted to, by name and without dummies, as read-only views."""
         measured = self._measured()
-        types = {**_MEASURED, **({"peak_bytes": np.int64} if measured.peak_bytes else {})}
         return {
-            name: view(getattr(measured, name), measured.count, dtype, self._handle)
-            for name, dtype in types.items()
+            name: view(getattr(measured, name), measured.count, field.column, self._handle)
+            for name, field in Measurements._record.items()
+            if field.column and getattr(measured, name)
         }
 
     def compare(self, cost: Cost) -> TimelineReport:

@@ -9,13 +9,10 @@ import numpy.typing as npt
 
 from ._context import ProgressFn, call_long
 from ._native import lib
-from ._numbers import choice
-from ._structs_vlm import Budgets, BudgetsOptions, IterativeFillOptions
-from .lengths import OVER_LONG, Lengths
+from ._records import BudgetsOptions, IterativeFillOptions
+from ._results import Budgets
+from .lengths import Lengths
 from .packs import Packs
-
-FILL_MODES = {"default": 0, "reference": 1}
-BUDGETS_MODES = {"plane": 0, "line": 1}
 
 
 def iterative_fill(
@@ -41,21 +38,7 @@ def iterative_fill(
     "default" packs both sizes at once and loses no sample; `effort` 1..9 searches for fewer packs. "reference"
     is OmniBal's program, sample by sample: `rounds`, `full_tokens`, `full_vision` and `seed` are its
     parameters. `over_long`, "error" or "drop", is for samples over a budget."""
-    options = IterativeFillOptions(
-        mode=choice("mode", mode, FILL_MODES),
-        rounds=rounds,
-        effort=effort,
-        max_samples=max_samples,
-        over_long=choice("over_long", over_long, OVER_LONG),
-        max_tokens=max_tokens,
-        max_vision=max_vision,
-        full_tokens=full_tokens,
-        full_vision=full_vision,
-        sequence_multiple=sequence_multiple,
-        pack_multiple=pack_multiple,
-        seed=seed,
-        epoch=epoch,
-    )
+    options = IterativeFillOptions.pick(locals())
     source = Lengths.of(lengths)
     return Packs._make(
         lib.hbp_iterative_fill, source, ctypes.byref(options), keep=source._handle._keep, progress=progress
@@ -79,18 +62,7 @@ def choose_budgets(
 ) -> Budgets:
     """The budgets under which a pack holds `samples` samples on average (0: 4) and micro-batches of `ranks`
     packs (0: 8) are fullest and most even: a search over both budgets, or OmniBal's own "line"."""
-    options = BudgetsOptions(
-        mode=choice("mode", mode, BUDGETS_MODES),
-        samples=samples,
-        ranks=ranks,
-        rounds=rounds,
-        effort=effort,
-        max_tokens=max_tokens,
-        max_vision=max_vision,
-        token_multiple=token_multiple,
-        most_samples=most_samples,
-        seed=seed,
-    )
+    options = BudgetsOptions.pick(locals())
     budgets = Budgets()
     call_long(
         lib.hbp_choose_budgets,

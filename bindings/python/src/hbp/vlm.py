@@ -7,14 +7,14 @@ from typing import Any, Mapping
 
 from . import _native
 from ._context import Owned, call
-from ._files import text_bytes
 from ._native import lib
-from ._numbers import choice
-from ._structs_vlm import VlmFields, VlmLayersOptions, VlmSummary
+from ._numbers import choice, text_bytes
+from ._records import VlmFields, VlmLayersOptions
+from ._results import VlmSummary
 from .cost import ZERO_STAGES
 from .layers import Layers
 from .machine import Machine
-from .model import MLP, Model
+from .model import Model
 
 
 class Vlm(Owned):
@@ -29,10 +29,7 @@ class Vlm(Owned):
     def __init__(self, *, language: Model, **fields: Any) -> None:
         if not isinstance(language, Model):
             raise TypeError(f"language is {language!r}; it must be hbp.Model")
-        if "vision_mlp" in fields:
-            fields["vision_mlp"] = choice("vision_mlp", fields["vision_mlp"], MLP)
-        struct = VlmFields(**fields)
-        self._handle = Vlm._make(lib.hbp_vlm_create, ctypes.byref(struct), language)._handle
+        self._handle = Vlm._make(lib.hbp_vlm_create, ctypes.byref(VlmFields(**fields)), language)._handle
 
     @classmethod
     def preset(cls, name: str) -> Vlm:
@@ -81,14 +78,8 @@ class Vlm(Owned):
     ) -> Layers:
         """The layers as they run on `machine`, for a micro-batch of `vision` vision units and `tokens` tokens
         whose squared lengths sum to `squares` (0: four samples alike)."""
-        options = VlmLayersOptions(
-            tensor_parallel=tensor_parallel,
-            data_parallel=data_parallel,
-            zero_stage=choice("zero_stage", zero_stage, ZERO_STAGES),
-            fused_cross_entropy=bool(fused_cross_entropy),
-            vision=vision,
-            tokens=tokens,
-            squares=squares,
+        options = VlmLayersOptions.pick(
+            locals(), zero_stage=choice("zero_stage", zero_stage, ZERO_STAGES)
         )
         return Layers._make(lib.hbp_vlm_create_layers, self, machine, ctypes.byref(options))
 

@@ -11,22 +11,18 @@ import numpy.typing as npt
 from . import _native
 from ._arrays import ViewColumn
 from ._context import ProgressFn, call, call_long
-from ._files import Path, Saved, path_bytes, text_bytes
+from ._files import Path, Saved, path_bytes
 from ._native import lib
 from ._numbers import choice
-from ._structs_plan import PlanSaveOptions, TraceOptions
-from ._structs_vlm import VlmOptions, VlmPlanSummary, VlmPlanView
+from ._records import PlanSaveOptions, TraceOptions, VlmOptions, VlmPlanView
+from ._results import VlmPlanSummary
 from .cost import ZERO_STAGES
 from .layers import Layers
-from .lengths import OVER_LONG, Lengths
+from .lengths import Lengths
 from .machine import Machine
-from .pipeline import MODES as MODEL_MODES
 from .plan import Plan
-from .recompute import MODES as MEMORY_MODES
 from .recompute import SELECT
 from .vlm import Vlm
-
-DATA_MODES = {"packed": 0, "isf": 1, "random": 2, "grouped": 3, "sorted": 4}
 
 
 class VlmPlan(Saved):
@@ -84,7 +80,7 @@ class VlmPlan(Saved):
     ) -> None:
         """Writes the plan file of the data with stages, recomputation and layers in its header, whole or not at
         all; zlib `level` 1..9, 0 for the default, -1 for none."""
-        options = PlanSaveOptions(level=level, note=text_bytes(note))
+        options = PlanSaveOptions.pick(locals())
         call_long(lib.hbp_vlm_plan_save, self, path_bytes(path), ctypes.byref(options), progress=progress)
 
     def validate(self, lengths: Union[Lengths, npt.ArrayLike, None] = None) -> None:
@@ -95,7 +91,7 @@ class VlmPlan(Saved):
     def trace(self, path: Path, first_step: int = 0, steps: int = 0) -> None:
         """Writes a Chrome trace of `steps` steps from `first_step` on, all when `steps` is 0: every forward and
         backward on each stage of each replica. It opens in Perfetto."""
-        options = TraceOptions(first_step=first_step, steps=steps)
+        options = TraceOptions.pick(locals())
         call_long(lib.hbp_vlm_plan_trace, self, path_bytes(path), ctypes.byref(options))
 
     def write_json(self, path: Path) -> None:
@@ -154,35 +150,11 @@ def plan_vlm(
     `modality_order` lets all replicas meet the same kinds. reserve_bytes None keeps 5 GB free on each GPU,
     0 nothing. `layers` are measured ones for layers_vision vision units and layers_tokens tokens, instead of
     those that follow from the shapes; `vlm` may then be None. The plan is a pure function of all of them."""
-    if layers is not None and not isinstance(layers, Layers):
-        raise TypeError(f"layers is {layers!r}; it must be hbp.Layers")
-    options = VlmOptions(
-        data=choice("data", data, DATA_MODES),
-        model=choice("model", model, MODEL_MODES),
-        memory=choice("memory", memory, MEMORY_MODES),
+    options = VlmOptions.pick(
+        locals(),
         selective=choice("selective", selective, SELECT),
-        tensor_parallel=tensor_parallel,
-        pipeline_stages=pipeline_stages,
-        virtual_stages=virtual_stages,
-        data_parallel=data_parallel,
-        micro_batches=micro_batches,
-        batch_samples=batch_samples,
-        samples=samples,
         zero_stage=choice("zero_stage", zero_stage, ZERO_STAGES),
-        over_long=choice("over_long", over_long, OVER_LONG),
-        modality_order=bool(modality_order),
-        keep_order=bool(keep_order),
-        rounds=rounds,
-        effort=effort,
-        fused_cross_entropy=bool(fused_cross_entropy),
-        max_vision=max_vision,
-        max_tokens=max_tokens,
         reserve_bytes=0 if reserve_bytes is None else reserve_bytes or -1,
-        layers=None if layers is None else layers._handle.pointer,
-        layers_vision=layers_vision,
-        layers_tokens=layers_tokens,
-        seed=seed,
-        epoch=epoch,
     )
     return VlmPlan._make(
         lib.hbp_plan_vlm, Lengths.of(lengths), vlm, machine, ctypes.byref(options), progress=progress

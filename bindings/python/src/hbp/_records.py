@@ -1,0 +1,195 @@
+"""The open structs, made from what the library says of them (hbp/base.h, "Records"): StepOptions is
+hbp_step_options, and so on, each made when it is first asked for. _records.pyi tells type checkers the same;
+tests/stubs.py writes it."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from typing import Any, Mapping, Optional
+
+from ._numbers import INTEGER_BITS, checked, choice, list_names, not_among, text_bytes
+
+# By HBP_FIELD_*.
+TYPES: tuple[Any, ...] = (
+    ctypes.c_int32,
+    ctypes.c_uint32,
+    ctypes.c_int64,
+    ctypes.c_uint64,
+    ctypes.c_double,
+    ctypes.c_char_p,
+    ctypes.c_void_p,
+)
+# Columns as C declares them, and the type of their values.
+COLUMNS = {
+    "const int32_t *": "int32",
+    "const uint32_t *": "uint32",
+    "const int64_t *": "int64",
+    "const double *": "float64",
+}
+
+
+class FieldRecord(ctypes.Structure):
+    """The beginning of hbp_field, which must be known before any record is read."""
+
+    _fields_ = [
+        ("struct_size", ctypes.c_uint32),
+        *((name, ctypes.c_int32) for name in ("type", "offset", "bytes")),
+        *((name, ctypes.c_char_p) for name in ("name", "declared", "shape", "choices", "text")),
+        ("is_flag", ctypes.c_int32),
+    ]
+
+
+class ChoiceRecord(ctypes.Structure):
+    """The beginning of hbp_choice."""
+
+    _fields_ = [("struct_size", ctypes.c_uint32), ("value", ctypes.c_int32), ("name", ctypes.c_char_p)]
+
+
+class Member:
+    """A field of a struct, and what may be put into it. `column` is the type of a column's values, `object` the
+    class of an object that is pointed to, `choices` the enumeration that it is of; each None of other fields."""
+
+    __slots__ = ("name", "ctype", "column", "object", "choices", "is_flag", "text")
+
+    def __init__(self, record: FieldRecord, structs: Mapping[str, str]) -> None:
+        self.name: str = record.name.decode()
+        self.ctype = TYPES[record.type]
+        self.column = self.object = None
+        if self.ctype is ctypes.c_void_p:
+            declared = record.declared.decode()
+            self.column = COLUMNS.get(declared)
+            name = python_name(declared[6:-2]) if declared.startswith("const hbp_") else ""
+            self.object = name if name and name not in structs else None
+        self.choices: Optional[str] = record.choices and record.choices.decode()
+        self.is_flag = bool(record.is_flag)
+        self.text: str = record.text.decode()
+
+    def of(self, value: Any) -> Any:
+        """`value` as the field holds it: a constant for its name, bytes for a text, the address of an object.
+        What does not fit is refused; what makes no sense is for the library to refuse."""
+        if self.choices and not hasattr(value, "__index__"):
+            return choice(self.name, value, choices(self.choices))
+        if self.is_flag:
+            return bool(value)
+        if self.ctype in INTEGER_BITS:
+            return checked(self.name, value, self.ctype)
+        if self.ctype is ctypes.c_double:
+            return float(value)
+        if self.ctype is ctypes.c_char_p:  # ctypes would take an integer for an address
+            return value if isinstance(value, bytes) else text_bytes(value)
+        if self.object and value is not None:
+            if getattr(getattr(value, "_opaque", None), "__name__", "") != self.object:
+                raise TypeError(f"{self.name} is {value!r}; it must be hbp.{self.object}")
+            return value._handle.pointer
+        return value
+
+
+class Struct(ctypes.Structure):
+    """A struct whose first field is its size. Keywords set fields; what does not fit a field is refused."""
+
+    _record: dict[str, Member] = {}  # struct_size left out
+
+    def __init__(self, **values: Any) -> None:
+        super().__init__()
+        self.struct_size = ctypes.sizeof(self)
+        for name, value in values.items():
+            field = self._record.get(name)
+            if field is None:
+                raise TypeError(f"{type(self).__name__} has no field {not_among(name, self._record)}")
+            setattr(self, name, field.of(value))
+
+    def __init_subclass__(cls) -> None:
+        cls.__doc__ = cls.__doc__ or cls.__base__.__doc__
+
+    @classmethod
+    def pick(cls, values: Mapping[str, Any], **others: Any) -> Any:
+        """A struct of those `values` that are its fields, such as the keywords of a call among its locals();
+        `others` go before."""
+        fields = {name: values[name] for name in cls._record if name in values}
+        return cls(**{**fields, **others})
+
+    @classmethod
+    def names(cls) -> list[str]:
+        """The fields' names, `struct_size` left out."""
+        return list(cls._record)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The fields by name."""
+        return {name: getattr(self, name) for name in self._record}
+
+    def __repr__(self) -> str:
+        values = ", ".join(f"{name}={value!r}" for name, value in self.as_dict().items())
+        return f"{type(self).__name__}({values})"
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self.as_dict() == other.as_dict()  # type: ignore[attr-defined]
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+_get_name: Any
+_get_field: Any
+_get_choice: Any
+
+
+def bind(library: ctypes.CDLL) -> None:
+    """Says which library's records these are, before any struct is asked for."""
+    global _get_name, _get_field, _get_choice
+    row = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_char_p, ctypes.c_int64, ctypes.c_void_p)
+    try:
+        _get_name = ctypes.CFUNCTYPE(ctypes.c_char_p, ctypes.c_int64)(("hbp_record_get_struct_name", library))
+        _get_field = row(("hbp_record_get_field", library))
+        _get_choice = row(("hbp_record_get_choice", library))
+    except AttributeError:
+        raise ImportError(
+            f"libhbp at {library._name} has no records; it is older than this package"
+        ) from None
+
+
+def python_name(c_name: str) -> str:
+    """hbp_step_options is StepOptions."""
+    return "".join(word.capitalize() for word in c_name.split("_")[1:])
+
+
+@functools.lru_cache(maxsize=None)
+def structs() -> dict[str, str]:
+    """The structs' names in C, by those in Python."""
+    return {python_name(name): name for name in list_names(_get_name)}
+
+
+@functools.lru_cache(maxsize=None)
+def choices(enumeration: str) -> dict[str, int]:
+    """The constants of an enumeration by their names: "HBP_OVERLONG" has "error", "drop", ..."""
+    record, values = ChoiceRecord(ctypes.sizeof(ChoiceRecord)), dict[str, int]()
+    while _get_choice(enumeration.encode(), len(values), ctypes.byref(record)) >= 0:
+        values[record.name.decode()] = record.value
+    return values
+
+
+def name_of(enumeration: str, value: int) -> Optional[str]:
+    """The name of a constant; None where there is no such constant."""
+    return next((name for name, known in choices(enumeration).items() if known == value), None)
+
+
+def __getattr__(name: str) -> Any:
+    known = structs() if name[0].isupper() else {}
+    if name not in known:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    c_name, record = known[name].encode(), FieldRecord(ctypes.sizeof(FieldRecord))
+    at, fields = ctypes.byref(record), dict[str, Member]()
+    _get_field(c_name, -1, at)
+    text = record.text.decode()
+    while _get_field(c_name, len(fields), at) >= 0:
+        field = Member(record, known)
+        fields[field.name] = field
+    layout = [(field.name, field.ctype) for field in fields.values()]
+    del fields["struct_size"]
+    lines = [f"{field.name}: {field.text}" for field in fields.values() if field.text]
+    body = {
+        "__doc__": "\n\n".join([text] * bool(text) + ["\n".join(lines)] * bool(lines)),
+        "__module__": __name__,
+        "_fields_": layout,
+        "_record": fields,
+    }
+    return globals().setdefault(name, type(Struct)(name, (Struct,), body))

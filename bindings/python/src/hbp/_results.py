@@ -1,0 +1,257 @@
+"""Structs that the library fills in and that say more than their fields; see _records."""
+
+from __future__ import annotations
+
+from typing import Optional
+
+from . import _records
+
+UNLIMITED = 2**63 - 1
+
+
+def kinds_of(mask: int) -> list[int]:
+    """The kinds of sample in a mask, ascending."""
+    return [kind for kind in range(mask.bit_length()) if mask >> kind & 1]
+
+
+class LengthsSummary(_records.LengthsSummary):
+    def __str__(self) -> str:
+        text = (
+            f"{self.samples:,} samples of {self.min_length:,} to {self.max_length:,} tokens "
+            f"({self.distinct_lengths:,} distinct lengths), {self.tokens:,} tokens in all"
+        )
+        if self.vision >= 0:
+            text += f", {self.vision:,} vision units"
+        return text
+
+
+class SpChoice(_records.SpChoice):
+    @property
+    def feasible(self) -> bool:
+        return self.reason == 0
+
+    @property
+    def why(self) -> str:
+        """ "feasible", "out of memory", "illegal heads" or "too few ranks"."""
+        reasons = ("feasible", "out of memory", "illegal heads", "too few ranks")
+        return reasons[self.reason] if 0 <= self.reason < len(reasons) else f"reason {self.reason}"
+
+
+class PlanSummary(_records.PlanSummary):
+    @property
+    def composition_name(self) -> Optional[str]:
+        """How the samples of a step were chosen: "random", "stratified", "hierarchy" or "given"; None: not
+        recorded."""
+        return _records.name_of("HBP_COMPOSITION", self.composition) if self.composition else None
+
+    @property
+    def contract(self) -> str:
+        """What every step promises: "steps of at most 524,288 tokens, stratified"; "" where nothing is
+        recorded."""
+        sizes = []
+        if self.samples_per_step:
+            sizes.append(f"{self.samples_per_step:,} samples")
+        if self.tokens_per_step:
+            sizes.append(f"at most {self.tokens_per_step:,} tokens")
+        text = "steps" + (" of " + " and ".join(sizes) if sizes else "")
+        if self.composition_name:
+            text += f", {self.composition_name}"
+        return text if text != "steps" else ""
+
+    @property
+    def lockstep(self) -> str:
+        """Who waits for whom: " in lockstep sets of 8"; empty where all ranks meet in every micro-batch."""
+        return f" in lockstep sets of {self.lockstep_ranks:,}" if self.lockstep_ranks else ""
+
+    @property
+    def rivals(self) -> str:
+        """What `bound_ns` holds for: "plan in steps of at most 524,288 tokens"."""
+        drawn = self.composition_name == "random" and not self.mixture_ns
+        if self.samples_per_step or drawn or self.composition_name == "given":
+            return "way to run these very steps"
+        if self.tokens_per_step:
+            return f"plan in steps of at most {self.tokens_per_step:,} tokens"
+        return "plan of these samples in so many steps"
+
+    @property
+    def kinds(self) -> list[int]:
+        """Kinds of sample that occur; empty without an order of modalities."""
+        return kinds_of(self.modalities)
+
+    def __str__(self) -> str:
+        lines = [
+            f"{self.steps:,} steps, {self.micro_batches:,} micro-batches, {self.packs:,} packs on "
+            f"{self.ranks:,} ranks{self.lockstep}",
+            f"{self.samples:,} samples, {self.tokens:,} tokens, {self.loss_tokens:,} with loss",
+            f"predicted {self.predicted_ns / 1e9:,.3f} s; digest {self.digest:016x}",
+        ]
+        if self.first_step:
+            lines[0] += f", from step {self.first_step:,} of its epoch"
+        if self.contract:
+            lines.insert(1, self.contract)
+        if self.hierarchy_ns and self.mixture_ns:
+            lines.append(
+                f"the hierarchy takes {self.hierarchy_ns / 1e9:,.3f} s, steps that are no hierarchy "
+                f"{self.mixture_ns / 1e9:,.3f} s"
+                + (
+                    " (estimated from some of them)"
+                    if self.composition_name == "hierarchy" and self.mixture_ns < self.hierarchy_ns
+                    else ""
+                )
+            )
+        if self.bound_ns:
+            lines.append(
+                f"no {self.rivals} takes less than {self.bound_ns / 1e9:,.3f} s on {self.ranks:,} "
+                f"ranks{self.lockstep} under this cost and these options: {100 * self.gap:.2f} % above it"
+            )
+        if self.free_bound_ns and self.bound_ns > 1.01 * self.free_bound_ns:
+            lines.append(
+                f"price of these steps: up to {100 * (self.predicted_ns / self.free_bound_ns - 1):.2f} %; with "
+                f"steps left free, no plan takes less than {self.free_bound_ns / 1e9:,.3f} s under this cost "
+                "and these options"
+            )
+        if self.vision >= 0:
+            lines.append(f"{self.vision:,} vision units")
+        if self.modalities:
+            lines.append(f"every micro-batch holds the same kinds on all ranks, of {self.kinds}")
+        if self.dummy_packs:
+            lines.append(f"{self.dummy_packs:,} dummy packs")
+        if self.overlong_samples:
+            lines.append(
+                f"{self.overlong_samples:,} over-long samples, "
+                f"{self.overlong_tokens:,} tokens dropped or cut off"
+            )
+        if self.dropped:
+            lines.append(f"{self.dropped:,} samples dropped")
+        return "\n".join(lines)
+
+
+class RankPack(_records.RankPack):
+    @property
+    def kinds(self) -> list[int]:
+        """Kinds of sample that the rank runs, of a dummy too; empty without an order of modalities."""
+        return kinds_of(self.modalities)
+
+
+class Report(_records.Report):
+    def __str__(self) -> str:
+        bound = f", {self.gap:.1%} over the bound" if self.bound_ns else ""
+        units = ""
+        if self.vision >= 0:
+            units = (
+                f"; DistRatio of {self.vision:,} vision units {self.dist_vision:.1%}, "
+                f"of padded tokens {self.dist_tokens:.1%}"
+            )
+        return (
+            f"{self.steps:,} steps in {self.epoch_ns / 1e9:,.3f} s{bound}; idle {self.idle:.1%}, "
+            f"padding {self.padding:.1%}, communication {self.communication:.1%}, "
+            f"{self.tokens_per_s_per_gpu:,.0f} tokens/s per GPU, "
+            f"peak {self.peak_bytes / 2**30:.1f} GiB{units}; "
+            f"steps of {self.step_samples_p5:,} .. {self.step_samples_median:,} .. {self.step_samples_p95:,} "
+            f"samples and {self.step_tokens_p5:,} .. {self.step_tokens_median:,} .. {self.step_tokens_p95:,} "
+            f"tokens (5 %, median, 95 %), a step's mixture {self.mixture_distance:.3f} from the epoch's"
+        )
+
+
+class Communicator(_records.Communicator):
+    @property
+    def ranks(self) -> range:
+        """The ranks of the group; equal to `ranks` of the packs that run on it."""
+        return range(self.first_rank, self.first_rank + self.sp)
+
+
+class TaskSummary(_records.TaskSummary):
+    def __str__(self) -> str:
+        bound = "the least there is" if self.proven else f"{self.gap:.1%} over the bound"
+        limit = f" of {self.limit_bytes / 2**30:,.1f}" if self.limit_bytes else ""
+        lines = [
+            f"{self.tasks:,} tasks, {self.operators:,} operators in {self.meta_ops:,} MetaOps on "
+            f"{self.gpus:,} GPUs: {self.slices:,} slices in {self.waves:,} waves",
+            f"{self.makespan_ns / 1e6:,.3f} ms without transfers, {bound}; GPUs idle {self.idle:.1%}",
+            f"{self.moved_bytes / 2**30:,.1f} of {self.flow_bytes / 2**30:,.1f} GiB of outputs leave their GPU, "
+            f"{self.crossing_bytes / 2**30:,.1f} GiB their domain; peak {self.peak_bytes / 2**30:,.1f}{limit} GiB",
+        ]
+        if self.kept_bytes or self.fetched_bytes:
+            lines.append(
+                f"{self.kept_bytes / 2**30:,.1f} GiB of states stay where they were, "
+                f"{self.fetched_bytes / 2**30:,.1f} GiB are fetched"
+            )
+        return "\n".join(lines)
+
+
+class TaskRunSummary(_records.TaskRunSummary):
+    def __str__(self) -> str:
+        return (
+            f"{self.total_ns / 1e6:,.3f} ms on {self.gpus:,} GPUs: {self.slices_ns / 1e6:,.3f} ms of slices, "
+            f"{self.gradient_ns / 1e6:,.3f} ms of gradients; waiting for transfers takes "
+            f"{self.transfer_ns / 1e6:,.3f} ms, idle {self.idle:.1%}; peak {self.peak_bytes / 2**30:,.1f} GiB"
+        )
+
+
+class Budgets(_records.Budgets):
+    def __str__(self) -> str:
+        return (
+            f"{self.max_vision:,} vision units and {self.max_tokens:,} tokens: {self.packs:,} packs of "
+            f"{self.samples_per_pack:.2f} samples, DistRatio of vision units {self.dist_vision:.1%}, of "
+            f"tokens {self.dist_tokens:.1%}"
+        )
+
+
+class VlmSummary(_records.VlmSummary):
+    def __str__(self) -> str:
+        return (
+            f"{self.vision_parameters / 1e9:.2f} B vision, {self.projector_parameters / 1e6:.0f} M projector "
+            f"and {self.language_parameters / 1e9:.2f} B language parameters in {self.layers} rows of layers"
+        )
+
+
+class PartitionSummary(_records.PartitionSummary):
+    def __str__(self) -> str:
+        proven = ", the least there is" if self.proven else ""
+        return (
+            f"predicted {self.predicted_ns / 1e6:,.3f} ms{proven}; {self.simulated_ns / 1e6:,.3f} ms when run "
+            f"with {self.micro_batches:,} micro-batches, bubble {self.bubble:.1%}\n"
+            f"stage {self.bottleneck} is the slowest, {self.bottleneck_ns / 1e6:,.3f} ms a micro-batch; "
+            f"{self.cut_bytes / 2**20:,.1f} MiB over all cuts, peak {self.peak_bytes / 2**30:,.1f} GiB"
+        )
+
+
+class PipelineSummary(_records.PipelineSummary):
+    def __str__(self) -> str:
+        return (
+            f"{self.operations:,} operations on {self.stages} stages in {self.total_ns / 1e6:,.3f} ms, no order "
+            f"in less than {self.bound_ns / 1e6:,.3f} ms; bubble {self.bubble:.1%}, peak "
+            f"{self.peak_bytes / 2**30:,.1f} GiB"
+        )
+
+
+class RecomputeReport(_records.RecomputeReport):
+    def __str__(self) -> str:
+        slack = "no limit" if self.slack_bytes == UNLIMITED else f"{self.slack_bytes / 2**30:,.1f} GiB left"
+        return (
+            f"{self.recomputed} layers recomputed in whole and {self.selective} in part: "
+            f"{self.recompute_ns / 1e6:,.3f} ms a micro-batch, {self.saved_ns / 1e6:,.3f} ms less than all; "
+            f"{slack} on the fullest stage"
+        )
+
+
+class VlmPlanSummary(_records.VlmPlanSummary):
+    def __str__(self) -> str:
+        lines = [
+            f"{self.gpus:,} GPUs: {self.replicas:,} replicas of {self.stages} stages, {self.micro_batches:,} "
+            f"micro-batches a step",
+            f"{self.samples:,} samples in {self.steps:,} steps, padding {self.padding:.1%}, DistRatio of vision "
+            f"units {self.dist_vision:.1%}, of tokens {self.dist_tokens:.1%}",
+            f"{self.recomputed} layers recomputed in whole and {self.selective} in part; peak "
+            f"{self.peak_bytes / 2**30:,.1f} of {self.limit_bytes / 2**30:,.1f} GiB",
+            f"predicted {self.epoch_ns / 1e9:,.3f} s, {self.gpu_days:,.3f} GPU-days, bubble {self.bubble:.1%}; "
+            f"no plan takes less than {self.bound_ns / 1e9:,.3f} s, none of these packs less than "
+            f"{self.packs_bound_ns / 1e9:,.3f} s; digest {self.digest:016x}",
+        ]
+        if self.max_tokens:
+            lines.insert(
+                1, f"packs of at most {self.max_vision:,} vision units and {self.max_tokens:,} tokens"
+            )
+        if self.dropped:
+            lines.append(f"{self.dropped:,} samples dropped")
+        return "\n".join(lines)

@@ -1,0 +1,94 @@
+"""No field of an options struct is out of reach: each is a keyword of the functions that take the struct."""
+
+import inspect
+import unittest
+
+import hbp
+from hbp import _records
+from hbp.epoch import EpochKeywords
+from hbp.pipeline import Pipeline, PipelineKeywords
+from hbp.step import StepKeywords
+
+# By struct: who takes its fields as keywords.
+TAKERS = {
+    "BalanceOptions": [hbp.balance_attention],
+    "BudgetsOptions": [hbp.choose_budgets],
+    "CostFileOptions": [hbp.Cost.save],
+    "CostOptions": [hbp.Cost.__init__],
+    "EpochOptions": [EpochKeywords],
+    "FillOptions": [hbp.greedy_fill],
+    "GroupsOptions": [hbp.plan_groups],
+    "IterativeFillOptions": [hbp.iterative_fill],
+    "LengthsLoadOptions": [hbp.Lengths.read],
+    "LengthsOptions": [hbp.Lengths.from_array],
+    "PartitionOptions": [hbp.partition_layers],
+    "PipelineOptions": [Pipeline, PipelineKeywords],
+    "PlanSaveOptions": [hbp.Plan.save],
+    "RecomputeOptions": [hbp.choose_recompute],
+    "SimulateOptions": [hbp.simulate],
+    "SpOptions": [hbp.choose_sp, hbp.list_sp_choices],
+    "StepOptions": [StepKeywords],
+    "StepperOptions": [hbp.Stepper],
+    "TaskRunOptions": [hbp.simulate_tasks, hbp.TaskRun.validate],
+    "TasksOptions": [hbp.plan_tasks],
+    "TraceOptions": [hbp.Plan.trace],
+    "VlmLayersOptions": [hbp.Vlm.layers],
+    "VlmOptions": [hbp.plan_vlm],
+}
+# Fields that Python has under another name or finds out itself.
+OTHERWISE = {
+    "EpochOptions": {"batch_offsets": "batches", "batch_samples": "batches"},
+    "LengthsOptions": {"borrow": "copy"},
+    "StepOptions": {"degrees": "any_degree"},
+}
+
+
+def keywords(taker) -> "set[str]":
+    """Of a function, a class or a TypedDict; what has a default where nothing is a keyword only."""
+    if hasattr(taker, "__total__"):
+        return set(taker.__annotations__)
+    parameters = inspect.signature(taker).parameters.values()
+    only = {parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY}
+    return only or {parameter.name for parameter in parameters if parameter.default is not parameter.empty}
+
+
+class TestKeywords(unittest.TestCase):
+    def test_every_options_struct_has_takers(self):
+        options = {name for name in _records.structs() if name.endswith("Options")}
+        self.assertEqual(options - {"ContextOptions"}, set(TAKERS))
+
+    def test_every_field_is_a_keyword_and_no_other(self):
+        beside = {"progress", "stages"}  # of a call; given in place, or by the cuts
+        for name, takers in TAKERS.items():
+            fields = {OTHERWISE.get(name, {}).get(field, field) for field in getattr(_records, name)._record}
+            for taker in takers:
+                self.assertEqual(keywords(taker) - beside, fields - beside, f"{name}: {taker}")
+
+    def test_every_column_is_an_argument(self):
+        for name, taker in (("LayerColumns", hbp.Layers), ("TimelineColumns", hbp.Timeline),
+                            ("LengthsColumns", hbp.LengthsBuilder.append), ("LengthsColumns", hbp.Stepper.submit),
+                            ("Measurements", hbp.Cost.fit)):
+            fields = set(getattr(_records, name)._record) - {"count"}
+            self.assertEqual(fields - set(inspect.signature(taker).parameters), set(), name)
+
+    def test_values_have_every_field(self):
+        """Classes of Python that say what a struct says: tables as tuples, texts as str."""
+        for name, kind, otherwise in (
+            ("CostTerms", hbp.CostTerms, {"degrees"}),  # how long the tables are
+            ("Operator", hbp.Operator, set()),
+            ("PartitionCandidate", hbp.PartitionCandidate, {"cuts"}),  # comes beside the struct
+            ("MachineRate", hbp.Rate, set()),
+        ):
+            self.assertEqual(set(kind.__annotations__) ^ set(getattr(_records, name)._record), otherwise, name)
+
+    def test_views_name_every_column(self):
+        """Every column of a view is an attribute of its object."""
+        for kind in (hbp.Lengths, hbp.Groups, hbp.Packs, hbp.Plan, hbp.Layers, hbp.Partition, hbp.PipelineRun,
+                     hbp.VlmPlan, hbp.TaskSchedule, hbp.TaskRun, hbp.Graph):
+            view = getattr(_records, kind.__name__ + "View")
+            columns = {name for name, field in view._record.items() if field.column}
+            self.assertEqual({name for name in columns if not hasattr(kind, name)}, set(), kind)
+
+
+if __name__ == "__main__":
+    unittest.main()
