@@ -83,7 +83,7 @@ static const struct wrong {
     {",layers=4", "no model preset ''"},
     {"=", "'=' is not FIELD=NUMBER"},
     {"llama-3.1-8b,layers=4,layers=5", "layers is given twice"},
-    {"llama-3.1-8b,layers=0", "model 'llama-3.1-8b,layers=0': layers is 0; it must lie in 1..16777216"},
+    {"llama-3.1-8b,layers=0", "model 'llama-3.1-8b,layers=0': `layers` is 0; it must be in 1..16777216"},
     {"llama-3.1-8b,layers=-1", "layers is -1; it must be a whole number in 0..2147483647"},
     {"llama-3.1-8b,layers=1.5", "layers is 1.5; it must be a whole number in 0..2147483647"},
     {"llama-3.1-8b,layers=3e9", "layers is 3000000000; it must be a whole number in 0..2147483647"},
@@ -94,7 +94,7 @@ static const struct wrong {
      "model 'llama-3.1-8b,kv_heads=5': kv_heads is 5, which does not divide heads, 32"},
     {"llama-3.1-8b,qkv_bias=-1", "qkv_bias is -1; it must be a whole number in 0..2147483647"},
     {"layers=16,colour=1", "model 'layers=16,colour=1': there is no field 'colour'"},
-    {"layers=16", "model 'layers=16': hidden is 0; it must lie in 1..16777216"},
+    {"layers=16", "model 'layers=16': `hidden` is 0; it must be in 1..16777216"},
 };
 
 START_TEST_IN_CONTEXT(wrong_texts_are_named)

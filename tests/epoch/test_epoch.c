@@ -249,14 +249,16 @@ START_TEST_IN_CONTEXT(senseless_requests_are_named)
     FAILS(context, HBP_E_INVALID, "8192", hbp_plan_epoch(context, lengths, cost, &options, &plan));
     ck_assert_ptr_null(plan);
     options = (hbp_epoch_options){.struct_size = sizeof options, .mode = 3};
-    FAILS(context, HBP_E_INVALID, "mode 3", hbp_plan_epoch(context, lengths, cost, &options, &plan));
+    FAILS(context, HBP_E_INVALID, "`mode` is 3; it must be in 0..1",
+          hbp_plan_epoch(context, lengths, cost, &options, &plan));
     options = (hbp_epoch_options){.struct_size = sizeof options, .max_length = -1};
-    FAILS(context, HBP_E_INVALID, "max_length is -1",
+    FAILS(context, HBP_E_INVALID, "`max_length` is -1",
           hbp_plan_epoch(context, lengths, cost, &options, &plan));
     options = (hbp_epoch_options){.struct_size = sizeof options, .over_long = 9, .max_length = 8192};
-    FAILS(context, HBP_E_INVALID, "9", hbp_plan_epoch(context, lengths, cost, &options, &plan));
+    FAILS(context, HBP_E_INVALID, "`over_long` is 9; it must be in 0..3",
+          hbp_plan_epoch(context, lengths, cost, &options, &plan));
     options = (hbp_epoch_options){.struct_size = sizeof options, .window_samples = -5};
-    FAILS(context, HBP_E_INVALID, "window_samples is -5",
+    FAILS(context, HBP_E_INVALID, "`window_samples` is -5",
           hbp_plan_epoch(context, lengths, cost, &options, &plan));
     options = (hbp_epoch_options){.struct_size = sizeof options, .window_samples = 5, .samples_per_step = 5};
     FAILS(context, HBP_E_INVALID, "samples_per_step and window_samples are both given",
@@ -275,7 +277,7 @@ START_TEST_IN_CONTEXT(senseless_requests_are_named)
         {{.batches = 1, .drop_last = 1}, "drop_last has no meaning where batches are given"},
         {{.batches = 1}, "batch_offsets is NULL"},
         {{.batches = 1, .batch_offsets = offsets}, "batch_samples is NULL"},
-        {{.composition = HBP_COMPOSITION_GIVEN}, "composition 4 is not one that can be asked for"},
+        {{.composition = HBP_COMPOSITION_GIVEN}, "`composition` is 4; it must be in 0..3"},
         {{.composition = HBP_COMPOSITION_HIERARCHY, .samples_per_step = 8},
          "composition hierarchy and samples_per_step exclude each other"},
         {{.composition = HBP_COMPOSITION_RANDOM, .window_samples = 8},
@@ -284,11 +286,11 @@ START_TEST_IN_CONTEXT(senseless_requests_are_named)
          "micro_batches_per_step asks for steps planned one by one; mode paper has packs of groups"},
         {{.equal_samples = 1, .window_samples = 9},
          "equal_samples asks for steps planned one by one; window_samples"},
-        {{.threads = 1025}, "threads is 1025; it must be in 0..1024"},
-        {{.micro_batches_per_step = -1}, "micro_batches_per_step is -1"},
+        {{.threads = 1025}, "`threads` is 1025; it must be in 0..1024"},
+        {{.micro_batches_per_step = -1}, "`micro_batches_per_step` is -1"},
         {{.micro_batches_per_step = 3, .micro_batch_multiple = 2},
          "micro_batches_per_step is 3, which micro_batch_multiple, 2, does not divide"},
-        {{.effort = 10}, "effort is 10; it must be in 0..9"},
+        {{.effort = 10}, "`effort` is 10; it must be in 0..9"},
         {{.tokens_per_step = 9}, "tokens_per_step is 9; at least "},
         {{.tokens_per_step = 9, .composition = HBP_COMPOSITION_HIERARCHY}, "tokens_per_step is 9; at least "},
         {{.tokens_per_step = 9, .window_samples = 30}, "tokens_per_step is 9; at least "},
@@ -310,7 +312,7 @@ START_TEST_IN_CONTEXT(senseless_requests_are_named)
     FAILS(context, HBP_E_INFEASIBLE, "the longest pack holds 400 with tokens_per_rank 50 (",
           hbp_plan_epoch(context, lengths, cost, &options, &plan));
     options = (hbp_epoch_options){.struct_size = sizeof options, .tokens_per_step = -5};
-    FAILS(context, HBP_E_INVALID, "tokens_per_step is -5",
+    FAILS(context, HBP_E_INVALID, "`tokens_per_step` is -5",
           hbp_plan_epoch(context, lengths, cost, &options, &plan));
     FAILS(context, HBP_E_INVALID, "lengths is NULL", hbp_plan_epoch(context, NULL, cost, NULL, &plan));
     ck_assert_int_eq(hbp_plan_epoch(NULL, lengths, cost, NULL, &plan), HBP_E_INVALID);

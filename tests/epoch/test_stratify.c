@@ -92,7 +92,7 @@ START_TEST_IN_CONTEXT(senseless_slack_is_named)
     hbp_lengths *lengths = keep(test_long_tail(context, 7, 9, 4000));
     hbp_plan *plan = NULL;
     hbp_epoch_options options = {.struct_size = sizeof options, .mixture_slack = -2};
-    FAILS(context, HBP_E_INVALID, "mixture_slack is -2",
+    FAILS(context, HBP_E_INVALID, "`mixture_slack` is -2",
           hbp_plan_epoch(context, lengths, cost, &options, &plan));
     options.mixture_slack = 1001;
     FAILS(context, HBP_E_INVALID, "-1..1000", hbp_plan_epoch(context, lengths, cost, &options, &plan));

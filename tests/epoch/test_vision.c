@@ -149,10 +149,10 @@ START_TEST_IN_CONTEXT(what_does_not_go_together_is_refused)
         ck_assert_ptr_null(plan);                                                                            \
     } while (0)
     REFUSES("max_vision 18 is for the default mode; mode paper", .mode = HBP_EPOCH_PAPER);
-    REFUSES("max_samples is -1", .max_samples = -1);
+    REFUSES("`max_samples` is -1", .max_samples = -1);
     hbp_epoch_options options = {.struct_size = sizeof options, .max_vision = -2};
     hbp_plan *plan = NULL;
-    FAILS(context, HBP_E_INVALID, "max_vision is -2",
+    FAILS(context, HBP_E_INVALID, "`max_vision` is -2",
           hbp_plan_epoch(context, lengths, cost, &options, &plan));
     options.max_vision = 18;
     FAILS(context, HBP_E_INVALID, "max_vision is 18, but the lengths have no vision units",
