@@ -36,9 +36,11 @@ by_pkg_config hbp
 ! LD_LIBRARY_PATH=$lib ldd "$work/consumer" | grep -vE 'linux-vdso|ld-(linux|musl)|lib(hbp|c|m|pthread)\.' || { echo "libhbp alone links a library"; exit 1; }
 # A static libhbp-io is linked with all that hwloc's .pc file names, which Debian's hwloc does not depend on.
 # shellcheck disable=SC2046
-if [ $shared = 0 ] && ! echo 'int main(void) { return 0; }' | "$cc" -x c - -o "$work/empty" $(pkg-config --static --libs hwloc) 2>/dev/null; then
+if ! pkg-config --exists hbp-io; then
+    echo "no hbp-io"
+elif [ $shared = 0 ] && ! echo 'int main(void) { return 0; }' | "$cc" -x c - -o "$work/empty" $(pkg-config --static --libs hwloc) 2>/dev/null; then
     echo "hbp-io not linked by pkg-config: something of $(pkg-config --static --libs hwloc) is missing"
-elif pkg-config --exists hbp-io; then
+else
     by_pkg_config hbp-io -DWITH_IO
 fi
 ! pkg-config --exists hbp-glpk || by_pkg_config hbp-glpk -DWITH_GLPK

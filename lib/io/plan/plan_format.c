@@ -42,3 +42,14 @@ int64_t hbp__plan_chunk_bytes(const hbp__plan_rows *rows, int32_t optional)
 #undef LEAVE_OUT
     return bytes;
 }
+
+int hbp__plan_same_summary(const hbp_plan_summary *a, const hbp_plan_summary *b)
+{
+    int same = a->bound_ns == b->bound_ns && a->vision == b->vision && a->modalities == b->modalities &&
+               a->proven == b->proven && memcmp(&a->gap, &b->gap, sizeof a->gap) == 0;
+#define SAME(name) same = same && a->name == b->name;
+    HBP__PLAN_HEADER_FIELDS(SAME)
+    HBP__PLAN_HEADER_OPTIONAL(SAME)
+#undef SAME
+    return same;
+}

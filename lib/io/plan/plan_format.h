@@ -74,6 +74,9 @@ static inline const char *hbp__plan_key(const char *name)
     X(lockstep_ranks)                                                                                        \
     X(free_bound_ns)
 
+/* Whether two summaries say the same; a struct's padding may differ. */
+int hbp__plan_same_summary(const hbp_plan_summary *a, const hbp_plan_summary *b);
+
 /* Rows of each table, named as HBP__PLAN_COLUMNS names them. */
 #define HBP__PLAN_TABLES(X)                                                                                  \
     X(steps)                                                                                                 \

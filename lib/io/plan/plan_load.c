@@ -182,7 +182,7 @@ hbp_status hbp__plan_file_load(hbp_context *context, const hbp_plan_file *file, 
     hbp__plan_summarise(plan, &summary);
     if (status >= 0 && summary.digest != file->summary.digest)
         status = hbp__file_fail(context, &file->source, 0, "the header's digest is not that of the columns");
-    else if (status >= 0 && memcmp(&summary, &file->summary, sizeof summary) != 0)
+    else if (status >= 0 && !hbp__plan_same_summary(&summary, &file->summary))
         status = hbp__file_fail(context, &file->source, 0, "the header's sums are not those of the columns");
     if (status == HBP_OK)
         *out = plan;

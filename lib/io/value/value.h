@@ -93,7 +93,8 @@ const hbp__value *hbp__value_find(const hbp__value *map, const char *key);
 /* Element i of a list; NULL where it has none. O(i). */
 const hbp__value *hbp__value_at(const hbp__value *list, uint32_t i);
 
-/* Each element of a list, and each key of a map, whose value is key + 1; none of anything else. */
+/* Each element of a list, and each key of a map, none of anything else. The value is what follows the key:
+ * key + 1 where keys are texts, which msgpack does not promise. */
 #define HBP__EACH(list, at)                                                                                  \
     for (const hbp__value *at = hbp__value_is(list, HBP__LIST) ? (list) + 1 : NULL,                          \
                           *at##_end = at ? (list) + (list)->span : NULL;                                     \
@@ -101,7 +102,7 @@ const hbp__value *hbp__value_at(const hbp__value *list, uint32_t i);
 #define HBP__EACH_KEY(map, at)                                                                               \
     for (const hbp__value *at = hbp__value_is(map, HBP__MAP) ? (map) + 1 : NULL,                             \
                           *at##_end = at ? (map) + (map)->span : NULL;                                       \
-         at < at##_end; at = hbp__value_next(at + 1))
+         at < at##_end; at = hbp__value_next(hbp__value_next(at)))
 
 /* A key that `map`, whose keys are texts, has twice, or NULL. HBP_E_NO_MEMORY. O(pairs) where they are many.
  */
