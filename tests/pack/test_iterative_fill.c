@@ -139,16 +139,16 @@ START_TEST_IN_CONTEXT(bad_options_are_named)
     REFUSED(0, effort, -1, "`effort` is -1; it must be in 0..9");
     REFUSED(0, max_samples, -2, "`max_samples` is -2; it must be in 0..2147483647");
     REFUSED(0, over_long, HBP_OVERLONG_SPLIT, "`over_long` is 3; it must be in 0..1");
-    REFUSED(0, over_long, -1, "iterative fill: over_long is -1");
-    REFUSED(0, max_tokens, 0, "iterative fill: max_tokens is 0; it must be in 1..2147483647");
-    REFUSED(0, max_tokens, -7, "iterative fill: max_tokens is -7; it must be in 1..2147483647");
-    REFUSED(0, max_tokens, INT64_C(2147483648), "iterative fill: max_tokens is 2147483648");
-    REFUSED(0, max_vision, 0, "iterative fill: max_vision is 0; it must be in 1..2147483647");
-    REFUSED(1, max_vision, INT64_C(2147483648), "iterative fill: max_vision is 2147483648");
-    REFUSED(1, full_tokens, -1, "iterative fill: full_tokens is -1; it must be 0 or more");
-    REFUSED(1, full_vision, -3, "iterative fill: full_vision is -3; it must be 0 or more");
-    REFUSED(0, sequence_multiple, -1, "iterative fill: sequence_multiple is -1; it must be in 0..1048576");
-    REFUSED(0, pack_multiple, 1048577, "iterative fill: pack_multiple is 1048577; it must be in 0..1048576");
+    REFUSED(0, over_long, -1, "`over_long` is -1");
+    REFUSED(0, max_tokens, 0, "`max_tokens` is 0; it must be in 1..2147483647");
+    REFUSED(0, max_tokens, -7, "`max_tokens` is -7; it must be in 1..2147483647");
+    REFUSED(0, max_tokens, INT64_C(2147483648), "`max_tokens` is 2147483648");
+    REFUSED(0, max_vision, 0, "`max_vision` is 0; it must be in 1..2147483647");
+    REFUSED(1, max_vision, INT64_C(2147483648), "`max_vision` is 2147483648");
+    REFUSED(1, full_tokens, -1, "`full_tokens` is -1; it must be in 0..");
+    REFUSED(1, full_vision, -3, "`full_vision` is -3; it must be in 0..");
+    REFUSED(0, sequence_multiple, -1, "`sequence_multiple` is -1; it must be in 0..1048576");
+    REFUSED(0, pack_multiple, 1048577, "`pack_multiple` is 1048577; it must be in 0..1048576");
     REFUSED(0, pack_multiple, 4097,
             "iterative fill: a pack of 4096 tokens is shorter than pack_multiple 4097");
     REFUSED(1, max_samples, 3, "iterative fill: max_samples is 3; the published fill caps no samples");
