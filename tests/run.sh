@@ -111,7 +111,7 @@ same_step() {
 # What takes seconds of the record, as clang makes it with sanitizers.
 same_record() {
     for section in costs tasks files; do
-        build/asan/tests/record $section | cmp - "tests/record/expected/$section.txt" || return 1
+        build/asan/tests/record $section "tests/record/expected/$section.txt" | cmp - "tests/record/expected/$section.txt" || return 1
     done
 }
 
