@@ -72,17 +72,11 @@ static int is_of_word(char c)
  */
 static int is_struct(const char *word, size_t length)
 {
-    static const char *const kinds[] = {"epoch",     "step", "vlm",    "tasks",   "pipeline",
-                                        "partition", "cost", "groups", "balance", "fill"};
-    size_t end = length > 8 && memcmp(word + length - 8, "_options", 8) == 0 ? length - 8 : length;
-    if (end > 4 && memcmp(word, "hbp_", 4) == 0) {
-        word += 4;
-        end -= 4;
-    }
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        if (strlen(kinds[i]) == end && memcmp(kinds[i], word, end) == 0)
-            return 1;
-    return 0;
+    char name[LONGEST_WORD];
+    hbp_field field = {.struct_size = sizeof field};
+    int is_whole = length > 4 && memcmp(word, "hbp_", 4) == 0;
+    snprintf(name, sizeof name, is_whole ? "%.*s" : "hbp_%.*s_options", (int)length, word);
+    return hbp_record_get_field(name, -1, &field) >= 0;
 }
 
 /* The option that a word of a message is the field of: in backticks, behind its struct's name, or a name that

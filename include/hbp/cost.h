@@ -22,7 +22,7 @@ enum { HBP_MLP_GATED = 0, HBP_MLP_PLAIN = 1 };
 typedef struct hbp_model hbp_model;
 
 /* A decoder-only transformer. Counts are plain counts, sizes are elements (not bytes). Zero means absent or,
- * where named, the default. */
+ * where named, the default. Below 2^24 sums over a layer cannot overflow unnoticed. */
 typedef struct hbp_model_fields {
     uint32_t struct_size;
     int32_t mlp;               /* [HBP_MLP_*] */
@@ -248,8 +248,8 @@ typedef struct hbp_cost_options {
     int32_t zero_stage;          /* [HBP_ZERO_*] */
     int32_t fused_cross_entropy; /* [flag] nonzero: logits are never held whole */
     int32_t max_sp;    /* [0..INT32_MAX] allow no degree above it; 0: the model's and machine's own limit */
-    double dp_overlap; /* [0..1] share of ZeRO traffic hidden behind compute, 0..1; 0: none, until measured */
-    double sp_overlap; /* [0..1] share of all-to-all hidden, 0..1 */
+    double dp_overlap; /* [0..1] share of ZeRO traffic hidden behind compute; 0: none, until measured */
+    double sp_overlap; /* [0..1] share of all-to-all hidden */
     int64_t reserve_bytes; /* [-1..INT64_MAX] kept free on each GPU (CUDA context, NCCL, fragmentation); 0: 4
                               GiB; -1: none */
     int64_t pack_overhead_ns; /* [0..INT64_MAX] launch and host time of a micro-batch, added to B */
@@ -271,7 +271,7 @@ HBP_API hbp_status hbp_cost_create(hbp_context *context, const hbp_model *model,
 /* The terms themselves, for a trainer that knows them and to read them back. Tables have `degrees` rows. */
 typedef struct hbp_cost_terms {
     uint32_t struct_size;
-    int32_t ranks;               /* [1..HBP_MAX_RANKS] N, all GPUs; at most HBP_MAX_RANKS */
+    int32_t ranks;               /* [1..HBP_MAX_RANKS] N, all GPUs */
     int32_t domain_ranks;        /* consecutive ranks on fast links; a degree that fits stays inside; 0: N */
     int32_t layers;              /* [1..2^16] L, layers that can be recomputed */
     double ns_per_token;         /* a1: forward and backward of one token on one GPU */

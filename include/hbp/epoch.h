@@ -19,7 +19,7 @@ typedef struct hbp_epoch_options {
     uint32_t struct_size;
     int32_t mode;                 /* [HBP_EPOCH_*] */
     int32_t over_long;            /* [HBP_OVERLONG_*] for samples past max_length */
-    int32_t max_groups;           /* [0..16] as in hbp_groups_options */
+    int32_t max_groups;           /* [0..HBP_MAX_GROUPS] as in hbp_groups_options */
     int32_t micro_batch_multiple; /* [0..65536] as in hbp_balance_options */
     int32_t drop_last;            /* [flag] */
     int32_t max_samples;          /* [0..INT32_MAX] per pack, as in hbp_fill_options */
@@ -39,7 +39,7 @@ typedef struct hbp_epoch_options {
     uint64_t epoch;
     const hbp_groups *groups; /* use these, which must keep to the caps; NULL: choose them */
     int32_t mixture_slack;    /* [-1..1000] composition auto: steps that are no hierarchy are taken where they
-                                 cost at most so many thousandths more; 0: 10; -1: none; at most 1000. Given, the
+                                 cost at most so many thousandths more; 0: 10; -1: none. Given, the
                                  longest samples alone may keep steps of the hierarchy */
     int32_t modality_order;   /* [flag] as in hbp_balance_options; packs exchange samples first, so that fewer
                                  dummies are needed. Compositions auto and hierarchy, which are one then */

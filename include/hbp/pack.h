@@ -9,6 +9,9 @@
 
 #include "hbp/plan.h"
 
+/* The most groups of a hierarchy. */
+#define HBP_MAX_GROUPS 16
+
 HBP_BEGIN_DECLS
 
 /* ---- SP degree and recomputation of a pack ---- */
@@ -72,7 +75,7 @@ typedef struct hbp_groups hbp_groups;
 typedef struct hbp_groups_options {
     uint32_t struct_size;
     int32_t mode;            /* [HBP_GROUPS_*] */
-    int32_t max_groups;      /* [0..16] at most so many levels, 1..16; 0: 6 */
+    int32_t max_groups;      /* [0..HBP_MAX_GROUPS] at most so many levels; 0: 6 */
     int32_t step_slack;      /* [-1..99] optimal mode: a step may carry so many percent fewer tokens than
                                 tokens_per_step where a shorter pack saves recomputation; 0: 25; -1: none, every
                                 full step carries the same */
@@ -258,7 +261,7 @@ typedef struct hbp_iterative_fill_options {
     uint32_t struct_size;
     int32_t mode;        /* [HBP_ISF_*] */
     int32_t rounds;      /* [0..INT32_MAX] T, reference mode; 0: 50 */
-    int32_t effort;      /* [0..9] default mode: 0..9, search for fewer packs at growing cost; 0: 1 */
+    int32_t effort;      /* [0..9] default mode: search for fewer packs at growing cost; 0: 1 */
     int32_t max_samples; /* [0..INT32_MAX] per pack, default mode; 0: no cap */
     int32_t over_long;   /* [HBP_OVERLONG_*, 0..1] a sample over a budget: HBP_OVERLONG_ERROR or _DROP;
                           * reference mode drops it always

@@ -135,7 +135,7 @@ typedef struct hbp_pipeline_options {
 typedef struct hbp_partition_options {
     uint32_t struct_size;
     int32_t mode;       /* [HBP_PARTITION_*] */
-    int32_t candidates; /* [0..64] top k to list, by each ranking; 0: 8, at most 64 */
+    int32_t candidates; /* [0..64] top k to list, by each ranking; 0: 8 */
     int32_t radius; /* [0..64] r: how far the candidates by variance and communication move a cut; 0: 1, at
                        most 64 */
     int32_t order;  /* [flag] nonzero: order each candidate's micro-batches before it is run */

@@ -45,16 +45,16 @@ enum {
 
 typedef struct hbp_step_options {
     uint32_t struct_size;
-    int32_t mode;      /* [0..5] */
-    int32_t solver;    /* [0..1] HBP_STEP_SEARCH, HBP_STEP_EXACT; modes default and paper */
-    int32_t effort;    /* [0..9] 1..9, each about three times the work of the one before; 0: 1. More effort
-                          never makes a plan slower */
-    int32_t degrees;   /* [0..1] HBP_STEP_POWERS_OF_TWO, HBP_STEP_ANY_DEGREE */
-    int32_t min_sp;    /* [0..INT32_MAX] smallest degree used; 0: 1 */
-    int32_t max_sp;    /* [0..INT32_MAX] largest degree used; 0: the cost's */
-    int32_t recompute; /* [HBP_STEP_RECOMPUTE_*] */
-    int32_t min_micro_batches;    /* [0..65536] 0: as few as fit */
-    int32_t max_micro_batches;    /* [0..65536] 0: as many as help */
+    int32_t mode;              /* [0..5] HBP_STEP_DEFAULT to HBP_STEP_DYNAMIC_CP */
+    int32_t solver;            /* [0..1] HBP_STEP_SEARCH, HBP_STEP_EXACT; modes default and paper */
+    int32_t effort;            /* [0..9] each about three times the work of the one before; 0: 1. More effort
+                                  never makes a plan slower */
+    int32_t degrees;           /* [0..1] HBP_STEP_POWERS_OF_TWO, HBP_STEP_ANY_DEGREE */
+    int32_t min_sp;            /* [0..INT32_MAX] smallest degree used; 0: 1 */
+    int32_t max_sp;            /* [0..INT32_MAX] largest degree used; 0: the cost's */
+    int32_t recompute;         /* [HBP_STEP_RECOMPUTE_*] */
+    int32_t min_micro_batches; /* [0..65536] 0: as few as fit */
+    int32_t max_micro_batches; /* [0..65536] 0: as many as help */
     int32_t micro_batch_multiple; /* [0..65536] micro-batches of the step are a multiple of it; 0: 1. In mode
                                      default none is of dummies alone unless the samples are fewer */
     int32_t buckets; /* [-1..4096] of lengths, in the MILP; 0: 16 in mode paper, none otherwise; -1: none */
@@ -107,7 +107,7 @@ typedef struct hbp_stepper hbp_stepper;
 
 typedef struct hbp_stepper_options {
     uint32_t struct_size;
-    int32_t depth; /* [0..1024] most steps that are submitted and not taken, 1..1024; 0: 2 */
+    int32_t depth; /* [0..1024] most steps that are submitted and not taken; 0: 2 */
     int32_t
         wait; /* [flag] zero: submit refuses a step past the depth, and take a step that was not submitted.
                  Nonzero: they wait, for a program in which one thread submits and another takes */

@@ -242,7 +242,7 @@ typedef struct hbp_tasks_options {
     uint32_t struct_size;
     int32_t mode;          /* [HBP_TASKS_*] */
     int32_t placement;     /* [HBP_PLACE_*] */
-    int32_t effort;        /* [0..9] of mode overlap, 1..9; 0: 5 */
+    int32_t effort;        /* [0..9] of mode overlap; 0: 5 */
     int64_t reserve_bytes; /* [-1..INT64_MAX] of each GPU; 0: 5 GB; -1: none */
     int64_t limit_bytes; /* [-1..INT64_MAX] of each GPU, instead of its memory less the reserve; 0: that; -1:
                             no limit */

@@ -17,10 +17,11 @@ HBP_BEGIN_DECLS
 typedef struct hbp_vlm hbp_vlm;
 
 /* The encoder, a transformer over patches, and the projector. A vision unit is what samples count: a tile of
- * fixed size (InternVL), an image, or one token handed to the language model (Qwen2-VL). */
+ * fixed size (InternVL), an image, or one token handed to the language model (Qwen2-VL). Below 2^24
+ * products of two widths stay far from 64 bits. */
 typedef struct hbp_vlm_fields {
     uint32_t struct_size;
-    int32_t vision_mlp;         /* [HBP_MLP_*] HBP_MLP_* */
+    int32_t vision_mlp;         /* [HBP_MLP_*] */
     int32_t vision_layers;      /* [1..2^24] */
     int32_t vision_hidden;      /* [1..2^24] */
     int32_t vision_ffn;         /* [1..2^24] */
@@ -72,7 +73,7 @@ typedef struct hbp_vlm_layers_options {
     uint32_t struct_size;
     int32_t tensor_parallel;     /* [0..INT32_MAX] GPUs that share a layer, with sequence parallelism; 0: 1 */
     int32_t data_parallel;       /* [0..INT32_MAX] replicas that share optimiser states under ZeRO; 0: 1 */
-    int32_t zero_stage;          /* [HBP_ZERO_*] ; 0: HBP_ZERO_1 */
+    int32_t zero_stage;          /* [HBP_ZERO_*] 0: HBP_ZERO_1 */
     int32_t fused_cross_entropy; /* [flag] */
     double vision;               /* vision units of the reference micro-batch; needed, > 0 */
     double tokens;               /* tokens of the reference micro-batch; needed, > 0 */

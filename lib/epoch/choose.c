@@ -28,7 +28,7 @@ static hbp_status run_trial(const hbp__epoch *epoch, hbp__trial *out)
 {
     hbp_fill_options fill;
     hbp__epoch_fill_options(&epoch->options, &fill);
-    double vision_ns[HBP__MAX_GROUPS];
+    double vision_ns[HBP_MAX_GROUPS];
     hbp__epoch_vision_ns(epoch, out->groups, vision_ns);
     hbp_status status = hbp__epoch_fill(epoch, epoch->lengths, out->groups, &fill, &out->packs);
     if (status >= 0)

@@ -34,7 +34,7 @@ static int widen_groups(parting *p, int64_t longest)
     p->kept = g + 1;
     if (g == wide->count || wide->threshold[g] == longest)
         return 1;
-    if (wide->count == HBP__MAX_GROUPS)
+    if (wide->count == HBP_MAX_GROUPS)
         return 0;
     uint64_t behind = (uint64_t)(wide->count - g);
 #define SHIFT(column) memmove(&wide->column[g + 1], &wide->column[g], behind * sizeof *wide->column)

@@ -1,5 +1,5 @@
 /* hbp_plan_quick: every object on the way to a plan, made and freed inside. */
-#include <string.h>
+#include <stdio.h>
 
 #include "base/context.h"
 #include "cost/cost.h"
@@ -47,13 +47,9 @@ hbp_status hbp_plan_quick(const int64_t *tokens, int64_t count, const char *mode
     hbp_context *context = hbp__context_new(&memory);
     hbp_status status =
         context ? plan_quick(context, tokens, count, model, machine, options, out) : HBP_E_NO_MEMORY;
-    if (status < 0 && why && why_bytes > 0) {
-        const char *said = context ? hbp_context_message(context) : hbp_status_text(status);
-        uint64_t bytes = strlen(said), room = (uint64_t)why_bytes - 1;
-        bytes = bytes < room ? bytes : room;
-        memcpy(why, said, bytes);
-        why[bytes] = 0;
-    }
+    if (status < 0 && why && why_bytes > 0)
+        snprintf(why, (size_t)why_bytes, "%s",
+                 context ? hbp_context_message(context) : hbp_status_text(status));
     hbp_context_free(context);
     return status;
 }

@@ -49,7 +49,7 @@ static hbp_status list_budgets(const hbp__epoch *epoch, const hbp_groups *groups
 {
     const hbp_cost *cost = epoch->cost;
     int64_t max_vision = epoch->options.max_vision, limit = max_vision ? max_vision : INT32_MAX;
-    int64_t longest, most, own[HBP__MAX_GROUPS];
+    int64_t longest, most, own[HBP_MAX_GROUPS];
     double density = hbp__lengths_density(epoch->lengths);
     HBP__TRY(hbp__groups_largest(epoch->context, epoch->lengths, 1, &longest, &most));
     HBP__TRY(most_of_each(epoch, groups, own));
@@ -68,7 +68,7 @@ static hbp_status list_budgets(const hbp__epoch *epoch, const hbp_groups *groups
 hbp_status hbp__epoch_fill_vision(const hbp__epoch *epoch, const hbp_lengths *lengths,
                                   const hbp_groups *groups, const hbp_fill_options *options, hbp_packs **out)
 {
-    int64_t budget[HBP__MAX_GROUPS];
+    int64_t budget[HBP_MAX_GROUPS];
     HBP__TRY(list_budgets(epoch, groups, budget));
     return hbp__vector_fill_groups(epoch->context, lengths, groups, budget, options, out);
 }

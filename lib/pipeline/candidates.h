@@ -22,9 +22,6 @@ void hbp__partition_uniform(int32_t count, int32_t parts, int32_t *cuts);
  * whole ns, speeds aside; on their parameters; on nothing. */
 hbp_status hbp__anchor(hbp_context *context, const hbp__stages *stages, int32_t mode, int32_t *cuts);
 
-/* The widest radius. */
-#define HBP__NEAR_RADIUS 64
-
 /* Fills two lists with those that keep to the limits: by the variance of W_s, and by what is sent over the
  * cuts (OmniBal, section 3.3). Exact up to HBP__NEAR_TRIED of them. Past it the list by variance holds those
  * of the least sum over chunks of squared distance to the anchor's mean W_s / V, which is the variance when

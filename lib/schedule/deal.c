@@ -24,7 +24,7 @@ static int64_t most_behind(const int64_t *count, const int64_t *done, int64_t gr
 
 void hbp__interleave(const int64_t *count, int64_t groups, int64_t curriculum, int32_t *order)
 {
-    int64_t left[HBP__MAX_GROUPS], done[HBP__MAX_GROUPS] = {0}, total = 0, at = 0;
+    int64_t left[HBP_MAX_GROUPS], done[HBP_MAX_GROUPS] = {0}, total = 0, at = 0;
     for (int64_t g = 0; g < groups; g++)
         total += left[g] = count[g];
     for (; at < curriculum && left[0] > 0; left[0]--)

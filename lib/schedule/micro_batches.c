@@ -142,14 +142,14 @@ static hbp_status order_run(const forming *f, const run *r, uint32_t *order)
 static hbp_status sort_packs(forming *f)
 {
     const hbp_packs *packs = f->packs;
-    int64_t next[HBP__MAX_GROUPS + 1] = {0};
+    int64_t next[HBP_MAX_GROUPS + 1] = {0};
     for (int64_t p = 0; p < packs->count; p++) {
         HBP__TRY(hbp__tick_row(f->context, "balance", p, packs->count));
         next[packs->group[p] + 1]++;
     }
     for (int64_t g = 0; g < f->groups->count; g++)
         next[g + 1] += next[g];
-    int64_t first[HBP__MAX_GROUPS + 1];
+    int64_t first[HBP_MAX_GROUPS + 1];
     memcpy(first, next, sizeof first);
     for (int64_t p = 0; p < packs->count; p++) {
         HBP__TRY(hbp__tick_row(f->context, "balance", p, packs->count));
@@ -218,7 +218,7 @@ static void lay_out(forming *f)
 static hbp_status form(forming *f)
 {
     hbp__micro_batches *b = f->batches;
-    int64_t places = 0, of_group[HBP__MAX_GROUPS] = {0};
+    int64_t places = 0, of_group[HBP_MAX_GROUPS] = {0};
     HBP__TRY(sort_packs(f));
     HBP__TRY(list_runs(f));
     for (int64_t i = 0; i < f->runs; i++) {

@@ -22,7 +22,7 @@ typedef struct hbp__micro_batches {
     int64_t *first;  /* [count + 1] into place */
     uint32_t *place; /* packs, or HBP__DUMMY */
     int64_t
-        group_first[HBP__MAX_GROUPS + 1]; /* micro-batches of group g: [group_first[g], group_first[g + 1]) */
+        group_first[HBP_MAX_GROUPS + 1]; /* micro-batches of group g: [group_first[g], group_first[g + 1]) */
 } hbp__micro_batches;
 
 /* Cuts each group's packs, and with an order of modalities each set of kinds of them, into micro-batches in

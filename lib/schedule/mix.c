@@ -10,9 +10,9 @@ typedef struct cut {
     const hbp_groups *groups;
     const hbp__micro_batches *pure;
     const int64_t *ns;
-    int32_t by_degree[HBP__MAX_GROUPS]; /* groups, the largest degree first */
-    int64_t head[HBP__MAX_GROUPS];      /* into pure->place */
-    int64_t end[HBP__MAX_GROUPS];
+    int32_t by_degree[HBP_MAX_GROUPS]; /* groups, the largest degree first */
+    int64_t head[HBP_MAX_GROUPS];      /* into pure->place */
+    int64_t end[HBP_MAX_GROUPS];
 } cut;
 
 /* Groups in descending order of degree, ties by index. */
@@ -28,7 +28,7 @@ static void order_by_degree(const hbp_groups *groups, int32_t *order)
 
 int hbp__mix_is_possible(const hbp_groups *groups)
 {
-    int32_t order[HBP__MAX_GROUPS];
+    int32_t order[HBP_MAX_GROUPS];
     order_by_degree(groups, order);
     for (int64_t i = 1; i < groups->count; i++)
         if (groups->sp[order[i - 1]] % groups->sp[order[i]])
@@ -39,7 +39,7 @@ int hbp__mix_is_possible(const hbp_groups *groups)
 hbp_status hbp__mix_times(hbp_context *context, const hbp_packs *packs, const hbp_groups *groups,
                           const hbp_cost *cost, int64_t *ns)
 {
-    int32_t row[HBP__MAX_GROUPS];
+    int32_t row[HBP_MAX_GROUPS];
     for (int64_t g = 0; g < groups->count; g++)
         row[g] = hbp__cost_row(cost, groups->sp[g]);
     for (int64_t p = 0; p < packs->count; p++) {
@@ -89,7 +89,7 @@ static int32_t slowest_that_fits(const cut *c, int64_t left)
 static int64_t cut_next(cut *c, uint32_t *place)
 {
     int64_t left = c->groups->ranks, taken = 0, at = 0;
-    int64_t from[HBP__MAX_GROUPS];
+    int64_t from[HBP_MAX_GROUPS];
     memcpy(from, c->head, sizeof from);
     for (int32_t g; (g = slowest_that_fits(c, left)) >= 0; taken++) {
         left -= c->groups->sp[g];

@@ -82,7 +82,7 @@ static hbp_status write_steps(hbp_context *context, const hbp__micro_batches *ba
                               const int64_t *count, const int32_t *order, const uint32_t *rows,
                               const uint32_t *turn, hbp__steps *steps)
 {
-    int64_t done[HBP__MAX_GROUPS] = {0}, before[HBP__MAX_GROUPS + 1] = {0}, at = 0;
+    int64_t done[HBP_MAX_GROUPS] = {0}, before[HBP_MAX_GROUPS + 1] = {0}, at = 0;
     for (int64_t g = 0; g < groups->count; g++)
         before[g + 1] = before[g] + count[g];
     for (int64_t s = 0; s < steps->count; s++) {
@@ -108,7 +108,7 @@ hbp_status hbp__steps_open(hbp_context *context, const hbp__micro_batches *batch
     steps->memory = context->memory;
     if (one_step)
         return open_one_step(context, batches, options, steps);
-    int64_t count[HBP__MAX_GROUPS], total = 0, room = 0;
+    int64_t count[HBP_MAX_GROUPS], total = 0, room = 0;
     for (int64_t g = 0; g < groups->count; g++) {
         int64_t mine = batches->group_first[g + 1] - batches->group_first[g];
         int64_t size = step_size(groups, options, g, mine);

@@ -40,15 +40,15 @@ END_TEST
 
 START_TEST(a_long_description_is_cut)
 {
-    int64_t length[HBP__MAX_GROUPS];
-    int32_t sp[HBP__MAX_GROUPS];
+    int64_t length[HBP_MAX_GROUPS];
+    int32_t sp[HBP_MAX_GROUPS];
     char text[HBP__CANDIDATE_TEXT + 8];
     memset(text, 7, sizeof text);
-    for (int g = 0; g < HBP__MAX_GROUPS; g++) {
+    for (int g = 0; g < HBP_MAX_GROUPS; g++) {
         length[g] = INT64_MAX - g;
         sp[g] = 1000000;
     }
-    hbp__groups_describe(length, sp, HBP__MAX_GROUPS, text);
+    hbp__groups_describe(length, sp, HBP_MAX_GROUPS, text);
     ck_assert_uint_lt(strlen(text), HBP__CANDIDATE_TEXT);
     for (int i = HBP__CANDIDATE_TEXT; i < HBP__CANDIDATE_TEXT + 8; i++)
         ck_assert_int_eq(text[i], 7);

@@ -57,7 +57,7 @@ START_TEST_IN_CONTEXT(vision_units_are_summed_and_left_out_samples_listed)
     ck_assert_ptr_null(view.dropped_indices);
     ck_assert_int_eq(view.dropped, 0);
     ck_assert_ptr_null(view.dropped_reasons);
-    ck_assert(packs->max_vision[0] == INT64_MAX && packs->max_vision[HBP__MAX_GROUPS - 1] == INT64_MAX);
+    ck_assert(packs->max_vision[0] == INT64_MAX && packs->max_vision[HBP_MAX_GROUPS - 1] == INT64_MAX);
     ck_assert(hbp__packs_reserve(packs, 3));
     packs->count = 3;
     packs->samples = 4;

@@ -198,7 +198,7 @@ START_TEST(the_shared_pictures_are_read)
 }
 END_TEST
 
-START_TEST(options_start_empty)
+START_TEST(a_wrong_size_is_refused)
 {
     hbp_lengths_load_options options = {.struct_size = sizeof options};
     hbp_context *context = test_context();
@@ -213,4 +213,4 @@ END_TEST
 TEST_MAIN("read_lengths", the_content_tells_the_format, the_name_tells_what_the_content_leaves_open,
           the_caller_may_name_the_format, other_files_are_refused_by_name,
           vision_units_may_come_from_another_file, files_that_do_not_match_are_refused,
-          long_files_are_read_together, the_shared_pictures_are_read, options_start_empty)
+          long_files_are_read_together, the_shared_pictures_are_read, a_wrong_size_is_refused)

@@ -90,9 +90,9 @@ START_TEST(what_is_wrong_is_named)
         uint64_t value;
         const char *text;
     } cases[] = {
-        {"mode", 9, "`the mode` is 9; it must be in 0..5"},
-        {"placement", 3, "`the placement` is 3; it must be in 0..2"},
-        {"domain_gpus", 0, "`the number of GPUs of a domain` is 0; it must be in 1..2"},
+        {"mode", 9, "`mode` is 9; it must be in 0..5"},
+        {"placement", 3, "`placement` is 3; it must be in 0..2"},
+        {"domain_gpus", 0, "`domain_gpus` is 0; it must be in 1..2"},
         {"mode", UINT64_C(1) << 31, "byte 0: the header lacks the number 'mode'"},
         {"makespan_ns", UINT64_MAX, "byte 0: the header lacks the number 'makespan_ns'"},
         {"makespan_ns", 0, "slice_starts: the start is"},

@@ -70,7 +70,7 @@ START_TEST_IN_CONTEXT(the_chosen_hierarchy_heads_the_table_and_is_never_slower_t
         ck_assert_ptr_null(hbp_groups_get_candidate_text(optimal, count));
         /* A level must save a 1/1000: that is all the chosen one may lose to a hierarchy of more levels. */
         for (int64_t i = 1; i < count; i++) {
-            ck_assert_int_le(ns[0], ns[i] + ns[i] / 1000 * HBP__MAX_GROUPS);
+            ck_assert_int_le(ns[0], ns[i] + ns[i] / 1000 * HBP_MAX_GROUPS);
             ck_assert(i == 1 || ns[i - 1] <= ns[i]);
         }
         /* Under the same contract the published groups are one of those that were considered. */

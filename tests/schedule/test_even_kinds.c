@@ -50,7 +50,7 @@ static int64_t count_dummies(hbp_context *context, const hbp_packs *packs, const
 
 static int64_t least_dummies(const hbp_packs *packs, const hbp_groups *groups)
 {
-    int64_t count[HBP__MAX_GROUPS] = {0}, dummies = 0;
+    int64_t count[HBP_MAX_GROUPS] = {0}, dummies = 0;
     for (int64_t p = 0; p < packs->count; p++)
         count[packs->group[p]]++;
     for (int64_t g = 0; g < groups->count; g++)

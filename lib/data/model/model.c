@@ -7,9 +7,6 @@
 #include "base/checked.h"
 #include "base/options.h"
 
-/* No field of a real model comes near; below it, the sums over one layer cannot overflow unnoticed. */
-#define MOST_FIELD (1 << 24)
-
 /* A sum of products that remembers whether it overflowed. */
 typedef struct tally {
     int64_t sum;

@@ -1,51 +1,24 @@
 /* Models described in one line: a preset, a preset with fields replaced, or fields alone. */
-#include <stddef.h>
 #include <string.h>
 
 #include "base/fields.h"
+#include "base/records.h"
 #include "data/model/model.h"
 
-static const struct field {
-    const char *name;
-    size_t offset;
-} fields_of_model[] = {
-#define ROW(name)                                                                                            \
-    {                                                                                                        \
-#name, offsetof(hbp_model_fields, name)                                                              \
-    }
-    ROW(mlp),
-    ROW(tied_embeddings),
-    ROW(learned_positions),
-    ROW(layers),
-    ROW(dense_layers),
-    ROW(hidden),
-    ROW(ffn),
-    ROW(heads),
-    ROW(kv_heads),
-    ROW(head_dim),
-    ROW(vocab),
-    ROW(experts),
-    ROW(experts_active),
-    ROW(experts_shared),
-    ROW(moe_ffn),
-    ROW(mla_q_lora),
-    ROW(mla_kv_lora),
-    ROW(mla_nope_dim),
-    ROW(mla_rope_dim),
-    ROW(mla_v_dim),
-    ROW(qkv_bias),
-#undef ROW
-};
+/* All but struct_size, each an int32_t. */
+enum { FIELDS = (sizeof(hbp_model_fields) - sizeof(uint32_t)) / sizeof(int32_t) };
 
-enum { FIELDS = sizeof fields_of_model / sizeof *fields_of_model };
-
-_Static_assert(sizeof(hbp_model_fields) == sizeof(uint32_t) + FIELDS * sizeof(int32_t),
-               "a row for every field");
 _Static_assert((int)FIELDS <= HBP__MOST_FIELDS, "a bit for every field");
+
+/* Behind the struct's own row and that of struct_size. */
+static const hbp__record *record_of_field(int64_t index)
+{
+    return hbp__record_of("hbp_model_fields") + 2 + index;
+}
 
 static const char *field_name(int64_t index)
 {
-    return fields_of_model[index].name;
+    return record_of_field(index)->name;
 }
 
 static const hbp__field_names names = {"model", field_name, FIELDS};
@@ -61,7 +34,7 @@ static hbp_status replace_fields(hbp_context *context, const hbp__field_values *
         if (whole < 0 || (double)whole != value)
             return hbp__fail(context, HBP_E_INVALID, "%s is %.17g; it must be a whole number in 0..%d",
                              field_name(i), value, (int)INT32_MAX);
-        memcpy((char *)f + fields_of_model[i].offset, &whole, sizeof whole);
+        memcpy((char *)f + record_of_field(i)->offset, &whole, sizeof whole);
     }
     return HBP_OK;
 }

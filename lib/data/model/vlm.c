@@ -7,9 +7,6 @@
 #include "base/checked.h"
 #include "base/options.h"
 
-/* As for a language model: the product of two widths stays far from 64 bits. */
-#define MOST_FIELD (1 << 24)
-
 static hbp_status complete_fields(hbp_context *context, hbp_vlm_fields *f, const hbp_model *language)
 {
     if (!f->vision_head_dim) {

@@ -7,37 +7,36 @@
 #include "base/context.h"
 #include "hbp/pack.h"
 
-#define HBP__MAX_GROUPS     16
 #define HBP__CANDIDATE_TEXT 256
 
 /* A hierarchy that was considered, with all that making it anew takes. */
 typedef struct hbp__candidate {
     int64_t epoch_ns; /* estimate */
     int64_t count;
-    int64_t threshold[HBP__MAX_GROUPS];
-    int64_t pack_length[HBP__MAX_GROUPS];
-    int32_t sp[HBP__MAX_GROUPS];
-    int32_t recompute[HBP__MAX_GROUPS];
-    int64_t micro_batches[HBP__MAX_GROUPS];
-    int64_t tokens[HBP__MAX_GROUPS];
+    int64_t threshold[HBP_MAX_GROUPS];
+    int64_t pack_length[HBP_MAX_GROUPS];
+    int32_t sp[HBP_MAX_GROUPS];
+    int32_t recompute[HBP_MAX_GROUPS];
+    int64_t micro_batches[HBP_MAX_GROUPS];
+    int64_t tokens[HBP_MAX_GROUPS];
 } hbp__candidate;
 
 struct hbp_groups {
     hbp__memory memory;
     int64_t count;
-    int64_t threshold[HBP__MAX_GROUPS];   /* largest item of the group */
-    int64_t pack_length[HBP__MAX_GROUPS]; /* capacity; >= threshold */
-    int32_t sp[HBP__MAX_GROUPS];
-    int32_t recompute[HBP__MAX_GROUPS];
-    int64_t packs[HBP__MAX_GROUPS];         /* in a micro-batch: ranks / sp */
-    int64_t micro_batches[HBP__MAX_GROUPS]; /* in a step */
-    int64_t tokens[HBP__MAX_GROUPS];
-    int64_t step_ns[HBP__MAX_GROUPS];
+    int64_t threshold[HBP_MAX_GROUPS];   /* largest item of the group */
+    int64_t pack_length[HBP_MAX_GROUPS]; /* capacity; >= threshold */
+    int32_t sp[HBP_MAX_GROUPS];
+    int32_t recompute[HBP_MAX_GROUPS];
+    int64_t packs[HBP_MAX_GROUPS];         /* in a micro-batch: ranks / sp */
+    int64_t micro_batches[HBP_MAX_GROUPS]; /* in a step */
+    int64_t tokens[HBP_MAX_GROUPS];
+    int64_t step_ns[HBP_MAX_GROUPS];
     /* A pack of S tokens and Q squares takes token_ns S + square_ns Q + fixed_ns: the cost at this degree and
      * depth of recomputation, so that packs can be compared without the cost at hand. */
-    double token_ns[HBP__MAX_GROUPS];
-    double square_ns[HBP__MAX_GROUPS];
-    double fixed_ns[HBP__MAX_GROUPS];
+    double token_ns[HBP_MAX_GROUPS];
+    double square_ns[HBP_MAX_GROUPS];
+    double fixed_ns[HBP_MAX_GROUPS];
     int64_t tokens_per_step;
     int32_t ranks;
     int64_t candidates;        /* hierarchies considered, the chosen one first */

@@ -43,7 +43,7 @@ hbp_packs *hbp__packs_new(hbp_context *context, const hbp_lengths *lengths, int6
     packs->count = count;
     packs->samples = lengths->count;
     packs->sequence_multiple = packs->pack_multiple = 1;
-    for (int64_t g = 0; g < HBP__MAX_GROUPS; g++)
+    for (int64_t g = 0; g < HBP_MAX_GROUPS; g++)
         packs->max_vision[g] = INT64_MAX;
     packs->sample = hbp__new(memory, (uint64_t)packs->samples, sizeof *packs->sample);
     if (!packs->sample || !hbp__packs_reserve(packs, count)) {

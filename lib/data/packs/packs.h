@@ -25,11 +25,11 @@ struct hbp_packs {
     /* [samples] lengths of the pieces in `sample`, 0 for one past 65535; NULL where the fill did not have
      * them at hand. Looking a length up by its piece is a cache miss, and a plan needs every one. */
     uint16_t *brief;
-    int64_t max_vision[HBP__MAX_GROUPS]; /* that a pack of the group may hold; INT64_MAX: no limit */
+    int64_t max_vision[HBP_MAX_GROUPS]; /* that a pack of the group may hold; INT64_MAX: no limit */
     int64_t dropped; /* pieces that the fill left out; samples + dropped = lengths->count */
     uint32_t *dropped_sample;
-    int32_t *dropped_reason;        /* HBP_DROPPED_* */
-    int64_t bound[HBP__MAX_GROUPS]; /* lower bound on the packs of a group */
+    int32_t *dropped_reason;       /* HBP_DROPPED_* */
+    int64_t bound[HBP_MAX_GROUPS]; /* lower bound on the packs of a group */
     int64_t groups;
     int64_t sequence_multiple; /* >= 1 */
     int64_t pack_multiple;     /* >= 1 */

@@ -30,11 +30,11 @@ static hbp_status check_sizes(hbp_context *context, const hbp_task_schedule *s)
 static hbp_status check_summary(hbp_context *context, const hbp_task_schedule *s)
 {
     const hbp_task_summary *summary = &s->summary;
-    const hbp__range ranges[] = {{"the mode", summary->mode, HBP_TASKS_OVERLAP, HBP_TASKS_DISTMM},
-                                 {"the placement", summary->placement, HBP_PLACE_FLOWS, HBP_PLACE_SEQUENTIAL},
-                                 {"the number of GPUs", summary->gpus, 1, INT32_MAX},
-                                 {"the number of GPUs of a domain", summary->domain_gpus, 1, summary->gpus},
-                                 {"the makespan", summary->makespan_ns, 0, INT64_MAX}};
+    const hbp__range ranges[] = {{"mode", summary->mode, HBP_TASKS_OVERLAP, HBP_TASKS_DISTMM},
+                                 {"placement", summary->placement, HBP_PLACE_FLOWS, HBP_PLACE_SEQUENTIAL},
+                                 {"gpus", summary->gpus, 1, INT32_MAX},
+                                 {"domain_gpus", summary->domain_gpus, 1, summary->gpus},
+                                 {"makespan_ns", summary->makespan_ns, 0, INT64_MAX}};
     return hbp__check_ranges(context, ranges, sizeof ranges / sizeof *ranges);
 }
 

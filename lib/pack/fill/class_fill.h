@@ -17,11 +17,11 @@ typedef struct hbp__class_fill {
     int64_t *size, *number, *weight; /* [classes]; number: items not packed yet */
     int64_t *next;                   /* [classes] the next item to name, an index into `order` */
     int64_t max_samples;
-    int64_t capacity[HBP__MAX_GROUPS];       /* of a pack */
-    int64_t largest[HBP__MAX_GROUPS];        /* item that belongs to the group */
-    int64_t from[HBP__MAX_GROUPS + 1];       /* first class of a group */
-    int64_t bound[HBP__MAX_GROUPS];          /* on the packs that a group's own items need */
-    hbp__patterns patterns[HBP__MAX_GROUPS]; /* of a group's packs, over all classes */
+    int64_t capacity[HBP_MAX_GROUPS];       /* of a pack */
+    int64_t largest[HBP_MAX_GROUPS];        /* item that belongs to the group */
+    int64_t from[HBP_MAX_GROUPS + 1];       /* first class of a group */
+    int64_t bound[HBP_MAX_GROUPS];          /* on the packs that a group's own items need */
+    hbp__patterns patterns[HBP_MAX_GROUPS]; /* of a group's packs, over all classes */
 } hbp__class_fill;
 
 /* Classes of all items, none packed. `options` has no zeros left but in max_samples. HBP_E_INFEASIBLE names a

@@ -96,7 +96,7 @@ static hbp_status fill_items(hbp_context *context, const hbp__items *items, hbp_
 static hbp_status fill_by_item(hbp_context *context, const hbp_lengths *lengths, const hbp_groups *groups,
                                int32_t baseline, const hbp_fill_options *options, hbp_packs **out)
 {
-    int64_t capacity[HBP__MAX_GROUPS], largest[HBP__MAX_GROUPS];
+    int64_t capacity[HBP_MAX_GROUPS], largest[HBP_MAX_GROUPS];
     hbp__fill_limits(groups, options, capacity, largest);
     hbp__room room = {capacity[0], options->max_samples ? options->max_samples : INT64_MAX};
     hbp__items items;

@@ -20,11 +20,17 @@ void hbp__fill_limits(const hbp_groups *groups, const hbp_fill_options *options,
 hbp_status hbp__packs_finish(hbp_context *context, const hbp_groups *groups, const hbp_fill_options *options,
                              hbp_packs *packs)
 {
-    int64_t capacity[HBP__MAX_GROUPS], largest[HBP__MAX_GROUPS], tokens[HBP__MAX_GROUPS] = {0};
-    hbp__fill_limits(groups, options, capacity, largest);
     packs->sequence_multiple = options->sequence_multiple;
     packs->pack_multiple = 1; /* first without the packs' own padding, which another packing may not need */
     HBP__TRY(hbp__packs_measure(context, packs));
+    hbp__packs_bound(groups, options, packs);
+    return HBP_OK;
+}
+
+void hbp__packs_bound(const hbp_groups *groups, const hbp_fill_options *options, hbp_packs *packs)
+{
+    int64_t capacity[HBP_MAX_GROUPS], largest[HBP_MAX_GROUPS], tokens[HBP_MAX_GROUPS] = {0};
+    hbp__fill_limits(groups, options, capacity, largest);
     packs->pack_multiple = options->pack_multiple;
     for (int64_t p = 0; p < packs->count; p++) {
         tokens[packs->group[p]] += packs->padded[p];
@@ -33,5 +39,4 @@ hbp_status hbp__packs_finish(hbp_context *context, const hbp_groups *groups, con
     packs->groups = groups->count;
     for (int64_t g = 0; g < groups->count; g++)
         packs->bound[g] = hbp__max_i64(packs->bound[g], hbp__ceil_div(tokens[g], capacity[g]));
-    return HBP_OK;
 }

@@ -25,9 +25,6 @@ hbp_status hbp__fill_paper(hbp_context *context, const hbp_lengths *lengths, con
 hbp_status hbp__fill_balanced(hbp_context *context, const hbp_lengths *lengths, const hbp_groups *groups,
                               const hbp_fill_options *options, hbp_packs **out);
 
-/* The largest sequence or pack multiple: no alignment in use comes near it. */
-#define HBP__MAX_MULTIPLE (1 << 20)
-
 /* What a pack of each group may hold with these options: capacity[g], its tokens rounded down to the pack
  * multiple, and largest[g], the largest padded item that belongs to group g or a shorter one. `options` has
  * no zeros left. */
@@ -39,5 +36,9 @@ void hbp__fill_limits(const hbp_groups *groups, const hbp_fill_options *options,
  * HBP_E_CANCELLED. */
 hbp_status hbp__packs_finish(hbp_context *context, const hbp_groups *groups, const hbp_fill_options *options,
                              hbp_packs *packs);
+
+/* The second half of it, for packs that are measured without their own padding: pads them and bounds their
+ * number. */
+void hbp__packs_bound(const hbp_groups *groups, const hbp_fill_options *options, hbp_packs *packs);
 
 #endif

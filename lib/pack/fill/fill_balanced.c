@@ -483,7 +483,7 @@ static hbp_status fill_all(balanced *b, const hbp_lengths *lengths)
 {
     const hbp_groups *groups = b->groups;
     const hbp_fill_options *options = &b->options;
-    int64_t capacity[HBP__MAX_GROUPS], largest[HBP__MAX_GROUPS];
+    int64_t capacity[HBP_MAX_GROUPS], largest[HBP_MAX_GROUPS];
     hbp__fill_limits(groups, options, capacity, largest);
     HBP__TRY(hbp__items_open(b->context, lengths, options->sequence_multiple, largest[groups->count - 1],
                              options->seed, options->epoch, &b->items));

@@ -22,13 +22,13 @@ typedef struct paper {
     const hbp_fill_options *options;
     hbp__items items;
     int64_t max_samples;
-    int64_t capacity[HBP__MAX_GROUPS], largest[HBP__MAX_GROUPS];
-    int64_t end[HBP__MAX_GROUPS + 1]; /* group g is row [end[g + 1], end[g]) */
-    uint32_t *weight;                 /* [items] samples; NULL: 1 */
-    uint32_t *row;                    /* [items] item at each place */
-    uint32_t *own;                    /* [items] what is left of a group when its turn comes */
-    uint32_t *pack_of;                /* [items] */
-    hbp__fit_tree sizes;              /* by place in the row; absent once packed */
+    int64_t capacity[HBP_MAX_GROUPS], largest[HBP_MAX_GROUPS];
+    int64_t end[HBP_MAX_GROUPS + 1]; /* group g is row [end[g + 1], end[g]) */
+    uint32_t *weight;                /* [items] samples; NULL: 1 */
+    uint32_t *row;                   /* [items] item at each place */
+    uint32_t *own;                   /* [items] what is left of a group when its turn comes */
+    uint32_t *pack_of;               /* [items] */
+    hbp__fit_tree sizes;             /* by place in the row; absent once packed */
     int64_t packs;
     int64_t *load, *samples; /* [room] tokens and samples of a pack */
     int32_t *group;          /* [room] */

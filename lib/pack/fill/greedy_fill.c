@@ -36,7 +36,7 @@ static hbp_status run_fill(hbp_context *context, fill_function fill, const hbp_l
 /* Most that fewer packs could save, in ns: what is paid for each micro-batch whatever it holds. */
 static double possible_saving(const hbp_packs *packs, const hbp_groups *groups)
 {
-    int64_t count[HBP__MAX_GROUPS] = {0};
+    int64_t count[HBP_MAX_GROUPS] = {0};
     double saving = 0;
     for (int64_t p = 0; p < packs->count; p++)
         count[packs->group[p]]++;

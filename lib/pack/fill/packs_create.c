@@ -78,23 +78,24 @@ static hbp_status place_packs(hbp_context *context, const given *g, hbp_packs *p
 {
     int64_t last = g->groups->count - 1;
     packs->sequence_multiple = g->options.sequence_multiple;
-    packs->pack_multiple = g->options.pack_multiple;
     HBP__TRY(hbp__packs_measure(context, packs));
     for (int64_t p = 0; p < packs->count; p++) {
         int64_t group = g->pack_groups ? g->pack_groups[p] : 0;
         if (group < 0 || group > last)
             return hbp__fail(context, HBP_E_INVALID, "pack_groups[%lld] is %lld; it must be in 0..%lld",
                              (long long)p, (long long)group, (long long)last);
-        while (!g->pack_groups && group < last && g->groups->pack_length[group] < packs->padded[p])
+        int64_t padded = hbp__round_up(packs->padded[p], g->options.pack_multiple);
+        while (!g->pack_groups && group < last && g->groups->pack_length[group] < padded)
             group++;
-        if (g->groups->pack_length[group] < packs->padded[p])
+        if (g->groups->pack_length[group] < padded)
             return hbp__fail(context, HBP_E_INVALID,
                              "pack %lld has %lld tokens with its padding; packs of group %lld hold %lld",
-                             (long long)p, (long long)packs->padded[p], (long long)group,
+                             (long long)p, (long long)padded, (long long)group,
                              (long long)g->groups->pack_length[group]);
         packs->group[p] = (int32_t)group;
     }
-    return hbp__packs_finish(context, g->groups, &g->options, packs);
+    hbp__packs_bound(g->groups, &g->options, packs);
+    return HBP_OK;
 }
 
 static hbp_status create_packs(hbp_context *context, const given *g, int64_t count, hbp_packs **out)

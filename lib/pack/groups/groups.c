@@ -461,9 +461,9 @@ hbp_status hbp__groups_create(hbp_context *context, const hbp_cost *cost, int64_
     HBP__TRY(hbp__require(context, cost, "cost"));
     HBP__TRY(hbp__require(context, pack_length, "pack_length"));
     HBP__TRY(hbp__require(context, sp, "sp"));
-    if (count < 1 || count > HBP__MAX_GROUPS)
+    if (count < 1 || count > HBP_MAX_GROUPS)
         return hbp__fail(context, HBP_E_INVALID, "%lld groups; there must be 1..%d", (long long)count,
-                         HBP__MAX_GROUPS);
+                         HBP_MAX_GROUPS);
     if (tokens_per_step < 0)
         return hbp__fail(context, HBP_E_INVALID, "tokens_per_step is %lld", (long long)tokens_per_step);
     /* Without a number: what the largest micro-batch holds. */

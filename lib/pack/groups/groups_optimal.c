@@ -42,8 +42,8 @@ typedef struct ends {
 typedef struct path_search {
     const hbp__estimator *estimator;
     hbp__level_list list;
-    ends best[HBP__MAX_GROUPS + 1][HBP__MAX_LEVELS + 1];
-    edge last[HBP__MAX_GROUPS + 1][HBP__MAX_LEVELS]; /* to the last threshold, by its level */
+    ends best[HBP_MAX_GROUPS + 1][HBP__MAX_LEVELS + 1];
+    edge last[HBP_MAX_GROUPS + 1][HBP__MAX_LEVELS]; /* to the last threshold, by its level */
 } path_search;
 
 static int has_level(const level_set *set, int64_t level)

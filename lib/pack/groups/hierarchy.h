@@ -23,8 +23,8 @@ typedef struct hbp__level {
 
 typedef struct hbp__hierarchy {
     int64_t count;
-    hbp__level level[HBP__MAX_GROUPS]; /* ascending in threshold */
-    int64_t epoch_ns;                  /* estimate */
+    hbp__level level[HBP_MAX_GROUPS]; /* ascending in threshold */
+    int64_t epoch_ns;                 /* estimate */
 } hbp__hierarchy;
 
 /* What a level may be. */

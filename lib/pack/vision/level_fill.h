@@ -17,15 +17,15 @@ typedef struct hbp__vector_level {
 
 /* Levels, the shortest packs first; the last holds every item. */
 typedef struct hbp__vector_levels {
-    int64_t count; /* 1..HBP__MAX_GROUPS */
-    hbp__vector_level level[HBP__MAX_GROUPS];
+    int64_t count; /* 1..HBP_MAX_GROUPS */
+    hbp__vector_level level[HBP_MAX_GROUPS];
 } hbp__vector_levels;
 
 /* What filling gives: packs numbered level by level, the last level first. */
 typedef struct hbp__level_packing {
-    int64_t packs[HBP__MAX_GROUPS]; /* of each level */
-    int64_t bound[HBP__MAX_GROUPS]; /* on the packs that hold a level's own items */
-    uint32_t *pack_of;              /* [items] */
+    int64_t packs[HBP_MAX_GROUPS]; /* of each level */
+    int64_t bound[HBP_MAX_GROUPS]; /* on the packs that hold a level's own items */
+    uint32_t *pack_of;             /* [items] */
 } hbp__level_packing;
 
 /* Fills packs of the last level with the items that no other holds (hbp__vector_pack), their gaps, and the

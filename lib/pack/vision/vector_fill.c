@@ -281,7 +281,7 @@ hbp_status hbp__vector_fill(hbp_context *context, const hbp_lengths *lengths,
 static void list_levels(const hbp_groups *groups, const int64_t *max_vision, const hbp_fill_options *options,
                         hbp__vector_levels *levels)
 {
-    int64_t capacity[HBP__MAX_GROUPS], largest[HBP__MAX_GROUPS];
+    int64_t capacity[HBP_MAX_GROUPS], largest[HBP_MAX_GROUPS];
     hbp__fill_limits(groups, options, capacity, largest);
     levels->count = groups->count;
     for (int64_t g = 0; g < groups->count; g++)
