@@ -51,7 +51,8 @@ HBP_API hbp_status hbp_lengths_load(hbp_context *context, const char *path,
  * qwen3, qwen2_moe, qwen3_moe, deepseek_v2, deepseek_v3, gpt2, gpt_neox, gemma, gemma2, gemma3_text and
  * cohere by `model_type`; another type is read as llama when it has llama's keys. HBP_E_FORMAT names the
  * missing or wrong key, or the key by which the model is no decoder of alike layers that attend to all
- * before: sliding windows, state-space, recurrent or linear layers, encoders. */
+ * before: sliding windows, state-space, recurrent or linear layers, encoders. Behind a file that ends in
+ * .json may stand fields to replace, as hbp_model_create_variant takes them: "config.json,layers=4". */
 HBP_API hbp_status hbp_model_create_config(hbp_context *context, const char *json, int64_t bytes,
                                            hbp_model **out);
 HBP_API hbp_status hbp_model_load(hbp_context *context, const char *path, hbp_model **out);

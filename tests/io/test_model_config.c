@@ -1,4 +1,5 @@
 #include "failing.h"
+#include "files.h"
 #include "hbp/io.h"
 
 #include <unistd.h>
@@ -199,6 +200,49 @@ START_TEST(a_file_is_read_like_its_text)
 }
 END_TEST
 
+static hbp_status load_once(hbp_context *context, void *user)
+{
+    hbp_model *model;
+    hbp_status status = hbp_model_load(context, user, &model);
+    hbp_model_free(model);
+    return status;
+}
+
+/* Fields behind a file, and a comma that is part of its name. */
+START_TEST(fields_behind_a_file_are_replaced)
+{
+    hbp_context *context = test_context();
+    hbp_model *model = NULL;
+    char folder[64], path[80], other[80], text[112];
+    folder_make(folder);
+    snprintf(path, sizeof path, "%s/a,b.json", folder);
+    snprintf(other, sizeof other, "%s/c.json", folder);
+    FILE *file = fopen(path, "w");
+    ck_assert_ptr_nonnull(file);
+    fputs(rows[0].json, file);
+    fclose(file);
+    OK(context, hbp_model_load(context, path, &model));
+    hbp_model_free(model);
+    ck_assert_int_eq(rename(path, other), 0);
+    snprintf(text, sizeof text, "%s,layers=4,vocab=100", other);
+    OK(context, hbp_model_load(context, text, &model));
+    ck_assert_int_eq(model->fields.layers, 4);
+    ck_assert_int_eq(model->fields.vocab, 100);
+    ck_assert_int_eq(model->fields.hidden, 4096);
+    hbp_model_free(model);
+    failing_sweep(load_once, text);
+    snprintf(text, sizeof text, "%s,layer=4", other);
+    FAILS(context, HBP_E_INVALID, "there is no field 'layer'; the nearest is 'layers'",
+          hbp_model_load(context, text, &model));
+    ck_assert_ptr_null(model);
+    snprintf(text, sizeof text, "%s,", other);
+    FAILS(context, HBP_E_INVALID, "is not FIELD=NUMBER", hbp_model_load(context, text, &model));
+    unlink(other);
+    folder_remove(folder);
+    hbp_context_free(context);
+}
+END_TEST
+
 static hbp_status create_once(hbp_context *context, void *user)
 {
     hbp_model *model;
@@ -217,4 +261,4 @@ END_TEST
 
 TEST_MAIN("model_config", published_files_give_the_presets, gpt2_has_names_of_its_own,
           other_types_are_read_as_they_are, wrong_keys_are_named, a_file_is_read_like_its_text,
-          failed_allocations_leave_nothing)
+          fields_behind_a_file_are_replaced, failed_allocations_leave_nothing)

@@ -4,8 +4,6 @@
 #include <stddef.h>
 #include <string.h>
 
-#define PATH_BYTES 4096
-
 /* Llama's own; a plan says nothing of either, and neither changes a time. */
 static const float THETA = 10000;
 static const float EPSILON = 1e-5F;
@@ -17,23 +15,10 @@ static int ends_in_json(const char *text, size_t length)
 
 hbp_model *ex_model_read(hbp_context *context, const char *text, ex_fault *fault)
 {
-    /* A comma may be part of a file's name: the whole text is one when it ends as one. */
-    size_t length = ends_in_json(text, strlen(text)) ? strlen(text) : strcspn(text, ",");
-    char path[PATH_BYTES];
-    hbp_model *file = NULL, *model = NULL;
-    hbp_status status = HBP_OK;
-    if (!ends_in_json(text, length))
-        status = hbp_model_create_preset(context, text, &model);
-    else if (!text[length] || length >= sizeof path)
-        status = hbp_model_load(context, text, &model);
-    else {
-        memcpy(path, text, length);
-        path[length] = 0;
-        status = hbp_model_load(context, path, &file);
-        if (status >= 0)
-            status = hbp_model_create_variant(context, file, text + length + 1, &model);
-        hbp_model_free(file);
-    }
+    const int is_file = ends_in_json(text, strlen(text)) || ends_in_json(text, strcspn(text, ","));
+    hbp_model *model = NULL;
+    hbp_status status =
+        is_file ? hbp_model_load(context, text, &model) : hbp_model_create_preset(context, text, &model);
     if (status < 0)
         ex_fail(fault, "%s", hbp_context_message(context));
     return model;

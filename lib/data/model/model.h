@@ -21,8 +21,10 @@ hbp_status hbp__model_make(hbp_context *context, const char *name, const hbp_mod
 /* The preset of that name, as it stands in the table. */
 hbp_status hbp__model_make_preset(hbp_context *context, const char *name, hbp_model **out);
 
-/* hbp_model_create_preset, within a call. *out is set on success alone. */
+/* hbp_model_create_preset and hbp_model_create_variant, within a call. *out is set on success alone. */
 hbp_status hbp__model_create_preset(hbp_context *context, const char *text, hbp_model **out);
+hbp_status hbp__model_create_variant(hbp_context *context, const hbp_model *base, const char *text,
+                                     hbp_model **out);
 
 /* One layer in its two parts. The few parameters of both norms count with attention. */
 typedef struct hbp__layer_shape {

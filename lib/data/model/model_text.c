@@ -78,11 +78,17 @@ hbp_status hbp_model_create_preset(hbp_context *context, const char *text, hbp_m
     return hbp__model_create_preset(context, text, out);
 }
 
+hbp_status hbp__model_create_variant(hbp_context *context, const hbp_model *base, const char *text,
+                                     hbp_model **out)
+{
+    HBP__TRY(hbp__require(context, base, "base"));
+    HBP__TRY(hbp__require(context, text, "text"));
+    return make_changed(context, text, text, base->fields, out);
+}
+
 hbp_status hbp_model_create_variant(hbp_context *context, const hbp_model *base, const char *text,
                                     hbp_model **out)
 {
     HBP__ENTER_OUT(context, out);
-    HBP__TRY(hbp__require(context, base, "base"));
-    HBP__TRY(hbp__require(context, text, "text"));
-    return make_changed(context, text, text, base->fields, out);
+    return hbp__model_create_variant(context, base, text, out);
 }

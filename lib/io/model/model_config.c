@@ -270,14 +270,37 @@ hbp_status hbp_model_create_config(hbp_context *context, const char *json, int64
     return read_config(context, json, bytes, out);
 }
 
-hbp_status hbp_model_load(hbp_context *context, const char *path, hbp_model **out)
+static hbp_status load_file(hbp_context *context, const char *path, hbp_model **out)
 {
-    HBP__ENTER_OUT(context, out);
-    HBP__TRY(hbp__require(context, path, "path"));
     char *text;
     int64_t bytes;
     HBP__TRY(hbp__read_file(context, path, HBP__JSON_MOST, &text, &bytes));
     hbp_status status = read_config(context, text, bytes, out);
     hbp__delete(&context->memory, text);
+    return status;
+}
+
+static int ends_in_json(const char *text, size_t length)
+{
+    return length >= 5 && memcmp(text + length - 5, ".json", 5) == 0;
+}
+
+hbp_status hbp_model_load(hbp_context *context, const char *path, hbp_model **out)
+{
+    HBP__ENTER_OUT(context, out);
+    HBP__TRY(hbp__require(context, path, "path"));
+    const size_t whole = strlen(path), name = strcspn(path, ",");
+    /* A comma may be part of a file's name: the whole text is one when it ends as one. */
+    if (name == whole || ends_in_json(path, whole) || !ends_in_json(path, name))
+        return load_file(context, path, out);
+    char *file = hbp__new_text(&context->memory, path, name);
+    if (!file)
+        return hbp__fail_memory(context, "the name of a file");
+    hbp_model *base = NULL;
+    hbp_status status = load_file(context, file, &base);
+    hbp__delete(&context->memory, file);
+    if (status >= 0)
+        status = hbp__model_create_variant(context, base, path + name + 1, out);
+    hbp_model_free(base);
     return status;
 }
