@@ -67,6 +67,7 @@ HBP_API hbp_status hbp_model_create_variant(hbp_context *context, const hbp_mode
 HBP_API int64_t hbp_model_count_presets(void);
 HBP_API const char *hbp_model_get_preset_name(int64_t index);
 
+/* Frees the model; NULL is allowed. Thread: any. */
 HBP_API void hbp_model_free(hbp_model *model);
 
 /* What follows from the fields. */
@@ -208,8 +209,10 @@ HBP_API double hbp_machine_get_collective_spread(const hbp_machine *machine, int
 /* Names the machine, at most 63 characters: what a profile's reader is told. */
 HBP_API hbp_status hbp_machine_set_name(hbp_context *context, hbp_machine *machine, const char *name);
 
+/* Frees the machine; NULL is allowed. Thread: any. */
 HBP_API void hbp_machine_free(hbp_machine *machine);
 
+/* The machine's name: the preset's, what was set, or "given". Owned by the machine. Thread: shareable. */
 HBP_API const char *hbp_machine_get_name(const hbp_machine *machine);
 HBP_API hbp_status hbp_machine_get_fields(hbp_context *context, const hbp_machine *machine,
                                           hbp_machine_fields *fields);
@@ -361,6 +364,7 @@ typedef struct hbp_fit_report {
 HBP_API hbp_status hbp_cost_fit(hbp_context *context, const hbp_cost *prior,
                                 const hbp_measurements *measurements, hbp_cost **out, hbp_fit_report *report);
 
+/* Frees the cost; NULL is allowed. Thread: any. */
 HBP_API void hbp_cost_free(hbp_cost *cost);
 
 /* Predicted time in ns and peak bytes per rank of one pack; -1 when `sp` is not an allowed degree or
@@ -426,6 +430,7 @@ HBP_API hbp_status hbp_timeline_get_columns(hbp_context *context, const hbp_time
 HBP_API hbp_status hbp_timeline_get_measurements(hbp_context *context, const hbp_timeline *timeline,
                                                  hbp_measurements *measurements);
 
+/* Frees the timeline; NULL is allowed. Thread: any. */
 HBP_API void hbp_timeline_free(hbp_timeline *timeline);
 
 /* How far a cost's predictions are from what was measured: |predicted - measured| / measured. */

@@ -72,12 +72,12 @@ HBP_API hbp_status hbp_lengths_create_histogram(hbp_context *context, const int6
                                                 const int64_t *counts, int64_t bins, hbp_lengths **out);
 
 /* Streaming: append pieces in order, then finish. `loss_tokens` and `ties` are [count] or NULL; once given
- * they must be given with every piece. finish moves the data out, even when it fails; free the builder in any
- * case. */
+ * they must be given with every piece. */
 HBP_API hbp_status hbp_lengths_builder_create(hbp_context *context, hbp_lengths_builder **out);
 HBP_API hbp_status hbp_lengths_builder_append(hbp_context *context, hbp_lengths_builder *builder,
                                               const int64_t *lengths, const int64_t *loss_tokens,
                                               const int64_t *ties, int64_t count);
+
 /* Optional columns of a piece, each [count] or NULL; once given they must be given with every piece. */
 typedef struct hbp_lengths_columns {
     uint32_t struct_size;
@@ -87,9 +87,12 @@ typedef struct hbp_lengths_columns {
     const int32_t *modalities;
 } hbp_lengths_columns;
 
+/* Appends a piece with these columns; NULL: with none of them. */
 HBP_API hbp_status hbp_lengths_builder_append_columns(hbp_context *context, hbp_lengths_builder *builder,
                                                       const int64_t *lengths,
                                                       const hbp_lengths_columns *columns, int64_t count);
+
+/* Moves the data out, even when it fails; then the builder is empty. Free it in any case. */
 HBP_API hbp_status hbp_lengths_builder_finish(hbp_context *context, hbp_lengths_builder *builder,
                                               hbp_lengths **out);
 HBP_API void hbp_lengths_builder_free(hbp_lengths_builder *builder);
@@ -143,6 +146,7 @@ typedef struct hbp_lengths_view {
     const int64_t *histogram_counts;  /* [distinct_lengths] samples (pieces) of each */
 } hbp_lengths_view;
 
+/* Fills *view, whose columns are owned by the data set. Thread: shareable. */
 HBP_API hbp_status hbp_lengths_get_view(const hbp_lengths *lengths, hbp_lengths_view *view);
 
 /* The length of sample (piece) `index` in tokens, or -1 when there is none. Thread: shareable. */

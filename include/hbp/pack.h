@@ -108,6 +108,7 @@ HBP_API hbp_status hbp_groups_create(hbp_context *context, const hbp_cost *cost,
                                      const int64_t *pack_length, const int32_t *sp, const int32_t *recompute,
                                      int64_t tokens_per_step, hbp_groups **out);
 
+/* Frees the groups; NULL is allowed. Thread: any. */
 HBP_API void hbp_groups_free(hbp_groups *groups);
 
 /* The columns of groups (docs: views). Groups ascend in threshold; the first is the shortest, however long
@@ -130,6 +131,7 @@ typedef struct hbp_groups_view {
     const int64_t *candidate_ns;  /* [candidates] predicted time of the epoch */
 } hbp_groups_view;
 
+/* Fills *view, whose columns are owned by the groups. Thread: shareable. */
 HBP_API hbp_status hbp_groups_get_view(const hbp_groups *groups, hbp_groups_view *view);
 
 /* A candidate such as "16384 x SP 1, 131072 x SP 8"; NULL past the end. Owned by the groups. */
@@ -179,6 +181,7 @@ HBP_API hbp_status hbp_packs_create(hbp_context *context, const hbp_lengths *len
                                     const int64_t *sample_indices, const int32_t *pack_groups,
                                     const hbp_fill_options *options, hbp_packs **out);
 
+/* Frees the packs; NULL is allowed. Thread: any. */
 HBP_API void hbp_packs_free(hbp_packs *packs);
 
 /* The columns of packs (docs: views). */
@@ -198,6 +201,7 @@ typedef struct hbp_packs_view {
     const int32_t *dropped_reasons;    /* [dropped] HBP_DROPPED_* */
 } hbp_packs_view;
 
+/* Fills *view, whose columns are owned by the packs. Thread: shareable. */
 HBP_API hbp_status hbp_packs_get_view(const hbp_packs *packs, hbp_packs_view *view);
 
 /* A lower bound on the number of packs in group `index` for the samples it holds: ceil(padded tokens / pack
@@ -278,15 +282,15 @@ typedef struct hbp_iterative_fill_options {
     uint64_t epoch;
 } hbp_iterative_fill_options;
 
-/* Fills packs of one group (row 0 of hbp_packs_get_groups) under both budgets. Default mode: every sample is
+/* Fills packs of one group, row 0, under both budgets. Default mode: every sample is
  * in one pack, ties share a pack, hbp_packs_get_bound(packs, 0) is a lower bound on the number of packs; the
  * packs stand in no order of size. Reference mode (docs: isf): packs and samples in the authors' order, the
- * same in every epoch; samples over a budget, and those that the authors lose, are in hbp_packs_get_dropped;
- * ties, padding and caps are refused. Without a second size tokens alone count, and max_vision is not read.
- * HBP_E_INVALID for a budget <= 0, under HBP_OVERLONG_ERROR for samples over a budget (the message counts
- * them and names the first, its size and the budget), and when no sample is left; HBP_E_INFEASIBLE for tied
- * samples that fit no pack; HBP_E_CANCELLED. Default: O(n log n) at effort 1. Reference: O(T n). Thread: one
- * per context.
+ * same in every epoch; samples over a budget, and those that the authors lose, are in hbp_packs_view's
+ * dropped_indices; ties, padding and caps are refused. Without a second size tokens alone count, and
+ * max_vision is not read. HBP_E_INVALID for a budget <= 0, under HBP_OVERLONG_ERROR for samples over a budget
+ * (the message counts them and names the first, its size and the budget), and when no sample is left;
+ * HBP_E_INFEASIBLE for tied samples that fit no pack; HBP_E_CANCELLED. Default: O(n log n) at effort 1.
+ * Reference: O(T n). Thread: one per context.
  */
 HBP_API hbp_status hbp_iterative_fill(hbp_context *context, const hbp_lengths *lengths,
                                       const hbp_iterative_fill_options *options, hbp_packs **out);

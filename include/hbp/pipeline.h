@@ -65,6 +65,7 @@ typedef struct hbp_layer_columns {
 HBP_API hbp_status hbp_layers_create(hbp_context *context, const hbp_layer_columns *columns,
                                      hbp_layers **out);
 
+/* Frees the layers; NULL is allowed. Thread: any. */
 HBP_API void hbp_layers_free(hbp_layers *layers);
 
 /* The columns of layers (docs: views), each [layers] and as hbp_layer_columns has it; never NULL: defaults
@@ -90,6 +91,7 @@ typedef struct hbp_layers_view {
     const int64_t *cut_bytes;
 } hbp_layers_view;
 
+/* Fills *view, whose columns are owned by the layers. Thread: shareable. */
 HBP_API hbp_status hbp_layers_get_view(const hbp_layers *layers, hbp_layers_view *view);
 
 /* ---- Pipeline stages ---- */
@@ -179,6 +181,7 @@ HBP_API hbp_status hbp_partition_layers(hbp_context *context, const hbp_layers *
                                         const hbp_pipeline_options *pipeline,
                                         const hbp_partition_options *options, hbp_partition **out);
 
+/* Frees the partition; NULL is allowed. Thread: any. */
 HBP_API void hbp_partition_free(hbp_partition *partition);
 HBP_API hbp_status hbp_partition_get_summary(hbp_context *context, const hbp_partition *partition,
                                              hbp_partition_summary *summary);
@@ -197,6 +200,7 @@ typedef struct hbp_partition_view {
         *order; /* [micro_batches] in which they are best run; the identity unless `order` was set */
 } hbp_partition_view;
 
+/* Fills *view, whose columns are owned by the partition. Thread: shareable. */
 HBP_API hbp_status hbp_partition_get_view(const hbp_partition *partition, hbp_partition_view *view);
 
 /* One of the best partitions. The first is the one chosen; then (and with it, unless it was chosen by
@@ -210,6 +214,7 @@ typedef struct hbp_partition_candidate {
     double stage_variance;
 } hbp_partition_candidate;
 
+/* How many candidates there are. Thread: shareable. */
 HBP_API int64_t hbp_partition_count_candidates(const hbp_partition *partition);
 /* *cuts gets [S V + 1], owned by the partition; may be NULL. HBP_E_INVALID for no such candidate. */
 HBP_API hbp_status hbp_partition_get_candidate(hbp_context *context, const hbp_partition *partition,
@@ -241,6 +246,7 @@ typedef struct hbp_pipeline_summary {
     uint64_t digest;        /* over columns, V, M, total_ns and bound_ns */
 } hbp_pipeline_summary;
 
+/* Fills *summary. Thread: shareable. */
 HBP_API hbp_status hbp_pipeline_run_get_summary(hbp_context *context, const hbp_pipeline_run *run,
                                                 hbp_pipeline_summary *summary);
 
@@ -259,6 +265,7 @@ typedef struct hbp_pipeline_run_view {
     const int64_t *operation_ends;          /* [operations] ns */
 } hbp_pipeline_run_view;
 
+/* Fills *view, whose columns are owned by the run. Thread: shareable. */
 HBP_API hbp_status hbp_pipeline_run_get_view(const hbp_pipeline_run *run, hbp_pipeline_run_view *view);
 
 /* Whether every chunk's forward and backward runs once for each micro-batch, on the chunk's stage, one at a

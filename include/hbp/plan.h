@@ -40,6 +40,7 @@ enum {
 
 typedef struct hbp_plan hbp_plan;
 
+/* Frees the plan; NULL is allowed. Thread: any. */
 HBP_API void hbp_plan_free(hbp_plan *plan);
 
 /* "auto", "random", "stratified", "hierarchy", "given"; NULL for no such composition. Static text. Thread:
@@ -92,6 +93,7 @@ typedef struct hbp_plan_summary {
                                the price of the contract; of whole epochs; 0: not known */
 } hbp_plan_summary;
 
+/* Fills *summary. Thread: shareable. */
 HBP_API hbp_status hbp_plan_get_summary(hbp_context *context, const hbp_plan *plan,
                                         hbp_plan_summary *summary);
 

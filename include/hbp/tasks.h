@@ -95,6 +95,7 @@ typedef struct hbp_graph_view {
     const int32_t *operator_parameters; /* [operators] and of its weights */
 } hbp_graph_view;
 
+/* Fills *view, whose columns are owned by the graph. Thread: shareable. */
 HBP_API hbp_status hbp_graph_get_view(const hbp_graph *graph, hbp_graph_view *view);
 
 /* Operator `index` as it was added; strings are owned by the graph. HBP_E_INVALID for no such operator. */
@@ -129,6 +130,7 @@ HBP_API const char *hbp_graph_get_parameters_name(const hbp_graph *graph, int64_
  * leave out transfers between slices, which hbp_simulate_tasks adds. */
 typedef struct hbp_task_schedule hbp_task_schedule;
 
+/* Frees the schedule; NULL is allowed. Thread: any. */
 HBP_API void hbp_task_schedule_free(hbp_task_schedule *schedule);
 
 /* Sizes of tables and what the schedule comes to. */
@@ -163,6 +165,7 @@ typedef struct hbp_task_summary {
     double idle;              /* share of GPU time, 0 to makespan_ns, with nothing to run */
 } hbp_task_summary;
 
+/* Fills *summary. Thread: shareable. */
 HBP_API hbp_status hbp_task_schedule_get_summary(hbp_context *context, const hbp_task_schedule *schedule,
                                                  hbp_task_summary *summary);
 
@@ -202,6 +205,7 @@ typedef struct hbp_task_schedule_view {
     const int64_t *rank_bytes;       /* [ranks] peak */
 } hbp_task_schedule_view;
 
+/* Fills *view, whose columns are owned by the schedule. Thread: shareable. */
 HBP_API hbp_status hbp_task_schedule_get_view(const hbp_task_schedule *schedule,
                                               hbp_task_schedule_view *view);
 
@@ -304,6 +308,7 @@ typedef struct hbp_task_run_summary {
     uint64_t digest;          /* over columns and all of this but idle */
 } hbp_task_run_summary;
 
+/* Fills *summary. Thread: shareable. */
 HBP_API hbp_status hbp_task_run_get_summary(hbp_context *context, const hbp_task_run *run,
                                             hbp_task_run_summary *summary);
 
@@ -315,6 +320,7 @@ typedef struct hbp_task_run_view {
     const int64_t *slice_ends;   /* [slices] ns */
 } hbp_task_run_view;
 
+/* Fills *view, whose columns are owned by the run. Thread: shareable. */
 HBP_API hbp_status hbp_task_run_get_view(const hbp_task_run *run, hbp_task_run_view *view);
 
 /* Whether the numbers are those of the columns. With `schedule`: whether this, its graph and the machine, run
@@ -330,6 +336,7 @@ HBP_API hbp_status hbp_task_run_validate(hbp_context *context, const hbp_task_ru
 /* Graphs in the shape of published models of many tasks, with times by the cost model's curves: for rerunning
  * the comparison of Spindle (section 5) in simulation, and to start from. */
 
+/* The presets' names, 0 <= index < count; NULL past the end. Static text. Thread: any. */
 HBP_API int64_t hbp_workload_count_presets(void);
 HBP_API const char *hbp_workload_get_preset_name(int64_t index);
 /* Parameters of the whole model, shared ones once; -1 for no such preset. */

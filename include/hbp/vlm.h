@@ -47,8 +47,10 @@ HBP_API hbp_status hbp_vlm_create_preset(hbp_context *context, const char *name,
 HBP_API int64_t hbp_vlm_count_presets(void);
 HBP_API const char *hbp_vlm_get_preset_name(int64_t index);
 
+/* Frees the model; NULL is allowed. Thread: any. */
 HBP_API void hbp_vlm_free(hbp_vlm *vlm);
 
+/* The model's name: the preset's, or "custom". Owned by the model. Thread: shareable. */
 HBP_API const char *hbp_vlm_get_name(const hbp_vlm *vlm);
 HBP_API hbp_status hbp_vlm_get_fields(hbp_context *context, const hbp_vlm *vlm, hbp_vlm_fields *fields);
 
@@ -67,6 +69,7 @@ typedef struct hbp_vlm_summary {
     double language_flops_per_token_squared;
 } hbp_vlm_summary;
 
+/* Fills *summary. Thread: shareable. */
 HBP_API hbp_status hbp_vlm_get_summary(hbp_context *context, const hbp_vlm *vlm, hbp_vlm_summary *summary);
 
 typedef struct hbp_vlm_layers_options {
@@ -175,6 +178,7 @@ typedef struct hbp_vlm_plan_summary {
     int32_t pack_samples;   /* that a pack was to hold: `samples`, or fewer where memory was short */
 } hbp_vlm_plan_summary;
 
+/* Fills *summary. Thread: shareable. */
 HBP_API hbp_status hbp_vlm_plan_get_summary(hbp_context *context, const hbp_vlm_plan *plan,
                                             hbp_vlm_plan_summary *summary);
 
@@ -200,6 +204,7 @@ typedef struct hbp_vlm_plan_view {
     const int64_t *step_ns;     /* [steps] in the pipeline */
 } hbp_vlm_plan_view;
 
+/* Fills *view, whose columns are owned by the plan. Thread: shareable. */
 HBP_API hbp_status hbp_vlm_plan_get_view(const hbp_vlm_plan *plan, hbp_vlm_plan_view *view);
 
 /* Checks the data as hbp_plan_validate does, with `lengths` (NULL: without) also that each sample is there
