@@ -1,4 +1,5 @@
-/* OmniBal's rule: whole layers, language layers first, one fewer than would fit. */
+/* Adaptive re-computation, OmniBal's rule (section 3.4): whole layers, language layers first, one fewer than
+ * would fit. */
 #include <math.h>
 
 #include "base/checked.h"
