@@ -41,7 +41,7 @@ typedef struct answer {
  * be set. The options' fields are then varied one by one, and drawn. */
 typedef struct question {
     const char *name;
-    const char *options; /* the struct's name in tests/fuzz/calls_structs.h */
+    const char *options; /* the struct's name in the library's records */
     uint64_t bytes;      /* of it */
     int32_t variants;
     int32_t varied; /* the first so many variants have their fields varied one by one */
