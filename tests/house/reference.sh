@@ -52,6 +52,7 @@ for name in $(sed -nE 's/^ *(hbp_[a-z0-9_]+);/\1/p' lib/hbp.map lib/hbp-io.map l
 done
 if [ -n "$write" ]; then
     mkdir -p docs/reference
+    rm -f docs/reference/*.md
     cp "$work"/reference/*.md docs/reference/
     exit
 fi
