@@ -225,7 +225,7 @@ static void compare(hbp_context *context, const pack *all, const hbp_lengths *le
         ratio[k] = plain[k] / reference[k];
         packs = fill(context, lengths, b, HBP_ISF_DEFAULT, &standard[k]);
         standard_packs = bench_count_packs(packs);
-        bound = hbp_packs_get_bound(packs, 0);
+        bound = bench_packs_bound(packs);
         hbp_packs_free(packs);
     }
     bench_section("%lld samples under %lld units and %lld tokens, T = %d, medians of %d rounds",

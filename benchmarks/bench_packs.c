@@ -64,7 +64,7 @@ static int64_t count_fill(hbp_context *context, const hbp_lengths *lengths, cons
     bench_need(context, hbp_greedy_fill(context, lengths, groups, &options, &packs), "fill");
     *seconds = bench_cpu() - start;
     int64_t count = bench_count_packs(packs);
-    *bound = hbp_packs_get_bound(packs, 0);
+    *bound = bench_packs_bound(packs);
     hbp_packs_free(packs);
     hbp_groups_free(groups);
     return count;

@@ -28,7 +28,9 @@ static hbp_status describe_groups(hbp_context *context, const hbp_lengths *lengt
     hbp_status status = hbp_plan_groups(context, lengths, cost, &options, &groups);
     if (status < 0)
         return status;
-    snprintf(text, 256, "%s", hbp_groups_get_candidate_text(groups, 0));
+    hbp_groups_view view = {.struct_size = sizeof view};
+    (void)hbp_groups_get_view(groups, &view);
+    snprintf(text, 256, "%s", view.candidate_texts[0]);
     *tokens_per_step = bench_tokens_per_step(groups);
     hbp_groups_free(groups);
     return HBP_OK;

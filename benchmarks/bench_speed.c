@@ -187,7 +187,7 @@ static void time_fill(hbp_context *context, const uint32_t *length, int64_t coun
             seconds[k] = bench_cpu() - start;
             ratio[k] = seconds[k] / sort;
             packs_made = bench_count_packs(packs);
-            bound = hbp_packs_get_bound(packs, 0);
+            bound = bench_packs_bound(packs);
             hbp_packs_free(packs);
         }
         bench_line(fills[f].name, "%.3f s, %.2f sorts; %lld packs, bound %lld", bench_median(seconds, PAIRS),

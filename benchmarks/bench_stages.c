@@ -173,11 +173,11 @@ static void formula_and_run(hbp_context *context, const char *name, int what)
         hbp_partition *made = NULL;
         bench_need(context, hbp_partition_layers(context, d.layers, p, &options, &made), "a partition");
         int64_t chosen = 0, least = INT64_MAX;
-        for (int64_t c = 0; c < hbp_partition_count_candidates(made); c++) {
-            hbp_partition_candidate candidate = {.struct_size = sizeof candidate};
-            bench_need(context, hbp_partition_get_candidate(context, made, c, &candidate, NULL), "candidate");
-            chosen = c ? chosen : candidate.simulated_ns;
-            least = candidate.simulated_ns < least ? candidate.simulated_ns : least;
+        hbp_partition_view view = {.struct_size = sizeof view};
+        (void)hbp_partition_get_view(made, &view);
+        for (int64_t c = 0; c < view.candidates; c++) {
+            chosen = c ? chosen : view.candidate_simulated_ns[c];
+            least = view.candidate_simulated_ns[c] < least ? view.candidate_simulated_ns[c] : least;
         }
         hbp_partition_free(made);
         double seconds, gain = (double)chosen / (double)least - 1;

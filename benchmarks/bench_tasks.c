@@ -221,10 +221,12 @@ static void tell_runs(const char *name, int32_t gpus, const results *r)
 static void whole_table(hbp_context *context)
 {
     static results all[16][SIZES];
-    int64_t workloads = hbp_workload_count_presets();
-    for (int64_t w = 0; w < workloads && w < 16; w++)
+    int64_t workloads = 0;
+    while (workloads < 16 && hbp_preset_get_name("workload", workloads))
+        workloads++;
+    for (int64_t w = 0; w < workloads; w++)
         for (int s = 0; s < SIZES; s++)
-            measure(context, hbp_workload_get_preset_name(w), sizes[s], &all[w][s]);
+            measure(context, hbp_preset_get_name("workload", w), sizes[s], &all[w][s]);
     traffic sum = {0};
     static const char *const sections[] = {
         "Makespan over the sum of C*, the continuous optimum of levels one after another",
@@ -235,9 +237,9 @@ static void whole_table(hbp_context *context)
     };
     for (int section = 0; section < 5; section++) {
         bench_section("%s", sections[section]);
-        for (int64_t w = 0; w < workloads && w < 16; w++)
+        for (int64_t w = 0; w < workloads; w++)
             for (int s = 0; s < SIZES; s++) {
-                const char *name = hbp_workload_get_preset_name(w);
+                const char *name = hbp_preset_get_name("workload", w);
                 if (section == 0)
                     tell_quality(name, sizes[s], &all[w][s]);
                 else if (section == 1)

@@ -59,7 +59,7 @@ static dealt deal(hbp_context *context, const hbp_lengths *lengths, int32_t mode
     bench_need(context, hbp_balance_attention(context, packs, groups, cost, &balance, &plan), "balance");
     d.seconds = bench_cpu() - start;
     d.packs = bench_count_packs(packs);
-    d.bound = hbp_packs_get_bound(packs, 0);
+    d.bound = bench_packs_bound(packs);
     bench_need(context, hbp_simulate(context, plan, cost, &simulate, &d.report), "simulate");
     bench_need(context, hbp_plan_get_summary(context, plan, &d.summary), "summary");
     hbp_plan_free(plan);

@@ -210,6 +210,13 @@ hbp_cost *bench_cost(hbp_context *context, const char *model_name, int32_t nodes
     return cost;
 }
 
+int64_t bench_packs_bound(const hbp_packs *packs)
+{
+    hbp_packs_view view = {.struct_size = sizeof view};
+    (void)hbp_packs_get_view(packs, &view);
+    return view.group_bounds[0];
+}
+
 int64_t bench_count_packs(const hbp_packs *packs)
 {
     hbp_packs_view view = {.struct_size = sizeof view};

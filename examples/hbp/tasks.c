@@ -79,8 +79,7 @@ static int print_json(cli *c, const way *w)
 {
     c->result = way_json(w);
     if (c->result) {
-        json_object_set_new(c->result, "digest",
-                            json_string(show_digest(hbp_task_schedule_get_digest(c->schedule)).s));
+        json_object_set_new(c->result, "digest", json_string(show_digest(w->summary.digest).s));
         json_object_set_new(c->result, "slices", cli_slices_json(c->schedule));
         json_object_set_new(c->result, "path", c->output ? json_string(c->output) : json_null());
     }
@@ -98,8 +97,7 @@ static int print_text(cli *c, const way *w)
                show_bytes((double)s->kept_bytes).s, show_bytes((double)s->fetched_bytes).s);
     printf("\n");
     if (c->output)
-        printf("wrote %s, digest %s\n", show_name(c->output).s,
-               show_digest(hbp_task_schedule_get_digest(c->schedule)).s);
+        printf("wrote %s, digest %s\n", show_name(c->output).s, show_digest(s->digest).s);
     if (c->run_out)
         printf("wrote %s, digest %s\n", show_name(c->run_out).s, show_digest(w->run.digest).s);
     if (c->trace_file)

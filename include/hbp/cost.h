@@ -11,6 +11,13 @@
 
 HBP_BEGIN_DECLS
 
+/* ---- Presets ---- */
+
+/* The names that hbp_model_create_preset, hbp_machine_create_preset, hbp_vlm_create_preset and
+ * hbp_graph_create_workload know: preset `index`, from 0, of the family "model", "machine", "vlm" or
+ * "workload"; NULL past its end, and for no such family. Static text. Thread: any. */
+HBP_API const char *hbp_preset_get_name(const char *family, int64_t index);
+
 /* ---- Model ---- */
 
 /* The transformer: a preset, a set of fields, or a Hugging Face config.json. Immutable once made; shareable.
@@ -62,10 +69,6 @@ HBP_API hbp_status hbp_model_create_preset(hbp_context *context, const char *tex
 /* Makes a model with the fields of `base` but for those that a text replaces, "layers=4,vocab=1024". */
 HBP_API hbp_status hbp_model_create_variant(hbp_context *context, const hbp_model *base, const char *text,
                                             hbp_model **out);
-
-/* The presets' names, 0 <= index < count; NULL past the end. Static text. Thread: any. */
-HBP_API int64_t hbp_model_count_presets(void);
-HBP_API const char *hbp_model_get_preset_name(int64_t index);
 
 HBP_API void hbp_model_free(hbp_model *model);
 
@@ -154,8 +157,6 @@ HBP_API hbp_status hbp_machine_create(hbp_context *context, const hbp_machine_fi
  * HBP_E_INVALID names the text and what is wrong with it, and offers the nearest name of a preset or field.
  */
 HBP_API hbp_status hbp_machine_create_preset(hbp_context *context, const char *text, hbp_machine **out);
-HBP_API int64_t hbp_machine_count_presets(void);
-HBP_API const char *hbp_machine_get_preset_name(int64_t index);
 
 /* Sets one collective over `ranks` GPUs: latency in ns, bus bandwidth in bytes/s, and a source of at most 63
  * characters. */
@@ -363,18 +364,13 @@ HBP_API hbp_status hbp_cost_fit(hbp_context *context, const hbp_cost *prior,
 
 HBP_API void hbp_cost_free(hbp_cost *cost);
 
-/* Predicted time in ns and peak bytes per rank of one pack; -1 when `sp` is not an allowed degree or
- * `recompute` is outside [0, layers]. Thread: shareable. */
+/* Predicted time in ns and peak bytes per rank of one pack, of `tokens` tokens and `vision` vision units (0
+ * where the cost charges none); -1 when `sp` is not an allowed degree, `recompute` is outside [0, layers] or
+ * a size is negative. Thread: shareable. */
 HBP_API int64_t hbp_cost_predict_pack_ns(const hbp_cost *cost, int32_t sp, int32_t recompute, int64_t tokens,
-                                         double sum_squares);
+                                         double sum_squares, int64_t vision);
 HBP_API int64_t hbp_cost_predict_pack_bytes(const hbp_cost *cost, int32_t sp, int32_t recompute,
-                                            int64_t tokens);
-
-/* The same for a pack that holds `vision` vision units as well; -1, too, for a negative number. */
-HBP_API int64_t hbp_cost_predict_vision_pack_ns(const hbp_cost *cost, int32_t sp, int32_t recompute,
-                                                int64_t tokens, double sum_squares, int64_t vision);
-HBP_API int64_t hbp_cost_predict_vision_pack_bytes(const hbp_cost *cost, int32_t sp, int32_t recompute,
-                                                   int64_t tokens, int64_t vision);
+                                            int64_t tokens, int64_t vision);
 
 /* The most tokens that a pack on `sp` ranks with `recompute` layers recomputed may hold, at most
  * HBP_MAX_LENGTH; 0 when none fits. */

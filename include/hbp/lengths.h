@@ -71,13 +71,6 @@ HBP_API hbp_status hbp_lengths_create_i64(hbp_context *context, const int64_t *l
 HBP_API hbp_status hbp_lengths_create_histogram(hbp_context *context, const int64_t *lengths,
                                                 const int64_t *counts, int64_t bins, hbp_lengths **out);
 
-/* Streaming: append pieces in order, then finish. `loss_tokens` and `ties` are [count] or NULL; once given
- * they must be given with every piece. finish moves the data out, even when it fails; free the builder in any
- * case. */
-HBP_API hbp_status hbp_lengths_builder_create(hbp_context *context, hbp_lengths_builder **out);
-HBP_API hbp_status hbp_lengths_builder_append(hbp_context *context, hbp_lengths_builder *builder,
-                                              const int64_t *lengths, const int64_t *loss_tokens,
-                                              const int64_t *ties, int64_t count);
 /* Optional columns of a piece, each [count] or NULL; once given they must be given with every piece. */
 typedef struct hbp_lengths_columns {
     uint32_t struct_size;
@@ -87,9 +80,12 @@ typedef struct hbp_lengths_columns {
     const int32_t *modalities;
 } hbp_lengths_columns;
 
-HBP_API hbp_status hbp_lengths_builder_append_columns(hbp_context *context, hbp_lengths_builder *builder,
-                                                      const int64_t *lengths,
-                                                      const hbp_lengths_columns *columns, int64_t count);
+/* Streaming: append pieces in order, `columns` NULL for lengths alone, then finish. finish moves the data
+ * out, even when it fails; free the builder in any case. */
+HBP_API hbp_status hbp_lengths_builder_create(hbp_context *context, hbp_lengths_builder **out);
+HBP_API hbp_status hbp_lengths_builder_append(hbp_context *context, hbp_lengths_builder *builder,
+                                              const int64_t *lengths, const hbp_lengths_columns *columns,
+                                              int64_t count);
 HBP_API hbp_status hbp_lengths_builder_finish(hbp_context *context, hbp_lengths_builder *builder,
                                               hbp_lengths **out);
 HBP_API void hbp_lengths_builder_free(hbp_lengths_builder *builder);

@@ -128,12 +128,10 @@ typedef struct hbp_groups_view {
     const int64_t *tokens;        /* [groups] of the samples that belong */
     const int64_t *step_ns;       /* [groups] predicted time of a full step */
     const int64_t *candidate_ns;  /* [candidates] predicted time of the epoch */
+    const char *const *candidate_texts; /* [candidates] "16384 x SP 1, 131072 x SP 8" */
 } hbp_groups_view;
 
 HBP_API hbp_status hbp_groups_get_view(const hbp_groups *groups, hbp_groups_view *view);
-
-/* A candidate such as "16384 x SP 1, 131072 x SP 8"; NULL past the end. Owned by the groups. */
-HBP_API const char *hbp_groups_get_candidate_text(const hbp_groups *groups, int64_t index);
 
 /* ---- Packs ---- */
 
@@ -196,13 +194,12 @@ typedef struct hbp_packs_view {
     const uint32_t *sample_indices;    /* [samples] into the lengths, packs laid end to end */
     const uint32_t *dropped_indices;   /* [dropped] into the lengths */
     const int32_t *dropped_reasons;    /* [dropped] HBP_DROPPED_* */
+    int64_t groups;
+    const int64_t *group_bounds; /* [groups] no fill of the samples that a group's packs hold needs fewer:
+                                    ceil(padded tokens / pack length), or better where one is known */
 } hbp_packs_view;
 
 HBP_API hbp_status hbp_packs_get_view(const hbp_packs *packs, hbp_packs_view *view);
-
-/* A lower bound on the number of packs in group `index` for the samples it holds: ceil(padded tokens / pack
- * length), or better where one is known; -1 for no such group. */
-HBP_API int64_t hbp_packs_get_bound(const hbp_packs *packs, int64_t index);
 
 /* ---- Balance ---- */
 

@@ -183,7 +183,8 @@ HBP_API void hbp_partition_free(hbp_partition *partition);
 HBP_API hbp_status hbp_partition_get_summary(hbp_context *context, const hbp_partition *partition,
                                              hbp_partition_summary *summary);
 
-/* The columns of a partition (docs: views). */
+/* The columns of a partition (docs: views). The first candidate is the one chosen; then (and with it, unless
+ * it was chosen by predicted_ns) they come by simulated time. */
 typedef struct hbp_partition_view {
     uint32_t struct_size;
     int64_t stages;               /* S */
@@ -194,27 +195,17 @@ typedef struct hbp_partition_view {
     const int64_t *stage_busy_ns; /* [stages] simulated */
     const int64_t *stage_bytes;   /* [stages] peak, simulated */
     const int32_t
-        *order; /* [micro_batches] in which they are best run; the identity unless `order` was set */
+        *order;         /* [micro_batches] in which they are best run; the identity unless `order` was set */
+    int64_t candidates; /* of the best partitions */
+    const int32_t *candidate_cuts;         /* [candidates x (chunks + 1)] */
+    const int32_t *candidate_ranked;       /* [candidates] HBP_RANKED_*, or-ed */
+    const int64_t *candidate_predicted_ns; /* [candidates] */
+    const int64_t *candidate_simulated_ns; /* [candidates] */
+    const int64_t *candidate_cut_bytes;    /* [candidates] */
+    const double *candidate_variance;      /* [candidates] of stages, in ns^2 */
 } hbp_partition_view;
 
 HBP_API hbp_status hbp_partition_get_view(const hbp_partition *partition, hbp_partition_view *view);
-
-/* One of the best partitions. The first is the one chosen; then (and with it, unless it was chosen by
- * predicted_ns) by simulated time. */
-typedef struct hbp_partition_candidate {
-    uint32_t struct_size;
-    int32_t ranked; /* HBP_RANKED_*, or-ed */
-    int64_t predicted_ns;
-    int64_t simulated_ns;
-    int64_t cut_bytes;
-    double stage_variance;
-} hbp_partition_candidate;
-
-HBP_API int64_t hbp_partition_count_candidates(const hbp_partition *partition);
-/* *cuts gets [S V + 1], owned by the partition; may be NULL. HBP_E_INVALID for no such candidate. */
-HBP_API hbp_status hbp_partition_get_candidate(hbp_context *context, const hbp_partition *partition,
-                                               int64_t index, hbp_partition_candidate *candidate,
-                                               const int32_t **cuts);
 
 /* A pipeline that was simulated. */
 typedef struct hbp_pipeline_run hbp_pipeline_run;

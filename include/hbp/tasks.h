@@ -93,6 +93,14 @@ typedef struct hbp_graph_view {
     int64_t parameters;                 /* distinct sets of weights */
     const int32_t *operator_tasks;      /* [operators] number of each one's task */
     const int32_t *operator_parameters; /* [operators] and of its weights */
+    const char *const *task_names;      /* [tasks] */
+    const char *const *parameter_names; /* [parameters] */
+    const int32_t *edge_from;           /* [edges] operators, in the order in which edges were added */
+    const int32_t *edge_to;             /* [edges] */
+    const int64_t *edge_bytes;          /* [edges] */
+    const int64_t *profile_offsets;     /* [profiles + 1] into the points */
+    const int32_t *point_gpus;          /* [profile_offsets[profiles]] */
+    const int64_t *point_ns;            /* [profile_offsets[profiles]] as given */
 } hbp_graph_view;
 
 HBP_API hbp_status hbp_graph_get_view(const hbp_graph *graph, hbp_graph_view *view);
@@ -100,15 +108,6 @@ HBP_API hbp_status hbp_graph_get_view(const hbp_graph *graph, hbp_graph_view *vi
 /* Operator `index` as it was added; strings are owned by the graph. HBP_E_INVALID for no such operator. */
 HBP_API hbp_status hbp_graph_get_operator(hbp_context *context, const hbp_graph *graph, int64_t index,
                                           hbp_operator *fields);
-HBP_API hbp_status hbp_graph_get_edge(hbp_context *context, const hbp_graph *graph, int64_t index,
-                                      int32_t *from, int32_t *to, int64_t *bytes);
-/* Points of a profile, owned by the graph; *count of them. NULL columns are not wanted. */
-HBP_API hbp_status hbp_graph_get_profile(hbp_context *context, const hbp_graph *graph, int64_t index,
-                                         const int32_t **gpus, const int64_t **ns, int64_t *count);
-
-/* Names by number, owned by the graph; NULL for none such. Shareable. */
-HBP_API const char *hbp_graph_get_task_name(const hbp_graph *graph, int64_t task);
-HBP_API const char *hbp_graph_get_parameters_name(const hbp_graph *graph, int64_t parameters);
 
 /* ---- Task schedule ---- */
 
@@ -161,13 +160,11 @@ typedef struct hbp_task_summary {
     int64_t fetched_bytes;    /* states that were not, though some rank had them */
     double gap;               /* makespan_ns / bound_ns - 1 */
     double idle;              /* share of GPU time, 0 to makespan_ns, with nothing to run */
+    uint64_t digest; /* over all that says what runs where and when: ranks that plan redundantly compare it */
 } hbp_task_summary;
 
 HBP_API hbp_status hbp_task_schedule_get_summary(hbp_context *context, const hbp_task_schedule *schedule,
                                                  hbp_task_summary *summary);
-
-/* 64 bits over all that says what runs where and when: ranks that plan redundantly compare it. */
-HBP_API uint64_t hbp_task_schedule_get_digest(const hbp_task_schedule *schedule);
 
 /* The columns of a schedule (docs: views). */
 typedef struct hbp_task_schedule_view {
@@ -200,16 +197,14 @@ typedef struct hbp_task_schedule_view {
                                         gradient */
     const int64_t *rank_busy_ns;     /* [ranks] */
     const int64_t *rank_bytes;       /* [ranks] peak */
+    int64_t tasks;
+    const char *const *meta_op_names;   /* [meta_ops] of the first operator of each */
+    const char *const *task_names;      /* [tasks] */
+    const char *const *parameter_names; /* [parameters] */
 } hbp_task_schedule_view;
 
 HBP_API hbp_status hbp_task_schedule_get_view(const hbp_task_schedule *schedule,
                                               hbp_task_schedule_view *view);
-
-/* Names, owned by the schedule; NULL for none such. A MetaOp's is its first operator's. */
-HBP_API const char *hbp_task_schedule_get_meta_op_name(const hbp_task_schedule *schedule, int64_t meta_op);
-HBP_API const char *hbp_task_schedule_get_task_name(const hbp_task_schedule *schedule, int64_t task);
-HBP_API const char *hbp_task_schedule_get_parameters_name(const hbp_task_schedule *schedule,
-                                                          int64_t parameters);
 
 /* Checks everything the schedule promises against the graph it was made from and the machine: every operator
  * runs exactly once, in its MetaOp's order, on a number of GPUs it may run on, for the time its profile says;
@@ -330,9 +325,8 @@ HBP_API hbp_status hbp_task_run_validate(hbp_context *context, const hbp_task_ru
 /* Graphs in the shape of published models of many tasks, with times by the cost model's curves: for rerunning
  * the comparison of Spindle (section 5) in simulation, and to start from. */
 
-HBP_API int64_t hbp_workload_count_presets(void);
-HBP_API const char *hbp_workload_get_preset_name(int64_t index);
-/* Parameters of the whole model, shared ones once; -1 for no such preset. */
+/* Parameters of the whole model of preset `index` (hbp_preset_get_name), shared ones once; -1 for no such
+ * preset. */
 HBP_API int64_t hbp_workload_get_preset_parameters(int64_t index);
 
 /* Makes a preset's graph: clip-4, clip-7, clip-10, ofasys-4, ofasys-7, qwen-val-3, qwen-val-3-30b, with each

@@ -44,8 +44,6 @@ HBP_API hbp_status hbp_vlm_create(hbp_context *context, const hbp_vlm_fields *fi
  * (EVA02-CLIP-E/14), qwen2-vl-7b; what their units are: docs, cost model. An unknown name is HBP_E_INVALID
  * and the message offers the nearest. */
 HBP_API hbp_status hbp_vlm_create_preset(hbp_context *context, const char *name, hbp_vlm **out);
-HBP_API int64_t hbp_vlm_count_presets(void);
-HBP_API const char *hbp_vlm_get_preset_name(int64_t index);
 
 HBP_API void hbp_vlm_free(hbp_vlm *vlm);
 

@@ -202,9 +202,9 @@ static hbp_status run_candidates(planner *p)
     for (int32_t i = 0; i < made->candidates; i++) {
         HBP__TRY(hbp__tick(p->context, "candidates", i, made->candidates));
         reset_order(p);
-        HBP__TRY(simulate_cuts(p, hbp__partition_cuts(made, i), work, &made->candidate[i].simulated_ns));
-        if (made->candidate[i].simulated_ns < fastest) {
-            fastest = made->candidate[i].simulated_ns;
+        HBP__TRY(simulate_cuts(p, hbp__partition_cuts(made, i), work, &made->simulated_ns[i]));
+        if (made->simulated_ns[i] < fastest) {
+            fastest = made->simulated_ns[i];
             memcpy(made->order, p->order, (size_t)p->pipeline.micro_batches * sizeof *p->order);
         }
     }
@@ -242,9 +242,9 @@ static hbp_status improve_cuts(planner *p)
     hbp_partition *made = p->partition;
     int32_t chunks = made->chunks, fastest = 0;
     for (int32_t i = 1; i < made->candidates; i++)
-        if (made->candidate[i].simulated_ns < made->candidate[fastest].simulated_ns)
+        if (made->simulated_ns[i] < made->simulated_ns[fastest])
             fastest = i;
-    int64_t least = made->candidate[fastest].simulated_ns, work = HBP__CUT_IMPROVE_WORK;
+    int64_t least = made->simulated_ns[fastest], work = HBP__CUT_IMPROVE_WORK;
     memcpy(p->cuts, hbp__partition_cuts(made, fastest), ((size_t)chunks + 1) * sizeof *p->cuts);
     memcpy(p->order, made->order, (size_t)p->pipeline.micro_batches * sizeof *p->order);
     for (int moved = 1; moved && work > 0;) {
@@ -258,12 +258,12 @@ static hbp_status improve_cuts(planner *p)
                 HBP__TRY(try_shift(p, c, c + wide, 1, &least, &work, &moved));
             }
     }
-    if (least == made->candidate[fastest].simulated_ns)
+    if (least == made->simulated_ns[fastest])
         return HBP_OK;
     int32_t before = made->candidates;
     hbp__partition_add(made, &p->stages, p->cuts, HBP_RANKED_TIME);
     if (made->candidates > before)
-        made->candidate[before].simulated_ns = least;
+        made->simulated_ns[before] = least;
     return HBP_OK;
 }
 
@@ -271,12 +271,11 @@ static hbp_status finish_partition(planner *p)
 {
     hbp_partition *made = p->partition;
     hbp_partition_summary *summary = &made->summary;
-    hbp_partition_candidate *chosen = made->candidate;
     int64_t busy = 0, ns;
     memcpy(p->order, made->order, (size_t)p->pipeline.micro_batches * sizeof *p->order);
     HBP__TRY(simulate_cuts(p, made->cuts, orders_steps(p) ? HBP__ORDER_WORK : 0, &ns));
     memcpy(made->order, p->order, (size_t)p->pipeline.micro_batches * sizeof *p->order);
-    chosen->simulated_ns = ns;
+    made->simulated_ns[0] = ns;
     hbp__stages_weigh(&p->stages, made->cuts, made->stage_ns);
     *summary = (hbp_partition_summary){.struct_size = sizeof *summary, .simulated_ns = ns};
     for (int32_t s = 0; s < made->stages; s++) {
@@ -286,12 +285,12 @@ static hbp_status finish_partition(planner *p)
         busy += made->stage_busy_ns[s];
     }
     summary->micro_batches = made->micro_batches;
-    summary->predicted_ns = chosen->predicted_ns;
-    summary->bound_ns = hbp__min_i64(hbp__stages_predict(&p->stages, p->bound), chosen->predicted_ns);
+    summary->predicted_ns = made->predicted_ns[0];
+    summary->bound_ns = hbp__min_i64(hbp__stages_predict(&p->stages, p->bound), made->predicted_ns[0]);
     summary->proven = summary->bound_ns == summary->predicted_ns;
     summary->bottleneck_ns = made->stage_ns[summary->bottleneck];
-    summary->cut_bytes = chosen->cut_bytes;
-    summary->stage_variance = chosen->stage_variance;
+    summary->cut_bytes = made->cut_bytes[0];
+    summary->stage_variance = made->variance[0];
     double all = (double)ns * made->stages;
     summary->bubble = all > 0 ? 1 - (double)busy / all : 0;
     return HBP_OK;

@@ -11,8 +11,8 @@ START_TEST_IN_CONTEXT(time_is_squares_and_memory_has_no_limit)
     static const int32_t divisors[] = {1, 2, 3, 4, 6, 12};
     ck_assert_int_eq(t.degrees, 6);
     ck_assert_mem_eq(t.degree, divisors, sizeof divisors);
-    ck_assert_int_eq(hbp_cost_predict_pack_ns(cost, 1, 0, 300, 50000), 50000);
-    ck_assert_int_eq(hbp_cost_predict_pack_ns(cost, 4, 0, 300, 50000), 12500);
+    ck_assert_int_eq(hbp_cost_predict_pack_ns(cost, 1, 0, 300, 50000, 0), 50000);
+    ck_assert_int_eq(hbp_cost_predict_pack_ns(cost, 4, 0, 300, 50000, 0), 12500);
     ck_assert_int_eq(hbp_cost_predict_capacity(cost, 1, 0), HBP_MAX_LENGTH);
     ck_assert_str_eq(hbp_cost_get_source(cost, "ns_per_token"), "plain packing");
     hbp_cost *out = NULL;

@@ -270,8 +270,8 @@ START_TEST_IN_CONTEXT(rows_sum_to_the_model)
     MAKES(context, machine, hbp_machine_create_preset(context, "h200:64", &machine));
     double per_flop = 1e9 / (989e12 * .45);
     int mark = keep_mark();
-    for (int64_t i = 0; i < hbp_vlm_count_presets(); keep_release(mark), i++) {
-        const char *name = hbp_vlm_get_preset_name(i);
+    for (int64_t i = 0; hbp_preset_get_name("vlm", i); keep_release(mark), i++) {
+        const char *name = hbp_preset_get_name("vlm", i);
         hbp_vlm *vlm = NULL;
         MAKES(context, vlm, hbp_vlm_create_preset(context, name, &vlm));
         double units = 2304. / vlm->fields.projected_per_unit;

@@ -42,14 +42,13 @@ static void check_meta_ops(const drawn *d)
         ck_assert_int_eq(s->meta_op_tasks[m], d->meta.meta_op[m].task);
         ck_assert_mem_eq(&s->operators[first], &d->meta.operators[first],
                          (size_t)d->meta.meta_op[m].count * sizeof *s->operators);
-        ck_assert_str_eq(hbp_task_schedule_get_meta_op_name(s, m),
+        ck_assert_str_eq(task_schedule_view(s).meta_op_names[m],
                          d->graph->operators[d->meta.operators[first]].name);
     }
     for (int32_t t = 0; t < d->graph->tasks.count; t++)
-        ck_assert_str_eq(hbp_task_schedule_get_task_name(s, t), hbp_graph_get_task_name(d->graph, t));
+        ck_assert_str_eq(task_schedule_view(s).task_names[t], graph_view(d->graph).task_names[t]);
     for (int32_t p = 0; p < d->graph->parameters.count; p++)
-        ck_assert_str_eq(hbp_task_schedule_get_parameters_name(s, p),
-                         hbp_graph_get_parameters_name(d->graph, p));
+        ck_assert_str_eq(task_schedule_view(s).parameter_names[p], graph_view(d->graph).parameter_names[p]);
 }
 
 /* Groups are distinct, come in order of their first use, and those of weights are the ranks that run them. */

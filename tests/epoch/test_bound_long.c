@@ -31,8 +31,8 @@ static int64_t alone(const hbp_cost *cost, int64_t length)
         for (int32_t c = 0; c <= cost->terms.layers; c++) {
             if (length > hbp_cost_predict_capacity(cost, cost->degree[row], c))
                 continue;
-            int64_t ns =
-                hbp_cost_predict_pack_ns(cost, cost->degree[row], c, length, (double)length * (double)length);
+            int64_t ns = hbp_cost_predict_pack_ns(cost, cost->degree[row], c, length,
+                                                  (double)length * (double)length, 0);
             least = ns < least ? ns : least;
         }
     return least;

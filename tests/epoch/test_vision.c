@@ -279,7 +279,7 @@ START_TEST_IN_CONTEXT(there_is_room_for_vision_units)
             .struct_size = sizeof options, .composition = HBP_COMPOSITION_HIERARCHY, .max_vision = 60};
         hbp_plan *plan = NULL;
         hbp_status status = hbp_plan_epoch(context, lengths, cost, &options, &plan);
-        if (hbp_cost_predict_vision_pack_bytes(cost, widest, 8, 8000, 12) > cost->terms.limit_bytes) {
+        if (hbp_cost_predict_pack_bytes(cost, widest, 8, 8000, 12) > cost->terms.limit_bytes) {
             ck_assert_int_eq(status, HBP_E_INFEASIBLE);
             ck_assert_ptr_null(plan);
             infeasible++;
@@ -363,7 +363,7 @@ START_TEST_IN_CONTEXT(the_last_byte_counts)
     for (int64_t most = 13; most <= 60; most++)
         for (int missing = 0; missing < 2; missing++) {
             hbp_cost *cost = test_cost_vision(context, 1, 1e6, 1e8 + .5);
-            int64_t bytes = hbp_cost_predict_vision_pack_bytes(cost, 1, 2, 6000, most);
+            int64_t bytes = hbp_cost_predict_pack_bytes(cost, 1, 2, 6000, most);
             hbp_groups *one = NULL;
             cost = limited(context, cost, bytes - missing);
             OK(context, hbp_groups_create(context, cost, 1, (int64_t[]){6000}, (int32_t[]){1}, (int32_t[]){2},

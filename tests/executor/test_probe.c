@@ -548,7 +548,7 @@ START_TEST(this_machine_can_be_planned_with)
     fields.vocab = 100;
     OK(context, hbp_model_create(context, &fields, &model));
     OK(context, hbp_cost_create(context, model, machine, &options, &cost));
-    ck_assert_int_gt(hbp_cost_predict_pack_ns(cost, 2, 0, 1000, 1000000), 0);
+    ck_assert_int_gt(hbp_cost_predict_pack_ns(cost, 2, 0, 1000, 1000000, 0), 0);
     hbp_cost_free(cost);
     hbp_model_free(model);
     hbp_machine_free(machine);

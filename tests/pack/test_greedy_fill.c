@@ -47,10 +47,10 @@ START_TEST_IN_CONTEXT(packs_are_measured_and_bounded)
             in_group[packs->group[p]]++;
         }
         for (int64_t g = 0; g < 2; g++) {
-            ck_assert_int_gt(hbp_packs_get_bound(packs, g), 0);
-            ck_assert_int_le(hbp_packs_get_bound(packs, g), in_group[g]);
+            ck_assert_int_gt(packs_view(packs).group_bounds[g], 0);
+            ck_assert_int_le(packs_view(packs).group_bounds[g], in_group[g]);
         }
-        ck_assert_int_eq(hbp_packs_get_bound(packs, 2), -1);
+        ck_assert_int_eq(packs_view(packs).groups, 2);
         hbp_packs_free(packs);
     }
 }

@@ -53,8 +53,8 @@ static void check_packs(const hbp_packs *packs, const hbp_lengths *lengths,
     }
     for (int64_t d = 0; d < view.dropped; d++)
         ck_assert_int_eq(seen[view.dropped_indices[d]]++, 0);
-    ck_assert_int_le(hbp_packs_get_bound(packs, 0), view.packs);
-    ck_assert_int_gt(hbp_packs_get_bound(packs, 0), 0);
+    ck_assert_int_le(packs_view(packs).group_bounds[0], view.packs);
+    ck_assert_int_gt(packs_view(packs).group_bounds[0], 0);
 }
 
 START_TEST_IN_CONTEXT(both_modes_fill_and_the_default_never_needs_more)

@@ -73,8 +73,8 @@ static void check_same(const hbp_packs *packs, const isf_list *list, const isf_r
     int64_t bound = (sum_tokens + rules->max_tokens - 1) / rules->max_tokens, other = 0;
     if (rules->vision)
         other = (sum_vision + rules->max_vision - 1) / rules->max_vision;
-    ck_assert_int_eq(hbp_packs_get_bound(packs, 0), bound > other ? bound : other);
-    ck_assert_int_ge(packs->count, hbp_packs_get_bound(packs, 0));
+    ck_assert_int_eq(packs_view(packs).group_bounds[0], bound > other ? bound : other);
+    ck_assert_int_ge(packs->count, packs_view(packs).group_bounds[0]);
     free(held);
 }
 

@@ -49,8 +49,8 @@ START_TEST_IN_CONTEXT(packs_have_room_for_their_units)
                 int64_t units = (int64_t)(density * (double)groups->pack_length[g]);
                 if (g == groups->count - 1)
                     units = hbp__max_i64(units, most);
-                ck_assert_int_le(hbp_cost_predict_vision_pack_bytes(cost, groups->sp[g], groups->recompute[g],
-                                                                    groups->pack_length[g], units),
+                ck_assert_int_le(hbp_cost_predict_pack_bytes(cost, groups->sp[g], groups->recompute[g],
+                                                             groups->pack_length[g], units),
                                  cost->terms.limit_bytes);
                 hbp__point point =
                     hbp__point_make(cost, hbp__cost_row(cost, groups->sp[g]), groups->recompute[g]);

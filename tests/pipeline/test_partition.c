@@ -56,22 +56,21 @@ static void check_whole(hbp_context *context, const instance *d, const hbp_parti
         ck_assert_int_le(partition_view(partition).stage_bytes[s], d->limit[s]);
     hbp_pipeline_run_free(run);
 
-    int64_t candidates = hbp_partition_count_candidates(partition), bytes = 0;
-    ck_assert_int_ge(candidates, 1);
-    for (int64_t i = 0; i < candidates; i++) {
-        hbp_partition_candidate c = {.struct_size = sizeof c};
-        const int32_t *its;
-        OK(context, hbp_partition_get_candidate(context, partition, i, &c, &its));
-        ck_assert_int_eq(c.predicted_ns, (instance_weigh(d, its, load) + turns - 1) / turns);
+    hbp_partition_view view = partition_view(partition);
+    int64_t bytes = 0;
+    ck_assert_int_ge(view.candidates, 1);
+    for (int64_t i = 0; i < view.candidates; i++) {
+        const int32_t *its = view.candidate_cuts + i * (view.chunks + 1);
+        ck_assert_int_eq(view.candidate_predicted_ns[i], (instance_weigh(d, its, load) + turns - 1) / turns);
         if (i == 0) {
             ck_assert_mem_eq(its, cuts, (size_t)(stages * turns + 1) * sizeof *cuts);
-            ck_assert_int_eq(c.simulated_ns, summary.simulated_ns);
-            ck_assert_int_eq(c.cut_bytes, summary.cut_bytes);
+            ck_assert_int_eq(view.candidate_simulated_ns[i], summary.simulated_ns);
+            ck_assert_int_eq(view.candidate_cut_bytes[i], summary.cut_bytes);
         }
         bytes = 0;
         for (int64_t k = 1; k < stages * turns; k++)
             bytes += d->cut[its[k] - 1];
-        ck_assert_int_eq(c.cut_bytes, bytes);
+        ck_assert_int_eq(view.candidate_cut_bytes[i], bytes);
     }
 }
 
@@ -128,12 +127,9 @@ static void compare_all(uint64_t seed, int trials, int32_t most_layers, int32_t 
                 ck_assert_mem_eq(partition_view(partition).cuts, best, ((size_t)chunks + 1) * sizeof *best);
             }
             even += !s.uneven;
-            hbp_partition_candidate c = {.struct_size = sizeof c};
-            for (int64_t i = 1; i < hbp_partition_count_candidates(partition) && (s.uneven || turns > 1);
-                 i++) {
-                OK(context, hbp_partition_get_candidate(context, partition, i, &c, NULL));
-                ck_assert_int_ge(c.simulated_ns, summary.simulated_ns);
-            }
+            hbp_partition_view view = partition_view(partition);
+            for (int64_t i = 1; i < view.candidates && (s.uneven || turns > 1); i++)
+                ck_assert_int_ge(view.candidate_simulated_ns[i], summary.simulated_ns);
         }
         hbp_partition_free(partition);
         hbp__live_close(&live);
@@ -190,11 +186,8 @@ START_TEST_IN_CONTEXT(modes_do_what_they_say)
                 for (int32_t c = 0; c <= stages * turns; c++)
                     ck_assert_int_le(abs(cuts[c] - anchor[c]), mode == HBP_PARTITION_PAPER);
             }
-            if (mode != HBP_PARTITION_OPTIMAL && mode != HBP_PARTITION_PAPER) { /* no list ranks its one */
-                hbp_partition_candidate only = {.struct_size = sizeof only};
-                OK(context, hbp_partition_get_candidate(context, partition, 0, &only, NULL));
-                ck_assert_int_eq(only.ranked, 0);
-            }
+            if (mode != HBP_PARTITION_OPTIMAL && mode != HBP_PARTITION_PAPER) /* no list ranks its one */
+                ck_assert_int_eq(partition_view(partition).candidate_ranked[0], 0);
             hbp_partition_free(partition);
         }
         hbp__stages_close(&s);
@@ -351,16 +344,6 @@ START_TEST_IN_CONTEXT(bad_options_are_refused)
     ck_assert_ptr_null(partition);
 
     OK(context, hbp_partition_layers(context, d.layers, &d.pipeline, NULL, &partition));
-    int64_t count = hbp_partition_count_candidates(partition);
-    hbp_partition_candidate candidate = {.struct_size = sizeof candidate};
-    char text[64];
-    snprintf(text, sizeof text, "index is %d; there are %d candidates", (int)count, (int)count);
-    FAILS(context, HBP_E_INVALID, text,
-          hbp_partition_get_candidate(context, partition, count, &candidate, NULL));
-    FAILS(context, HBP_E_INVALID, "index is -1",
-          hbp_partition_get_candidate(context, partition, -1, &candidate, NULL));
-    FAILS(context, HBP_E_INVALID, "partition is NULL",
-          hbp_partition_get_candidate(context, NULL, 0, &candidate, NULL));
     FAILS(context, HBP_E_INVALID, "summary is NULL", hbp_partition_get_summary(context, partition, NULL));
     hbp_partition_free(partition);
     hbp_partition_free(NULL);
@@ -368,10 +351,9 @@ START_TEST_IN_CONTEXT(bad_options_are_refused)
     ck_assert_int_eq(hbp_partition_get_view(NULL, &none), HBP_E_INVALID);
     ck_assert_ptr_null(none.cuts);
     ck_assert_int_eq(none.stages, 0);
-    ck_assert_int_eq(hbp_partition_count_candidates(NULL), 0);
+    ck_assert_int_eq(none.candidates, 0);
     ck_assert_uint_eq(sizeof(hbp_partition_options), 24);
     ck_assert_uint_eq(sizeof(hbp_partition_summary), 80);
-    ck_assert_uint_eq(sizeof(hbp_partition_candidate), 40);
     hbp_layers_free(d.layers);
 }
 END_TEST

@@ -57,9 +57,11 @@ static hbp_status load_schedule(const record *r, const char *path, answer *a)
 {
     hbp_task_schedule *schedule = NULL;
     RECORD_TRY(hbp_task_schedule_load(r->context, path, &schedule));
-    digest_number(a, (int64_t)hbp_task_schedule_get_digest(schedule));
+    hbp_task_summary s = {.struct_size = sizeof s};
+    hbp_status status = hbp_task_schedule_get_summary(r->context, schedule, &s);
+    digest_number(a, (int64_t)s.digest);
     hbp_task_schedule_free(schedule);
-    return HBP_OK;
+    return status;
 }
 
 static hbp_status save_schedule_trace(const record *r, const char *path)
@@ -124,7 +126,7 @@ static hbp_status load_cost(const record *r, const char *path, answer *a)
 {
     hbp_cost *cost = NULL;
     RECORD_TRY(hbp_cost_load(r->context, path, &cost));
-    digest_number(a, hbp_cost_predict_pack_ns(cost, 1, 0, 3000, 9e6));
+    digest_number(a, hbp_cost_predict_pack_ns(cost, 1, 0, 3000, 9e6, 0));
     hbp_cost_free(cost);
     return HBP_OK;
 }

@@ -32,8 +32,8 @@ static void digest_groups(answer *a, const hbp_groups *groups)
     digest_number(a, view.tokens_per_step);
     DIGEST_VIEW(a, view.candidate_ns, view.candidates);
     for (int64_t i = 0; i < view.candidates; i++)
-        digest_text(a, hbp_groups_get_candidate_text(groups, i));
-    const char *chosen = hbp_groups_get_candidate_text(groups, 0);
+        digest_text(a, view.candidate_texts[i]);
+    const char *chosen = view.candidates ? view.candidate_texts[0] : NULL;
     snprintf(a->facts, sizeof a->facts, " %lld tokens a step, %s", (long long)view.tokens_per_step,
              chosen ? chosen : "given");
 }
@@ -52,9 +52,9 @@ static void digest_packs(answer *a, const hbp_packs *packs)
     DIGEST_VIEW(a, view.dropped_reasons, view.dropped);
     DIGEST_VIEW(a, view.sample_indices, view.samples);
     for (int64_t g = 0; g < 16; g++)
-        digest_number(a, hbp_packs_get_bound(packs, g));
+        digest_number(a, g < view.groups ? view.group_bounds[g] : -1);
     snprintf(a->facts, sizeof a->facts, " %lld packs, bound %lld, %lld dropped", (long long)view.packs,
-             (long long)hbp_packs_get_bound(packs, 0), (long long)view.dropped);
+             (long long)view.group_bounds[0], (long long)view.dropped);
 }
 
 static void digest_plan(const record *r, answer *a, const hbp_plan *plan)

@@ -30,7 +30,7 @@ static hbp_status ask_fill(const record *r, int32_t variant, const void *options
     DIGEST_VIEW(a, view.dropped_indices, view.dropped);
     DIGEST_VIEW(a, view.sample_indices, view.samples);
     snprintf(a->facts, sizeof a->facts, " %lld packs, bound %lld, %lld dropped", (long long)view.packs,
-             (long long)hbp_packs_get_bound(packs, 0), (long long)view.dropped);
+             (long long)view.group_bounds[0], (long long)view.dropped);
     hbp_packs_free(packs);
     return HBP_OK;
 }
@@ -83,16 +83,13 @@ static hbp_status digest_partition(const record *r, answer *a, const hbp_partiti
     DIGEST_VIEW(a, view.stage_busy_ns, view.stages);
     DIGEST_VIEW(a, view.stage_bytes, view.stages);
     DIGEST_VIEW(a, view.order, view.micro_batches);
-    for (int64_t i = 0; i < hbp_partition_count_candidates(p); i++) {
-        hbp_partition_candidate candidate = {.struct_size = sizeof candidate};
-        const int32_t *cuts = NULL;
-        RECORD_TRY(hbp_partition_get_candidate(r->context, p, i, &candidate, &cuts));
-        digest_ints(a, cuts, view.chunks + 1);
-        digest_number(a, candidate.ranked);
-        digest_number(a, candidate.predicted_ns);
-        digest_number(a, candidate.simulated_ns);
-        digest_number(a, candidate.cut_bytes);
-        digest_real(a, candidate.stage_variance);
+    for (int64_t i = 0; i < view.candidates; i++) {
+        digest_ints(a, view.candidate_cuts + i * (view.chunks + 1), view.chunks + 1);
+        digest_number(a, view.candidate_ranked[i]);
+        digest_number(a, view.candidate_predicted_ns[i]);
+        digest_number(a, view.candidate_simulated_ns[i]);
+        digest_number(a, view.candidate_cut_bytes[i]);
+        digest_real(a, view.candidate_variance[i]);
     }
     snprintf(a->facts, sizeof a->facts, " predicted %lld, bound %lld, simulated %lld, bubble %.6f, peak %lld",
              (long long)s.predicted_ns, (long long)s.bound_ns, (long long)s.simulated_ns, s.bubble,

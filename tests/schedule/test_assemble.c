@@ -84,9 +84,9 @@ START_TEST_IN_CONTEXT(kinds_ascend_and_dummies_follow)
     SAME_COLUMN(plan->micro_batch_modalities, 3, 4, 3, 3);
     SAME_COLUMN(plan->dropped_ids, 7);
     SAME_COLUMN(plan->dropped_reasons, HBP_DROPPED_OVERVISION);
-    ck_assert_int_eq(plan->pack_ns[2], hbp_cost_predict_vision_pack_ns(b.cost, 1, 2, 12, 144, 5));
-    ck_assert_int_eq(plan->pack_bytes[2], hbp_cost_predict_vision_pack_bytes(b.cost, 1, 2, 12, 5));
-    ck_assert_int_gt(plan->pack_ns[2], hbp_cost_predict_pack_ns(b.cost, 1, 2, 12, 144));
+    ck_assert_int_eq(plan->pack_ns[2], hbp_cost_predict_pack_ns(b.cost, 1, 2, 12, 144, 5));
+    ck_assert_int_eq(plan->pack_bytes[2], hbp_cost_predict_pack_bytes(b.cost, 1, 2, 12, 5));
+    ck_assert_int_gt(plan->pack_ns[2], hbp_cost_predict_pack_ns(b.cost, 1, 2, 12, 144, 0));
     ck_assert_int_eq(plan->micro_batch_ns[1], plan->pack_ns[2]);
     hbp_rank_pack mine[4];
     int64_t count = 0;
@@ -112,7 +112,7 @@ START_TEST_IN_CONTEXT(vision_units_must_fit_in_memory)
     char text[128];
     snprintf(text, sizeof text,
              "a pack of 12 tokens and 5 vision units needs %lld bytes at SP 1; a GPU has 40000000000",
-             (long long)hbp_cost_predict_vision_pack_bytes(b.cost, 1, 2, 12, 5));
+             (long long)hbp_cost_predict_pack_bytes(b.cost, 1, 2, 12, 5));
     FAILS(b.context, HBP_E_INFEASIBLE, text, assemble(b.context, &b, &plan));
     ck_assert_ptr_null(plan);
 }

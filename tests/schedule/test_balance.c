@@ -36,10 +36,10 @@ START_TEST_IN_CONTEXT(plans_keep_their_promises)
                 ck_assert_int_eq(plan->pack_ns[i],
                                  hbp_cost_predict_pack_ns(p.cost, plan->pack_sp[i], plan->pack_recompute[i],
                                                           plan->pack_padded_tokens[i],
-                                                          (double)plan->pack_squares[i]));
+                                                          (double)plan->pack_squares[i], 0));
                 ck_assert_int_eq(plan->pack_bytes[i], hbp_cost_predict_pack_bytes(
                                                           p.cost, plan->pack_sp[i], plan->pack_recompute[i],
-                                                          plan->pack_padded_tokens[i]));
+                                                          plan->pack_padded_tokens[i], 0));
             }
             for (int64_t s = 0; s < options.curriculum_steps && s < plan->steps; s++)
                 ck_assert_int_eq(plan->pack_sp[plan->micro_batch_offsets[plan->step_offsets[s]]], 1);

@@ -7,7 +7,7 @@ static int64_t pack_ns(const packed *p, uint32_t pack)
 {
     int32_t g = p->packs->group[pack];
     return hbp_cost_predict_pack_ns(p->cost, p->groups->sp[g], p->groups->recompute[g],
-                                    p->packs->padded[pack], (double)p->packs->squares[pack]);
+                                    p->packs->padded[pack], (double)p->packs->squares[pack], 0);
 }
 
 /* In every mode: each pack once, whole micro-batches of one group, dummies only at a group's end. */

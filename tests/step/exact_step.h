@@ -135,7 +135,7 @@ static inline exact_step exact_step_make_vision(hbp_context *context, const hbp_
     OK(context, hbp_cost_get_terms(context, cost, &terms));
     e.ranks = terms.ranks;
     e.layers = terms.layers;
-    e.dummy_ns = hbp_cost_predict_pack_ns(cost, 1, 0, 0, 0);
+    e.dummy_ns = hbp_cost_predict_pack_ns(cost, 1, 0, 0, 0, 0);
     e.whole_dummies = options->mode != HBP_STEP_DEFAULT;
     for (int32_t i = 0; i < terms.degrees; i++) {
         int32_t d = terms.degree[i];
@@ -192,7 +192,7 @@ static inline int32_t exact_layers(const exact_step *e, int32_t d, int64_t token
     int32_t first = e->options.recompute == HBP_STEP_RECOMPUTE_ALL ? e->layers : 0;
     int32_t last = e->options.recompute == HBP_STEP_RECOMPUTE_NONE ? 0 : e->layers;
     for (int32_t c = first; c <= last; c++)
-        if (hbp_cost_predict_vision_pack_bytes(e->cost, d, c, tokens, vision) <= terms.limit_bytes)
+        if (hbp_cost_predict_pack_bytes(e->cost, d, c, tokens, vision) <= terms.limit_bytes)
             return c;
     return -1;
 }
@@ -211,9 +211,8 @@ static inline int64_t exact_load_ns(const exact_step *e, int32_t j, int64_t toke
         return EXACT_NEVER;
     if (vision) {
         recompute = exact_layers(e, d, tokens, vision);
-        return recompute < 0
-                   ? EXACT_NEVER
-                   : hbp_cost_predict_vision_pack_ns(e->cost, d, recompute, tokens, squares, vision);
+        return recompute < 0 ? EXACT_NEVER
+                             : hbp_cost_predict_pack_ns(e->cost, d, recompute, tokens, squares, vision);
     }
     if (e->options.recompute == HBP_STEP_RECOMPUTE_AUTO)
         recompute = hbp_cost_predict_recompute(e->cost, d, tokens);
@@ -222,7 +221,7 @@ static inline int64_t exact_load_ns(const exact_step *e, int32_t j, int64_t toke
         if (hbp_cost_predict_capacity(e->cost, d, recompute) < tokens)
             return EXACT_NEVER;
     }
-    return recompute < 0 ? EXACT_NEVER : hbp_cost_predict_pack_ns(e->cost, d, recompute, tokens, squares);
+    return recompute < 0 ? EXACT_NEVER : hbp_cost_predict_pack_ns(e->cost, d, recompute, tokens, squares, 0);
 }
 
 static inline int64_t exact_group_ns(const exact_step *e, int32_t j, int64_t tokens, double squares)

@@ -31,9 +31,8 @@ static inline void stepped_check_pack(const hbp_plan *plan, const hbp_cost *cost
     int64_t vision = plan->pack_vision ? plan->pack_vision[p] : 0;
     ck_assert(!o->max_vision || vision <= o->max_vision);
     if (vision && o->recompute == HBP_STEP_RECOMPUTE_AUTO && plan->pack_recompute[p])
-        ck_assert_int_gt(
-            hbp_cost_predict_vision_pack_bytes(cost, sp, plan->pack_recompute[p] - 1, padded, vision),
-            limit_bytes);
+        ck_assert_int_gt(hbp_cost_predict_pack_bytes(cost, sp, plan->pack_recompute[p] - 1, padded, vision),
+                         limit_bytes);
     else if (o->recompute == HBP_STEP_RECOMPUTE_AUTO)
         ck_assert_int_eq(plan->pack_recompute[p], hbp_cost_predict_recompute(cost, sp, padded));
     else

@@ -20,7 +20,7 @@ static int64_t plain_ns(const exact_step *e, int32_t sp, int32_t recompute, int6
     }
     for (int64_t p = 0; p < packs; p++) {
         int64_t padded = exact_round_up(tokens[p], e->options.pack_multiple);
-        int64_t at = p, time = hbp_cost_predict_pack_ns(e->cost, sp, recompute, padded, squares[p]);
+        int64_t at = p, time = hbp_cost_predict_pack_ns(e->cost, sp, recompute, padded, squares[p], 0);
         for (; at > 0 && ns[at - 1] < time; at--)
             ns[at] = ns[at - 1];
         ns[at] = time;

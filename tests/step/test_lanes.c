@@ -30,7 +30,7 @@ static void measure(oracle *o)
         int32_t recompute = hbp_cost_predict_recompute(o->cost, o->sp[p], o->tokens[p]);
         if (recompute < 0)
             return;
-        int64_t time = hbp_cost_predict_pack_ns(o->cost, o->sp[p], recompute, o->tokens[p], o->squares[p]);
+        int64_t time = hbp_cost_predict_pack_ns(o->cost, o->sp[p], recompute, o->tokens[p], o->squares[p], 0);
         for (int32_t r = o->rank[p]; r < o->rank[p] + o->sp[p]; r++) {
             load[r] += time;
             rows[r]++;
@@ -76,7 +76,7 @@ static int64_t best_of_all(hbp_context *context, const hbp_cost *cost, const uin
     OK(context, hbp_cost_get_terms(context, cost, &terms));
     oracle o = {.cost = cost, .length = length, .count = count, .ranks = terms.ranks};
     o.best = INT64_MAX;
-    o.dummy_ns = hbp_cost_predict_pack_ns(cost, 1, 0, 0, 0);
+    o.dummy_ns = hbp_cost_predict_pack_ns(cost, 1, 0, 0, 0, 0);
     while (o.degrees < terms.degrees) {
         o.degree[o.degrees] = terms.degree[o.degrees];
         o.degrees++;

@@ -134,7 +134,8 @@ static void check_ways(const hbp__step *step, int32_t j)
             if (step->options.recompute != HBP_STEP_RECOMPUTE_AUTO)
                 recompute = d->way[0].recompute;
             ck_assert_int_eq(hbp__step_find_way(d, padded)->recompute, recompute);
-            ck_assert_int_eq(ns, hbp_cost_predict_pack_ns(step->cost, d->degree, recompute, padded, squares));
+            ck_assert_int_eq(ns,
+                             hbp_cost_predict_pack_ns(step->cost, d->degree, recompute, padded, squares, 0));
             double time = hbp__step_group_time(step, j, (hbp__load){.tokens = tokens, .squares = squares});
             ck_assert_double_le(fabs(time - (double)ns), 1 + 1e-12 * time);
         }

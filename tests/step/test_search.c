@@ -355,7 +355,7 @@ START_TEST(idle_ranks_become_dummies)
     plan = stepped_small(&s);
     ck_assert_int_eq(plan.micro_batches, 3);
     ck_assert_int_eq(plan.dummies, 15 + 32);
-    ck_assert_int_eq(plan.ns, one + 2 * hbp_cost_predict_pack_ns(s.cost, 1, 0, 0, 0));
+    ck_assert_int_eq(plan.ns, one + 2 * hbp_cost_predict_pack_ns(s.cost, 1, 0, 0, 0, 0));
     s.options.min_micro_batches = 4;
     plan = stepped_small(&s);
     ck_assert_int_eq(plan.micro_batches, 6);

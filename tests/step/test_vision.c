@@ -315,7 +315,7 @@ START_TEST_IN_CONTEXT(padding_and_units_share_the_last_bytes)
             OK(context, hbp_lengths_create_u32(context, (uint32_t[]){19}, 1, &with, &lengths));
             hbp_step_options o = {.struct_size = sizeof o, .pack_multiple = multiple};
             int64_t tokens = (19 + multiple - 1) / multiple * multiple;
-            int fits = hbp_cost_predict_vision_pack_bytes(cost, 8, 22, tokens, units) <= t.limit_bytes;
+            int fits = hbp_cost_predict_pack_bytes(cost, 8, 22, tokens, units) <= t.limit_bytes;
             hbp_status status = hbp_plan_step(context, lengths, cost, &o, &plan);
             ck_assert_int_eq(status, fits ? HBP_OK : HBP_E_INFEASIBLE);
             if (fits)

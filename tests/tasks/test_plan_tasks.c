@@ -165,11 +165,11 @@ END_TEST
 /* Figures of the published workloads at 8 to 64 GPUs: 1.07 of the sum of C* as published, 1.04 by default. */
 START_TEST_IN_CONTEXT(workloads_come_near_the_optimum)
 {
-    for (int64_t w = 0; w < hbp_workload_count_presets(); w++)
+    for (int64_t w = 0; hbp_preset_get_name("workload", w); w++)
         for (int32_t nodes = 1; nodes <= 8; nodes *= 2) {
             hbp_machine *machine = make_machine(context, "a800-80", nodes);
             hbp_graph *graph = NULL;
-            const char *name = hbp_workload_get_preset_name(w);
+            const char *name = hbp_preset_get_name("workload", w);
             OK(context, hbp_graph_create_workload(context, name, machine, &graph));
             hbp_tasks_options options = {.struct_size = sizeof options};
             hbp_task_schedule *schedule = NULL;
@@ -301,7 +301,7 @@ START_TEST_IN_CONTEXT(the_same_call_gives_the_same_schedule)
     hbp_task_schedule *a = NULL, *b = NULL;
     planned(context, graph, machine, NULL, &a);
     planned(context, graph, machine, NULL, &b);
-    ck_assert_uint_eq(hbp_task_schedule_get_digest(a), hbp_task_schedule_get_digest(b));
+    ck_assert_uint_eq(task_schedule_digest(a), task_schedule_digest(b));
     hbp_task_schedule_free(a);
     hbp_task_schedule_free(b);
 }

@@ -47,7 +47,10 @@ static inline hbp_status build(hbp_context *context, world *w, int32_t kind)
     hbp_lengths *lengths = NULL;
     hbp_status status = hbp_lengths_builder_create(context, &builder);
     if (status >= 0)
-        status = hbp_lengths_builder_append(context, builder, w->wide, NULL, kind ? w->tie : NULL, w->count);
+        status = hbp_lengths_builder_append(
+            context, builder, w->wide,
+            &(hbp_lengths_columns){.struct_size = sizeof(hbp_lengths_columns), .ties = kind ? w->tie : NULL},
+            w->count);
     if (status >= 0)
         status = hbp_lengths_builder_finish(context, builder, &lengths);
     hbp_lengths_builder_free(builder);

@@ -61,7 +61,7 @@ static void *work(void *argument)
     SURE(w, lengths.samples == SAMPLES);
     hbp_model_summary model = {.struct_size = sizeof model};
     SURE(w, hbp_model_get_summary(context, all->model, &model) == HBP_OK);
-    SURE(w, hbp_cost_predict_pack_ns(all->cost, 1, 0, 4096, 4096.0 * 4096.0) > 0);
+    SURE(w, hbp_cost_predict_pack_ns(all->cost, 1, 0, 4096, 4096.0 * 4096.0, 0) > 0);
     read_columns(w, context);
     hbp_report report = {.struct_size = sizeof report};
     SURE(w, hbp_simulate(context, all->plan, all->cost, NULL, &report) == HBP_OK);

@@ -174,30 +174,21 @@ static hbp_status append_piece(hbp_context *context, hbp_lengths_builder *builde
     return HBP_OK;
 }
 
-hbp_status hbp_lengths_builder_append(hbp_context *context, hbp_lengths_builder *builder,
-                                      const int64_t *lengths, const int64_t *loss_tokens, const int64_t *ties,
-                                      int64_t count)
-{
-    HBP__TRY(hbp__enter(context));
-    const hbp_lengths_columns columns = {.loss_tokens = loss_tokens, .ties = ties};
-    return append_piece(context, builder, lengths, &columns, count);
-}
-
-hbp_status hbp__lengths_builder_append_columns(hbp_context *context, hbp_lengths_builder *builder,
-                                               const int64_t *lengths, const hbp_lengths_columns *columns,
-                                               int64_t count)
+hbp_status hbp__lengths_builder_append(hbp_context *context, hbp_lengths_builder *builder,
+                                       const int64_t *lengths, const hbp_lengths_columns *columns,
+                                       int64_t count)
 {
     hbp_lengths_columns all;
     HBP__TRY(hbp__options_read(context, &all, sizeof all, columns, "hbp_lengths_columns"));
     return append_piece(context, builder, lengths, &all, count);
 }
 
-hbp_status hbp_lengths_builder_append_columns(hbp_context *context, hbp_lengths_builder *builder,
-                                              const int64_t *lengths, const hbp_lengths_columns *columns,
-                                              int64_t count)
+hbp_status hbp_lengths_builder_append(hbp_context *context, hbp_lengths_builder *builder,
+                                      const int64_t *lengths, const hbp_lengths_columns *columns,
+                                      int64_t count)
 {
     HBP__TRY(hbp__enter(context));
-    return hbp__lengths_builder_append_columns(context, builder, lengths, columns, count);
+    return hbp__lengths_builder_append(context, builder, lengths, columns, count);
 }
 
 /* Moves the columns out, cut to their rows; they are moved even when that fails. */

@@ -45,9 +45,9 @@ hbp_status hbp__lengths_seal_histogram(hbp_context *context, hbp_lengths *draft)
 
 /* The functions of the same names within a call. */
 hbp_status hbp__lengths_builder_create(hbp_context *context, hbp_lengths_builder **out);
-hbp_status hbp__lengths_builder_append_columns(hbp_context *context, hbp_lengths_builder *builder,
-                                               const int64_t *lengths, const hbp_lengths_columns *columns,
-                                               int64_t count);
+hbp_status hbp__lengths_builder_append(hbp_context *context, hbp_lengths_builder *builder,
+                                       const int64_t *lengths, const hbp_lengths_columns *columns,
+                                       int64_t count);
 hbp_status hbp__lengths_builder_finish(hbp_context *context, hbp_lengths_builder *builder, hbp_lengths **out);
 hbp_status hbp__lengths_create_i64(hbp_context *context, const int64_t *lengths, int64_t count,
                                    const hbp_lengths_options *options, hbp_lengths **out);

@@ -113,6 +113,9 @@ hbp_status hbp__fit_timings(hbp_context *context, const hbp__timing *timings, in
  * h100"; not the number of nodes and GPUs. HBP_E_INVALID for an unknown name. */
 hbp_status hbp__machine_set_gpu(hbp_context *context, hbp_machine *machine, const char *gpu);
 
+/* The presets' names, NULL past the end. */
+const char *hbp__machine_preset_name(int64_t index);
+
 /* hbp_machine_create_preset, within a call. *out is set on success alone. */
 hbp_status hbp__machine_create_preset(hbp_context *context, const char *text, hbp_machine **out);
 

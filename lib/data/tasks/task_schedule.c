@@ -147,13 +147,9 @@ hbp_status hbp_task_schedule_get_summary(hbp_context *context, const hbp_task_sc
 {
     HBP__TRY(hbp__enter(context));
     HBP__TRY(hbp__require(context, schedule, "schedule"));
-    return hbp__struct_write(context, summary, &schedule->summary, sizeof schedule->summary,
-                             "hbp_task_summary");
-}
-
-uint64_t hbp_task_schedule_get_digest(const hbp_task_schedule *schedule)
-{
-    return schedule ? schedule->digest : 0;
+    hbp_task_summary all = schedule->summary;
+    all.digest = schedule->digest;
+    return hbp__struct_write(context, summary, &all, sizeof all, "hbp_task_summary");
 }
 
 hbp_status hbp_task_schedule_get_view(const hbp_task_schedule *schedule, hbp_task_schedule_view *view)
@@ -169,29 +165,13 @@ hbp_status hbp_task_schedule_get_view(const hbp_task_schedule *schedule, hbp_tas
         all.group_ranks_total = schedule->group_ranks_total;
         all.parameters = schedule->parameters;
         all.ranks = schedule->ranks;
+        all.tasks = schedule->tasks;
+        all.meta_op_names = (const char *const *)schedule->meta_op_names;
+        all.task_names = (const char *const *)schedule->task_names;
+        all.parameter_names = (const char *const *)schedule->parameters_names;
 #define SHOW(name, type, table, extra) all.name = schedule->name;
         HBP__TASK_COLUMNS(SHOW)
 #undef SHOW
     }
     return hbp__view_write(view, schedule, &all, sizeof all);
-}
-
-static const char *name_at(char *const *names, int64_t count, int64_t index)
-{
-    return index >= 0 && index < count ? names[index] : NULL;
-}
-
-const char *hbp_task_schedule_get_meta_op_name(const hbp_task_schedule *schedule, int64_t meta_op)
-{
-    return schedule ? name_at(schedule->meta_op_names, schedule->meta_ops, meta_op) : NULL;
-}
-
-const char *hbp_task_schedule_get_task_name(const hbp_task_schedule *schedule, int64_t task)
-{
-    return schedule ? name_at(schedule->task_names, schedule->tasks, task) : NULL;
-}
-
-const char *hbp_task_schedule_get_parameters_name(const hbp_task_schedule *schedule, int64_t parameters)
-{
-    return schedule ? name_at(schedule->parameters_names, schedule->parameters, parameters) : NULL;
 }

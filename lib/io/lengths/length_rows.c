@@ -115,7 +115,7 @@ static hbp_status flush_batch(hbp__length_rows *rows)
         .vision = rows->has_vision || rows->beside ? rows->vision : NULL,
         .modalities = rows->has_modality ? rows->modality : NULL,
     };
-    return hbp__lengths_builder_append_columns(rows->context, rows->builder, rows->length, &columns, count);
+    return hbp__lengths_builder_append(rows->context, rows->builder, rows->length, &columns, count);
 }
 
 static hbp_status add_unit(const hbp__length_rows *rows, int64_t units)

@@ -38,6 +38,12 @@ def view(pointer: Optional[int], count: int, dtype: npt.DTypeLike, owner: Any) -
     return np.asarray(_Memory(pointer, count, dtype, owner))
 
 
+def texts(pointer: Optional[int], count: int) -> list[str]:
+    """A column of texts."""
+    rows = ctypes.cast(pointer, ctypes.POINTER(ctypes.c_char_p))
+    return [(rows[row] or b"").decode() for row in range(count)]
+
+
 class AnyColumn:
     """A column of a table: a read-only numpy view, made on first use. An absent column is None."""
 

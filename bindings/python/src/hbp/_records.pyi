@@ -376,6 +376,7 @@ class GroupsView(Struct):
     tokens: Address
     step_ns: Address
     candidate_ns: Address
+    candidate_texts: Address
 
 class FillOptions(Struct):
     mode: int
@@ -399,6 +400,8 @@ class PacksView(Struct):
     sample_indices: Address
     dropped_indices: Address
     dropped_reasons: Address
+    groups: int
+    group_bounds: Address
 
 class BalanceOptions(Struct):
     mode: int
@@ -533,13 +536,13 @@ class PartitionView(Struct):
     stage_busy_ns: Address
     stage_bytes: Address
     order: Address
-
-class PartitionCandidate(Struct):
-    ranked: int
-    predicted_ns: int
-    simulated_ns: int
-    cut_bytes: int
-    stage_variance: float
+    candidates: int
+    candidate_cuts: Address
+    candidate_ranked: Address
+    candidate_predicted_ns: Address
+    candidate_simulated_ns: Address
+    candidate_cut_bytes: Address
+    candidate_variance: Address
 
 class PipelineSummary(Struct):
     stages: int
@@ -775,6 +778,14 @@ class GraphView(Struct):
     parameters: int
     operator_tasks: Address
     operator_parameters: Address
+    task_names: Address
+    parameter_names: Address
+    edge_from: Address
+    edge_to: Address
+    edge_bytes: Address
+    profile_offsets: Address
+    point_gpus: Address
+    point_ns: Address
 
 class TaskSummary(Struct):
     mode: int
@@ -804,6 +815,7 @@ class TaskSummary(Struct):
     fetched_bytes: int
     gap: float
     idle: float
+    digest: int
 
 class TaskScheduleView(Struct):
     meta_ops: int
@@ -833,6 +845,10 @@ class TaskScheduleView(Struct):
     parameter_groups: Address
     rank_busy_ns: Address
     rank_bytes: Address
+    tasks: int
+    meta_op_names: Address
+    task_names: Address
+    parameter_names: Address
 
 class TasksOptions(Struct):
     mode: int

@@ -218,7 +218,7 @@ class Cost(Saved):
         lengths) it is one document."""
         squares = float(tokens) * float(tokens) if sum_squares is None else float(sum_squares)
         degree, layers = int32("sp", sp), int32("recompute", recompute)
-        time = lib.hbp_cost_predict_vision_pack_ns(
+        time = lib.hbp_cost_predict_pack_ns(
             self, degree, layers, int64("tokens", tokens), squares, int64("vision", vision)
         )
         return self._allowed(time, degree, layers)
@@ -226,7 +226,7 @@ class Cost(Saved):
     def predict_bytes(self, tokens: int, *, sp: int = 1, recompute: int = 0, vision: int = 0) -> int:
         """Peak bytes per rank of a pack of `tokens` tokens and `vision` vision units."""
         degree, layers = int32("sp", sp), int32("recompute", recompute)
-        size = lib.hbp_cost_predict_vision_pack_bytes(
+        size = lib.hbp_cost_predict_pack_bytes(
             self, degree, layers, int64("tokens", tokens), int64("vision", vision)
         )
         return self._allowed(size, degree, layers)

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _native
-from ._arrays import ViewColumn, address, integers, read_view, same_count
+from ._arrays import ViewColumn, address, integers, read_view, same_count, texts
 from ._context import Owned, ProgressFn
 from ._native import lib
 from ._numbers import int64
@@ -68,8 +68,8 @@ class Groups(Owned):
     def candidates(self) -> list[tuple[str, int]]:
         """The hierarchies considered, best first: a text such as "16384 x SP 1, 131072 x SP 8", predicted
         ns."""
-        texts = (lib.hbp_groups_get_candidate_text(self, index) for index in range(len(self.candidate_ns)))
-        return [((text or b"").decode(), ns) for text, ns in zip(texts, self.candidate_ns.tolist())]
+        names = texts(read_view(self).candidate_texts, len(self.candidate_ns))
+        return list(zip(names, self.candidate_ns.tolist()))
 
     def __len__(self) -> int:
         return len(self.thresholds)

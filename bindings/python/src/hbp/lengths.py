@@ -169,7 +169,7 @@ class LengthsBuilder(Owned):
         columns = column_arrays(LengthsColumns, columns_of(LengthsColumns, locals()), len(array))
         struct = LengthsColumns(**addresses(columns))
         call_long(
-            lib.hbp_lengths_builder_append_columns, self, address(array), ctypes.byref(struct), len(array)
+            lib.hbp_lengths_builder_append, self, address(array), ctypes.byref(struct), len(array)
         )
 
     def finish(self) -> Lengths:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Optional, Sequence, Union
 from . import _native
 from ._context import call
 from ._files import Path, Saved, path_bytes
-from ._native import lib
+from ._native import lib, presets
 from ._numbers import choice, fields_text, int32, text_bytes
 from ._records import MachineFields, MachineRate, name_of
 
@@ -57,10 +57,7 @@ class Machine(Saved):
     @staticmethod
     def presets() -> list[str]:
         """The presets' names."""
-        return [
-            lib.hbp_machine_get_preset_name(index).decode()
-            for index in range(lib.hbp_machine_count_presets())
-        ]
+        return presets("machine")
 
     @classmethod
     def probe(cls, *, xml: Optional[Path] = None, synthetic: Optional[str] = None) -> Machine:

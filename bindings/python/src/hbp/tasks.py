@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _native
-from ._arrays import ViewColumn
+from ._arrays import ViewColumn, read_view, texts
 from ._context import ProgressFn, call, call_long
 from ._files import Path, Saved, path_bytes
 from ._native import lib
@@ -140,24 +140,24 @@ class TaskSchedule(Saved):
     @property
     def digest(self) -> int:
         """64 bits that ranks compare: equal schedules, and only those, agree."""
-        return lib.hbp_task_schedule_get_digest(self)
+        return self.summary().digest
 
-    def _name(self, function: Any, what: str, index: int) -> str:
-        name = function(self, index)
-        if name is None:
+    def _name(self, names: str, rows: str, what: str, index: int) -> str:
+        found = read_view(self)
+        if not 0 <= index < getattr(found, rows):
             raise IndexError(f"there is no {what} {index}")
-        return name.decode()
+        return texts(getattr(found, names), index + 1)[index]
 
     def meta_op_name(self, meta_op: int) -> str:
         """Of its first operator."""
-        return self._name(lib.hbp_task_schedule_get_meta_op_name, "MetaOp", meta_op)
+        return self._name("meta_op_names", "meta_ops", "MetaOp", meta_op)
 
     def task_name(self, task: int) -> str:
-        return self._name(lib.hbp_task_schedule_get_task_name, "task", task)
+        return self._name("task_names", "tasks", "task", task)
 
     def parameters_name(self, parameters: int) -> str:
         """Of a set of weights, a row of parameter_groups."""
-        return self._name(lib.hbp_task_schedule_get_parameters_name, "set of weights", parameters)
+        return self._name("parameter_names", "parameters", "set of weights", parameters)
 
     def group(self, group: int) -> npt.NDArray[np.int32]:
         """Ranks of a group, ascending."""

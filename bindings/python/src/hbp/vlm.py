@@ -7,7 +7,7 @@ from typing import Any, Mapping
 
 from . import _native
 from ._context import Owned, call
-from ._native import lib
+from ._native import lib, presets
 from ._numbers import choice, text_bytes
 from ._records import VlmFields, VlmLayersOptions
 from ._results import VlmSummary
@@ -39,7 +39,7 @@ class Vlm(Owned):
     @staticmethod
     def presets() -> list[str]:
         """The presets' names."""
-        return [lib.hbp_vlm_get_preset_name(index).decode() for index in range(lib.hbp_vlm_count_presets())]
+        return presets("vlm")
 
     @property
     def name(self) -> str:
