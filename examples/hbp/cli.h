@@ -323,8 +323,8 @@ double cli_now(void); /* seconds, monotonic */
 /* measured.c: rates and collectives of a machine. */
 shown show_flops(double per_s); /* 137.5 GFLOP/s */
 json_t *measured_collectives(const hbp_machine *machine);
-json_t *measured_rates(hbp_context *context, const hbp_machine *machine);
-void print_measured(hbp_context *context, const hbp_machine *machine);
+json_t *measured_rates(const hbp_machine *machine);
+void print_measured(const hbp_machine *machine);
 
 /* A table printed at once, columns as wide as needed. A header that begins with '<' is flush left. */
 typedef struct table {

@@ -121,9 +121,9 @@ static int print_json(cli *c, const hbp_machine_fields *all)
                       fields[i].is_integer ? json_integer((json_int_t)value) : json_number(value), "source",
                       source ? source : "unknown"));
     }
-    c->result = json_pack("{s:s,s:o,s:o,s:o}", "name", hbp_machine_get_name(c->machine), "fields", values,
-                          "collectives", measured_collectives(c->machine), "rates",
-                          measured_rates(c->context, c->machine));
+    c->result =
+        json_pack("{s:s,s:o,s:o,s:o}", "name", hbp_machine_get_name(c->machine), "fields", values,
+                  "collectives", measured_collectives(c->machine), "rates", measured_rates(c->machine));
     return cli_print_json(c);
 }
 
@@ -141,7 +141,7 @@ static void print_text(cli *c, const hbp_machine_fields *all)
         table_add(&t, "%s", source ? source : "unknown");
     }
     table_end(&t);
-    print_measured(c->context, c->machine);
+    print_measured(c->machine);
     if (all->gpus_per_node == 0)
         printf("\nno GPU was recognised; --machine NAME or --set gpus_per_node=8,... describes one\n");
 }

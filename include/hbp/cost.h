@@ -158,15 +158,24 @@ HBP_API hbp_status hbp_machine_create(hbp_context *context, const hbp_machine_fi
  */
 HBP_API hbp_status hbp_machine_create_preset(hbp_context *context, const char *text, hbp_machine **out);
 
-/* Sets one collective over `ranks` GPUs: latency in ns, bus bandwidth in bytes/s, and a source of at most 63
- * characters. */
-HBP_API hbp_status hbp_machine_set_collective(hbp_context *context, hbp_machine *machine, int32_t collective,
-                                              int32_t ranks, double latency_ns, double bytes_per_s,
-                                              const char *source);
+/* A measured collective over `ranks` GPUs. */
+typedef struct hbp_machine_collective {
+    uint32_t struct_size;
+    int32_t collective; /* [HBP_COLLECTIVE_*] */
+    int32_t ranks;
+    double latency_ns;  /* of a call */
+    double bytes_per_s; /* bus bandwidth */
+    double spread;      /* of repeats, their interquartile range / median; 0: not known */
+    const char *source; /* at most 63 characters, NULL: "given"; owned by the machine when read back */
+} hbp_machine_collective;
 
-/* Sets one collective over `ranks` GPUs from own timings [count]: the same fit. `bytes` are sizes as
- * nccl-tests counts them: a rank's send buffer, or of an all-gather what it receives. HBP_E_INVALID for fewer
- * than two sizes, and where time does not grow with the size. */
+/* Adds a collective or replaces the one over as many GPUs. */
+HBP_API hbp_status hbp_machine_set_collective(hbp_context *context, hbp_machine *machine,
+                                              const hbp_machine_collective *collective);
+
+/* Sets one collective over `ranks` GPUs from own timings [count]: the fit of hbp_machine_apply_nccl_tests.
+ * `bytes` are sizes as nccl-tests counts them: a rank's send buffer, or of an all-gather what it receives.
+ * HBP_E_INVALID for fewer than two sizes, and where time does not grow with the size. */
 HBP_API hbp_status hbp_machine_fit_collective(hbp_context *context, hbp_machine *machine, int32_t collective,
                                               int32_t ranks, const double *bytes, const double *ns,
                                               int64_t count, const char *source);
@@ -194,17 +203,9 @@ typedef struct hbp_machine_rate {
 HBP_API hbp_status hbp_machine_set_rate(hbp_context *context, hbp_machine *machine,
                                         const hbp_machine_rate *rate);
 
-/* The rates, ascending in kind, then size: 0 <= index < count. Thread: shareable. */
-HBP_API int64_t hbp_machine_count_rates(const hbp_machine *machine);
-HBP_API hbp_status hbp_machine_get_rate(hbp_context *context, const hbp_machine *machine, int64_t index,
-                                        hbp_machine_rate *rate);
-
-/* How many repeats of one measured collective differed: the spread that goes with hbp_machine_set_collective;
- * -1 when it was not measured or its spread is not known. */
-HBP_API hbp_status hbp_machine_set_collective_spread(hbp_context *context, hbp_machine *machine,
-                                                     int32_t collective, int32_t ranks, double spread);
-HBP_API double hbp_machine_get_collective_spread(const hbp_machine *machine, int32_t collective,
-                                                 int32_t ranks);
+/* Rate `index`, from 0, ascending in kind, then size: fills *rate and returns 1, or returns 0 past the end.
+ * Thread: shareable. */
+HBP_API int32_t hbp_machine_get_rate(const hbp_machine *machine, int64_t index, hbp_machine_rate *rate);
 
 /* Names the machine, at most 63 characters: what a profile's reader is told. */
 HBP_API hbp_status hbp_machine_set_name(hbp_context *context, hbp_machine *machine, const char *name);
@@ -219,9 +220,9 @@ HBP_API hbp_status hbp_machine_get_fields(hbp_context *context, const hbp_machin
  * field. Owned by the machine. */
 HBP_API const char *hbp_machine_get_source(const hbp_machine *machine, const char *field);
 
-/* A measured collective: sets the three and returns 1, or returns 0 when `ranks` was not measured. */
+/* A measured collective: fills *found and returns 1, or returns 0 when `ranks` was not measured. */
 HBP_API int32_t hbp_machine_get_collective(const hbp_machine *machine, int32_t collective, int32_t ranks,
-                                           double *latency_ns, double *bytes_per_s, const char **source);
+                                           hbp_machine_collective *found);
 
 /* ---- Cost ---- */
 

@@ -5,6 +5,7 @@
 #include "data/model/vlm.h"
 #include "data/pipeline/layers.h"
 #include "keep.h"
+#include "nodes.h"
 
 /* 4 GPUs of 1 TFLOP/s, of which matrix products reach half and attention a quarter; 1 byte a ns of HBM, 0.5
  * of NVLink, 100 ns a collective. */
@@ -191,8 +192,7 @@ START_TEST_IN_CONTEXT(tensor_parallelism_by_hand)
     hbp_layers_free(layers);
 
     /* A measured reduce-scatter takes the place of the links' speed. */
-    OK(context,
-       hbp_machine_set_collective(context, machine, HBP_COLLECTIVE_REDUCE_SCATTER, 2, 7, 2e9, "test"));
+    OK(context, set_collective(context, machine, HBP_COLLECTIVE_REDUCE_SCATTER, 2, 7, 2e9, "test"));
     layers = derive(context, vlm, machine, &o);
     ROW(1, mlp_ns, 320 * 10000 * .002 + vision / 2 + 7 + 160000 / 2 / 2);
     hbp_layers_free(layers);

@@ -98,6 +98,7 @@ static struct {
     hbp_measurements measured;
     hbp_iterative_fill_options fill;
     hbp_machine_rate rate;
+    hbp_machine_collective collective;
 } base;
 
 static void start_struct(const char *type, void *to)
@@ -119,6 +120,7 @@ static void start_struct(const char *type, void *to)
         {"hbp_measurements", &base.measured, sizeof base.measured},
         {"hbp_iterative_fill_options", &base.fill, sizeof base.fill},
         {"hbp_machine_rate", &base.rate, sizeof base.rate},
+        {"hbp_machine_collective", &base.collective, sizeof base.collective},
     };
     memset(to, 0, STRUCT);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)

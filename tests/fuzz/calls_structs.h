@@ -192,6 +192,12 @@
     NUMBER(hbp_machine_fields, network_bytes_per_s)                                                          \
     NUMBER(hbp_machine_fields, nvlink_latency_ns)                                                            \
     NUMBER(hbp_machine_fields, network_latency_ns)                                                           \
+    NUMBER(hbp_machine_collective, collective)                                                               \
+    NUMBER(hbp_machine_collective, ranks)                                                                    \
+    NUMBER(hbp_machine_collective, latency_ns)                                                               \
+    NUMBER(hbp_machine_collective, bytes_per_s)                                                              \
+    NUMBER(hbp_machine_collective, spread)                                                                   \
+    TEXT(hbp_machine_collective, source)                                                                     \
     NUMBER(hbp_machine_rate, rate)                                                                           \
     NUMBER(hbp_machine_rate, size)                                                                           \
     NUMBER(hbp_machine_rate, per_s)                                                                          \

@@ -9,6 +9,7 @@
 #include "costs.h"
 #include "io/cost/cost_file.h"
 #include "io/file/stream.h"
+#include "nodes.h"
 
 static char path[64];
 
@@ -27,7 +28,7 @@ static hbp_cost *real_cost(hbp_context *context, int32_t zero_stage)
     hbp_cost *cost = NULL;
     OK(context, hbp_model_create_preset(context, "qwen2.5-7b", &model));
     OK(context, hbp_machine_create_preset(context, "h100:4", &machine));
-    OK(context, hbp_machine_set_collective(context, machine, 0, 4, 20500.25, 3.1e11, "measured"));
+    OK(context, set_collective(context, machine, 0, 4, 20500.25, 3.1e11, "measured"));
     hbp_cost_options options = {.struct_size = sizeof options};
     options.zero_stage = zero_stage;
     options.lockstep_ranks = options.uneven_micro_batches = zero_stage == HBP_ZERO_1; /* files of version 2 */

@@ -173,8 +173,6 @@ Double, Text = c_double, c_char_p
 Array = c_void_p
 Out = POINTER(c_void_p)
 Count = POINTER(c_int64)
-OutDouble = POINTER(c_double)
-OutText = POINTER(c_char_p)
 
 
 def _to(struct: Any) -> Any:
@@ -231,21 +229,18 @@ DECLARATIONS: dict[str, tuple[Any, list[Any]]] = {
     # machine.h
     "hbp_machine_create": (Status, [Context, _to(s.MachineFields), Out]),
     "hbp_machine_create_preset": (Status, [Context, Text, Out]),
-    "hbp_machine_set_collective": (Status, [Context, Machine, Int32, Int32, Double, Double, Text]),
+    "hbp_machine_set_collective": (Status, [Context, Machine, _to(s.MachineCollective)]),
     "hbp_machine_fit_collective": (Status, [Context, Machine, Int32, Int32, Array, Array, Int64, Text]),
     "hbp_machine_set_fields": (Status, [Context, Machine, Text]),
     "hbp_machine_set_field": (Status, [Context, Machine, Text, Double, Text]),
     "hbp_machine_set_rate": (Status, [Context, Machine, _to(s.MachineRate)]),
-    "hbp_machine_count_rates": (Int64, [Machine]),
-    "hbp_machine_get_rate": (Status, [Context, Machine, Int64, _to(s.MachineRate)]),
-    "hbp_machine_set_collective_spread": (Status, [Context, Machine, Int32, Int32, Double]),
-    "hbp_machine_get_collective_spread": (Double, [Machine, Int32, Int32]),
+    "hbp_machine_get_rate": (Int32, [Machine, Int64, _to(s.MachineRate)]),
     "hbp_machine_set_name": (Status, [Context, Machine, Text]),
     "hbp_machine_free": (None, [Machine]),
     "hbp_machine_get_name": (Text, [Machine]),
     "hbp_machine_get_fields": (Status, [Context, Machine, _to(s.MachineFields)]),
     "hbp_machine_get_source": (Text, [Machine, Text]),
-    "hbp_machine_get_collective": (Int32, [Machine, Int32, Int32, OutDouble, OutDouble, OutText]),
+    "hbp_machine_get_collective": (Int32, [Machine, Int32, Int32, _to(s.MachineCollective)]),
     # cost.h
     "hbp_cost_create": (Status, [Context, Model, Machine, _to(s.CostOptions), Out]),
     "hbp_cost_create_terms": (Status, [Context, _to(s.CostTerms), Out]),

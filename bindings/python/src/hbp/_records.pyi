@@ -166,6 +166,14 @@ class MachineFields(Struct):
     nvlink_latency_ns: float
     network_latency_ns: float
 
+class MachineCollective(Struct):
+    collective: int
+    ranks: int
+    latency_ns: float
+    bytes_per_s: float
+    spread: float
+    source: Text
+
 class MachineRate(Struct):
     rate: int
     size: int

@@ -10,7 +10,8 @@ from ._context import call
 from ._files import Path, Saved, path_bytes
 from ._native import lib, presets
 from ._numbers import choice, fields_text, int32, text_bytes
-from ._records import MachineFields, MachineRate, name_of
+from ._records import MachineCollective, MachineFields, MachineRate, name_of
+from .errors import InvalidError
 
 COLLECTIVES = {"all_to_all": 0, "all_gather": 1, "reduce_scatter": 2, "all_reduce": 3}
 
@@ -91,12 +92,18 @@ class Machine(Saved):
         call(lib.hbp_machine_apply_nccl_topology, self, data, len(data))
 
     def set_collective(
-        self, collective: str, ranks: int, latency_ns: float, bytes_per_s: float, source: str = "given"
+        self,
+        collective: str,
+        ranks: int,
+        latency_ns: float,
+        bytes_per_s: float,
+        source: str = "given",
+        spread: float = 0,
     ) -> None:
-        """Sets a collective's latency and bus bandwidth over `ranks` GPUs."""
-        kind = choice("collective", collective, COLLECTIVES)
-        number = int32("ranks", ranks)
-        call(lib.hbp_machine_set_collective, self, kind, number, latency_ns, bytes_per_s, text_bytes(source))
+        """Sets a collective's latency and bus bandwidth over `ranks` GPUs, and how much repeats differed:
+        interquartile range over median; 0: not known."""
+        row = MachineCollective.pick(locals())
+        call(lib.hbp_machine_set_collective, self, ctypes.byref(row))
 
     def fit_collective(
         self, collective: str, ranks: int, sizes: Sequence[float], ns: Sequence[float], source: str = "given"
@@ -117,10 +124,8 @@ class Machine(Saved):
     @property
     def rates(self) -> list[Rate]:
         """What was measured of one device, by kind, then size."""
-        rates = []
-        for index in range(lib.hbp_machine_count_rates(self)):
-            row = MachineRate()
-            call(lib.hbp_machine_get_rate, self, index, ctypes.byref(row))
+        rates, row = list[Rate](), MachineRate()
+        while lib.hbp_machine_get_rate(self, len(rates), ctypes.byref(row)):
             source = (row.source or b"").decode(errors="replace")
             rates.append(Rate(name_of("HBP_RATE", row.rate) or str(row.rate), row.size, row.per_s, row.spread, source))
         return rates
@@ -157,23 +162,28 @@ class Machine(Saved):
 
     def collective(self, collective: str, ranks: int) -> Optional[Collective]:
         """A measured collective; None when `ranks` was not measured."""
-        latency, bandwidth, source = ctypes.c_double(), ctypes.c_double(), ctypes.c_char_p()
-        results = ctypes.byref(latency), ctypes.byref(bandwidth), ctypes.byref(source)
-        kind = choice("collective", collective, COLLECTIVES)
-        if not lib.hbp_machine_get_collective(self, kind, int32("ranks", ranks), *results):
+        row = self._measured(collective, ranks)
+        if row is None:
             return None
-        return Collective(latency.value, bandwidth.value, (source.value or b"").decode())
+        return Collective(row.latency_ns, row.bytes_per_s, (row.source or b"").decode(errors="replace"))
+
+    def _measured(self, collective: str, ranks: int) -> Optional[MachineCollective]:
+        kind, row = choice("collective", collective, COLLECTIVES), MachineCollective()
+        found = lib.hbp_machine_get_collective(self, kind, int32("ranks", ranks), ctypes.byref(row))
+        return row if found else None
 
     def set_collective_spread(self, collective: str, ranks: int, spread: float) -> None:
         """How much repeats of a measured collective differed: interquartile range over median."""
-        kind = choice("collective", collective, COLLECTIVES)
-        call(lib.hbp_machine_set_collective_spread, self, kind, int32("ranks", ranks), spread)
+        row = self._measured(collective, ranks)
+        if row is None:
+            raise InvalidError(-2, f"{collective} over {ranks} ranks was not measured: set it first")
+        row.spread = spread
+        call(lib.hbp_machine_set_collective, self, ctypes.byref(row))
 
     def collective_spread(self, collective: str, ranks: int) -> Optional[float]:
         """The spread of a measured collective; None when it is not known."""
-        kind = choice("collective", collective, COLLECTIVES)
-        spread = lib.hbp_machine_get_collective_spread(self, kind, int32("ranks", ranks))
-        return None if spread < 0 else spread
+        row = self._measured(collective, ranks)
+        return row.spread or None if row else None
 
     def __repr__(self) -> str:
         fields = self.fields
