@@ -58,7 +58,7 @@ static stages time_plan(hbp_context *context, const uint32_t *length, int64_t co
     hbp_plan_view view = {.struct_size = sizeof view};
     (void)hbp_plan_get_view(plan, &view);
     s.steps = view.steps;
-    s.digest = hbp_plan_get_digest(plan);
+    s.digest = bench_digest(context, plan);
     hbp_plan_free(plan);
     hbp_packs_free(packs);
     hbp_groups_free(groups);
@@ -78,7 +78,7 @@ static double time_epoch(hbp_context *context, const uint32_t *length, int64_t c
     bench_need(context, hbp_lengths_create_u32(context, length, count, &borrow, &lengths), "lengths");
     bench_need(context, hbp_plan_epoch(context, lengths, cost, NULL, &plan), "plan");
     double seconds = bench_cpu() - start;
-    *digest = hbp_plan_get_digest(plan);
+    *digest = bench_digest(context, plan);
     hbp_plan_free(plan);
     hbp_lengths_free(lengths);
     return seconds;

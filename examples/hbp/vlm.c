@@ -156,15 +156,20 @@ json_t *cli_vlm_json(const cli *c)
     return row;
 }
 
+static shown show_data_digest(const cli *c)
+{
+    hbp_plan_summary s = {.struct_size = sizeof s};
+    (void)hbp_plan_get_summary(c->context, hbp_vlm_plan_get_data(c->vlm_plan), &s);
+    return show_digest(s.digest);
+}
+
 static int print_json(cli *c, const way *w)
 {
     c->result = way_json(w);
     if (c->result) {
         add_layers(c, c->result);
         json_object_set_new(c->result, "pack_samples", json_integer(w->summary.pack_samples));
-        json_object_set_new(
-            c->result, "plan_digest",
-            json_string(show_digest(hbp_plan_get_digest(hbp_vlm_plan_get_data(c->vlm_plan))).s));
+        json_object_set_new(c->result, "plan_digest", json_string(show_data_digest(c).s));
         add_stages(c, c->result);
         json_object_set_new(c->result, "path", c->output ? json_string(c->output) : json_null());
     }
@@ -271,8 +276,7 @@ static int print_text(cli *c, const way *w)
     if (s->dropped)
         printf("%s dropped\n", show_number(s->dropped, "sample").s);
     if (c->output)
-        printf("wrote %s, digest %s\n", show_name(c->output).s,
-               show_digest(hbp_plan_get_digest(hbp_vlm_plan_get_data(c->vlm_plan))).s);
+        printf("wrote %s, digest %s\n", show_name(c->output).s, show_data_digest(c).s);
     return 0;
 }
 

@@ -69,7 +69,8 @@ typedef struct hbp_plan_summary {
     int64_t overlong_tokens;
     uint64_t seed;
     uint64_t epoch;
-    uint64_t digest;         /* 64 bits that ranks can compare */
+    uint64_t digest;         /* over every column and the fields that decide: equal plans, and only those,
+                                agree; ranks that plan redundantly compare it */
     uint64_t lengths_digest; /* of the data set it was made for */
     int64_t bound_ns;        /* no plan under its cost and options is faster (docs: contract); 0: not known */
     double gap;              /* predicted_ns / bound_ns - 1; NaN when the bound is not known */
@@ -94,10 +95,6 @@ typedef struct hbp_plan_summary {
 
 HBP_API hbp_status hbp_plan_get_summary(hbp_context *context, const hbp_plan *plan,
                                         hbp_plan_summary *summary);
-
-/* The digest over every column and the fields that decide: equal plans, and only those, agree. Thread:
- * shareable. */
-HBP_API uint64_t hbp_plan_get_digest(const hbp_plan *plan);
 
 /* The columns of a plan (docs: views). A pack without samples is a dummy; samples stand in the order in which
  * packs lay them end to end. */

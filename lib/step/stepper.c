@@ -298,7 +298,7 @@ hbp_status hbp_stepper_take(hbp_context *context, hbp_stepper *stepper, hbp_plan
     p->plan = NULL;
     if (status < 0)
         hbp__fail(context, status, "step %lld: %s", (long long)job, p->message);
-    hbp__digest_u64(&stepper->digest, *out ? hbp_plan_get_digest(*out) : (uint64_t)(int64_t)status);
+    hbp__digest_u64(&stepper->digest, *out ? (*out)->digest : (uint64_t)(int64_t)status);
     atomic_fetch_add(&stepper->waited, waited);
     atomic_store(&stepper->kept_bytes, p->kept_bytes);
     atomic_store(&stepper->digest_so_far, hbp__digest_end(&stepper->digest));

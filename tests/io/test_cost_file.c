@@ -10,6 +10,7 @@
 #include "io/cost/cost_file.h"
 #include "io/file/stream.h"
 #include "nodes.h"
+#include "views.h"
 
 static char path[64];
 
@@ -84,7 +85,7 @@ static uint64_t digest_of_plan(hbp_context *context, const hbp_lengths *lengths,
     hbp_epoch_options options = {.struct_size = sizeof options};
     hbp_plan *plan = NULL;
     OK(context, hbp_plan_epoch(context, lengths, cost, &options, &plan));
-    uint64_t digest = hbp_plan_get_digest(plan);
+    uint64_t digest = plan_digest(plan);
     hbp_plan_free(plan);
     return digest;
 }

@@ -20,7 +20,7 @@ static hbp_status load_plan(const record *r, const char *path, answer *a)
 {
     hbp_plan *plan = NULL;
     RECORD_TRY(hbp_plan_load(r->context, path, &plan));
-    digest_number(a, (int64_t)hbp_plan_get_digest(plan));
+    digest_number(a, (int64_t)plan_digest(r, plan));
     hbp_plan_free(plan);
     return HBP_OK;
 }
@@ -32,7 +32,7 @@ static hbp_status load_step(const record *r, const char *path, answer *a)
     RECORD_TRY(hbp_plan_file_open(r->context, path, &file));
     hbp_status status = hbp_plan_file_read(r->context, file, 1, 1, &plan);
     if (status >= 0)
-        digest_number(a, (int64_t)hbp_plan_get_digest(plan));
+        digest_number(a, (int64_t)plan_digest(r, plan));
     hbp_plan_free(plan);
     hbp_plan_file_free(file);
     return status;

@@ -247,7 +247,7 @@ static hbp_status ask_stepper(const record *r, int32_t variant, const void *opti
         if (status >= 0)
             status = hbp_stepper_take(r->context, stepper, &plan);
         if (status >= 0)
-            digest_number(a, (int64_t)hbp_plan_get_digest(plan));
+            digest_number(a, (int64_t)plan_digest(r, plan));
         hbp_plan_free(plan);
     }
     if (status >= 0)

@@ -64,6 +64,14 @@ void record_files(const record *r);
 /* One line: what was asked, then digest and facts, or status and message. */
 void record_print(const record *r, const char *asked, hbp_status status, const answer *a);
 
+/* The digest of a plan. */
+static inline uint64_t plan_digest(const record *r, const hbp_plan *plan)
+{
+    hbp_plan_summary summary = {.struct_size = sizeof summary};
+    (void)hbp_plan_get_summary(r->context, plan, &summary);
+    return summary.digest;
+}
+
 /* --- digests: FNV-1a, 64 bits ------------------------------------------------------------------------------
  */
 

@@ -201,7 +201,7 @@ static hbp_status digest_vlm(const record *r, answer *a, const hbp_vlm_plan *pla
     hbp_vlm_plan_summary s = {.struct_size = sizeof s};
     RECORD_TRY(hbp_vlm_plan_get_summary(r->context, plan, &s));
     digest_number(a, (int64_t)s.digest);
-    digest_number(a, (int64_t)hbp_plan_get_digest(hbp_vlm_plan_get_data(plan)));
+    digest_number(a, (int64_t)plan_digest(r, hbp_vlm_plan_get_data(plan)));
     hbp_vlm_plan_view view = {.struct_size = sizeof view};
     (void)hbp_vlm_plan_get_view(plan, &view);
     DIGEST_VIEW(a, view.cuts, view.chunks + 1);

@@ -7,6 +7,7 @@
 #include "base/rng.h"
 #include "costs.h"
 #include "test.h"
+#include "views.h"
 
 enum { SAMPLES = 64, STEPS = 12 };
 
@@ -59,7 +60,7 @@ static inline uint64_t batches_digest(hbp_context *context, const hbp_cost *cost
     hbp_lengths *lengths = batches_lengths(context, b);
     hbp_plan *plan = NULL;
     OK(context, hbp_plan_step(context, lengths, cost, NULL, &plan));
-    uint64_t digest = hbp_plan_get_digest(plan);
+    uint64_t digest = plan_digest(plan);
     hbp_plan_free(plan);
     hbp_lengths_free(lengths);
     return digest;

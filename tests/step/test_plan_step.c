@@ -9,6 +9,7 @@
 #include "failing.h"
 #include "keep.h"
 #include "stepped.h"
+#include "views.h"
 
 typedef struct batch {
     hbp_context *context;
@@ -243,11 +244,11 @@ START_TEST_IN_CONTEXT(older_and_newer_callers_are_understood)
     b.options.effort = 99;
     b.options.struct_size = offsetof(hbp_step_options, effort);
     OK(b.context, hbp_plan_step(b.context, b.lengths, b.cost, &b.options, &plan));
-    ck_assert_uint_eq(hbp_plan_get_digest(plan), digest);
+    ck_assert_uint_eq(plan_digest(plan), digest);
     hbp_plan_free(plan);
     plan = NULL;
     OK(b.context, hbp_plan_step(b.context, b.lengths, b.cost, &newer.known, &plan));
-    ck_assert_uint_eq(hbp_plan_get_digest(plan), digest);
+    ck_assert_uint_eq(plan_digest(plan), digest);
     hbp_plan_free(plan);
     plan = NULL;
     newer.unknown = 1;
@@ -462,7 +463,7 @@ static void *work(void *argument)
         options.effort = i;
         hbp_plan *plan = NULL;
         if (hbp_plan_step(context, w->batch->lengths, w->batch->cost, &options, &plan) >= 0)
-            w->digest[i] = hbp_plan_get_digest(plan);
+            w->digest[i] = plan_digest(plan);
         hbp_plan_free(plan);
     }
     hbp_context_free(context);

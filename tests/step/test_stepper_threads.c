@@ -34,7 +34,7 @@ START_TEST_IN_CONTEXT(waiting_is_cancelled_and_loses_nothing)
     FAILS(context, HBP_E_CANCELLED, "take", hbp_stepper_take(context, stepper, &plan));
     ck_assert_ptr_null(plan);
     plan = keep(batches_take(context, stepper));
-    ck_assert_uint_eq(hbp_plan_get_digest(plan), batches_digest(context, cost, batches_draw(&b, 0)));
+    ck_assert_uint_eq(plan_digest(plan), batches_digest(context, cost, batches_draw(&b, 0)));
     hbp_context_cancel(context);
     FAILS(context, HBP_E_CANCELLED, "submit",
           hbp_stepper_submit(context, stepper, b.length, b.count, &b.options));
@@ -134,7 +134,7 @@ static void *run_rank(void *argument)
         batches_nap(hbp__rng_below(&rng, 2000000));
         hbp_plan *plan = NULL;
         r->failed += hbp_stepper_take(context, stepper, &plan) < 0;
-        r->digest[taken] = hbp_plan_get_digest(plan);
+        r->digest[taken] = plan_digest(plan);
         hbp_plan_free(plan);
     }
     hbp_stepper_summary summary = {.struct_size = sizeof summary};
@@ -201,7 +201,7 @@ START_TEST_IN_CONTEXT(one_thread_may_submit_and_another_take)
     for (uint64_t step = 0; step < 3 * STEPS; step++) {
         hbp_plan *plan = batches_take(context, r.stepper);
         batch b;
-        ck_assert_uint_eq(hbp_plan_get_digest(plan), batches_digest(context, cost, batches_draw(&b, step)));
+        ck_assert_uint_eq(plan_digest(plan), batches_digest(context, cost, batches_draw(&b, step)));
         hbp_plan_free(plan);
     }
     pthread_join(thread, NULL);

@@ -199,11 +199,6 @@ hbp_status hbp_plan_get_summary(hbp_context *context, const hbp_plan *plan, hbp_
     return hbp__struct_write(context, summary, &all, sizeof all, "hbp_plan_summary");
 }
 
-uint64_t hbp_plan_get_digest(const hbp_plan *plan)
-{
-    return plan ? plan->digest : 0;
-}
-
 hbp_status hbp_plan_get_view(const hbp_plan *plan, hbp_plan_view *view)
 {
     hbp_plan_view all = {0};

@@ -284,7 +284,6 @@ DECLARATIONS: dict[str, tuple[Any, list[Any]]] = {
     "hbp_plan_free": (None, [Plan]),
     "hbp_composition_name": (Text, [Int32]),
     "hbp_plan_get_summary": (Status, [Context, Plan, _to(s.PlanSummary)]),
-    "hbp_plan_get_digest": (UInt64, [Plan]),
     "hbp_plan_get_view": (Status, [Plan, _to(s.PlanView)]),
     "hbp_plan_get_rank_pack": (Int64, [Plan, Int64, Int64, Int32]),
     "hbp_plan_copy_rank_packs": (

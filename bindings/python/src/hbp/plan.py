@@ -365,7 +365,7 @@ class Plan(Saved):
     @property
     def digest(self) -> int:
         """64 bits that ranks compare: equal plans, and only those, agree."""
-        return lib.hbp_plan_get_digest(self)
+        return self.summary().digest
 
     def __len__(self) -> int:
         return len(self.step_ns)
