@@ -97,9 +97,9 @@ static int64_t count_dummies(hbp_context *context, hbp_plan *plan, int64_t *pack
 {
     hbp_plan_summary summary = {.struct_size = sizeof summary};
     bench_need(context, hbp_plan_get_summary(context, plan, &summary), "summary");
-    *packs = summary.packs - summary.dummy_packs;
+    *packs = summary.packs - summary.padding_packs;
     hbp_plan_free(plan);
-    return summary.dummy_packs;
+    return summary.padding_packs;
 }
 
 static void order(hbp_context *context, int64_t count, int32_t ranks)

@@ -44,7 +44,7 @@ static int64_t count_best_fit(hbp_context *context, const hbp_lengths *lengths, 
     hbp_plan_summary summary = {.struct_size = sizeof summary};
     bench_need(context, hbp_plan_get_summary(context, plan, &summary), "summary");
     hbp_plan_free(plan);
-    return summary.packs - summary.dummy_packs;
+    return summary.packs - summary.padding_packs;
 }
 
 static int64_t count_fill(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,

@@ -39,7 +39,7 @@ static int64_t plain_bottleneck(const int64_t *sum)
 
 typedef struct instance {
     int64_t forward[LAYERS], sum[LAYERS + 1], state[LAYERS], activation[LAYERS], cut[LAYERS];
-    int32_t kind[LAYERS];
+    int32_t type[LAYERS];
     double vision[MOST_BATCHES], tokens[MOST_BATCHES], speed[STAGES];
     int64_t limit[STAGES];
     hbp_layers *layers;
@@ -53,7 +53,7 @@ static void make(hbp_context *context, int what, int32_t micro_batches, instance
     d->sum[0] = 0;
     for (int i = 0; i < LAYERS; i++) {
         int vision = what & TWO_KINDS && i < LAYERS / 3;
-        d->kind[i] = vision ? HBP_LAYER_VISION : HBP_LAYER_LANGUAGE;
+        d->type[i] = vision ? HBP_LAYER_VISION : HBP_LAYER_LANGUAGE;
         d->forward[i] = what & RANDOM ? draw(&state, 500000, 1500000) : vision ? 700000 : 1000000;
         d->sum[i + 1] = d->sum[i] + 3 * d->forward[i];
         d->state[i] = draw(&state, 1 << 28, 1 << 29);
@@ -66,7 +66,7 @@ static void make(hbp_context *context, int what, int32_t micro_batches, instance
     hbp_layer_columns columns = {.struct_size = sizeof columns};
     columns.count = LAYERS;
     columns.forward_ns = d->forward;
-    columns.kind = d->kind;
+    columns.type = d->type;
     columns.state_bytes = d->state;
     columns.activation_bytes = d->activation;
     columns.cut_bytes = d->cut;

@@ -161,7 +161,7 @@ static void build(const bench_milp *m, const slot *slots, int64_t count, program
     g->p.objective = g->objective;
     g->p.column_lower = g->column_lower;
     g->p.column_upper = g->column_upper;
-    g->p.column_kind = g->kind;
+    g->p.column_type = g->kind;
     g->p.column_priority = g->priority;
     g->p.row_lower = g->row_lower;
     g->p.row_upper = g->row_upper;

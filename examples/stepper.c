@@ -48,7 +48,8 @@ static hbp_status train(trainer *t, const hbp_plan *plan)
         int64_t group =
             hbp_find_communicator(t->groups, sizeof *t->groups, t->group_count, p->first_rank, p->sp);
         printf("  micro-batch %lld: ", (long long)m);
-        if (p->is_dummy) /* still to be run, on padding and without loss: the others wait for its gradients */
+        if (p->is_padding) /* still to be run, on padding and without loss: the others wait for its gradients
+                            */
             printf("nothing\n");
         else
             printf("communicator %lld, place %d of %d, %d layers recomputed, %lld samples of %lld tokens, "

@@ -16,9 +16,9 @@
 typedef struct every {
     uint32_t tokens[EVERY_SAMPLES];
     uint32_t vision[EVERY_SAMPLES];
-    int64_t ties[EVERY_SAMPLES];
+    int64_t links[EVERY_SAMPLES];
     hbp_lengths *lengths; /* text */
-    hbp_lengths *tied;    /* the same with ties */
+    hbp_lengths *linked;  /* the same with links */
     hbp_lengths *sized;   /* the same with vision units */
     hbp_cost *cost;       /* without vision units */
     hbp_machine *machine; /* 32 GPUs */
@@ -42,13 +42,13 @@ static inline void every_open(hbp_context *context, every *e, int32_t borrow)
     for (int i = 0; i < EVERY_SAMPLES; i++) {
         e->vision[i] = hbp__rng_below(&rng, 7);
         e->tokens[i] = 256 * e->vision[i] + 20 + hbp__rng_below(&rng, i % 40 ? 900 : 30000);
-        e->ties[i] = i % 5 ? -1 : i / 10;
+        e->links[i] = i % 5 ? -1 : i / 10;
     }
     hbp_lengths_options options = {.struct_size = sizeof options, .borrow = borrow};
     OK(context, hbp_lengths_create_u32(context, e->tokens, EVERY_SAMPLES, &options, &e->lengths));
-    options.ties = e->ties;
-    OK(context, hbp_lengths_create_u32(context, e->tokens, EVERY_SAMPLES, &options, &e->tied));
-    options.ties = NULL;
+    options.links = e->links;
+    OK(context, hbp_lengths_create_u32(context, e->tokens, EVERY_SAMPLES, &options, &e->linked));
+    options.links = NULL;
     options.vision = e->vision;
     OK(context, hbp_lengths_create_u32(context, e->tokens, EVERY_SAMPLES, &options, &e->sized));
     e->cost = test_cost(context);
@@ -72,7 +72,7 @@ static inline void every_close(every *e)
     hbp_machine_free(e->machine);
     hbp_cost_free(e->cost);
     hbp_lengths_free(e->sized);
-    hbp_lengths_free(e->tied);
+    hbp_lengths_free(e->linked);
     hbp_lengths_free(e->lengths);
     rmdir(e->folder);
 }
@@ -86,7 +86,7 @@ static inline hbp_status every_create(hbp_context *context, const every *e)
 {
     hbp_lengths *lengths = NULL;
     hbp_lengths_options options = {
-        .struct_size = sizeof options, .borrow = 1, .ties = e->ties, .vision = e->vision};
+        .struct_size = sizeof options, .borrow = 1, .links = e->links, .vision = e->vision};
     hbp_status status = hbp_lengths_create_u32(context, e->tokens, EVERY_SAMPLES, &options, &lengths);
     hbp_lengths_free(lengths);
     return status;
@@ -107,7 +107,7 @@ static inline hbp_status every_packs(hbp_context *context, const every *e)
 {
     hbp_status status = HBP_OK;
     for (int32_t way = 0; way < 12 && status >= 0; way++) {
-        const hbp_lengths *lengths = way % 2 ? e->tied : e->lengths;
+        const hbp_lengths *lengths = way % 2 ? e->linked : e->lengths;
         hbp_groups_options ask = {.struct_size = sizeof ask, .mode = way / 6};
         hbp_fill_options fill = {.struct_size = sizeof fill, .mode = way / 2 % 3, .effort = 2};
         hbp_groups *groups = NULL;
@@ -172,7 +172,7 @@ static inline hbp_status every_epoch(hbp_context *context, const every *e)
 {
     hbp_status status = HBP_OK;
     for (int32_t way = 0; way < 12 && status >= 0; way++) {
-        const hbp_lengths *lengths = way % 2 ? e->tied : e->lengths;
+        const hbp_lengths *lengths = way % 2 ? e->linked : e->lengths;
         hbp_epoch_options options = {.struct_size = sizeof options, .seed = 3};
         options.mode = way / 2 == 1 ? HBP_EPOCH_PAPER : HBP_EPOCH_DEFAULT;
         options.samples_per_step = way / 2 == 2 ? 40 : 0;
@@ -215,7 +215,7 @@ static inline hbp_status every_baseline(hbp_context *context, const every *e)
 static inline hbp_status every_step(hbp_context *context, const every *e)
 {
     for (int32_t way = 0; way < 2 * (HBP_STEP_MODE_COUNT + 3); way++) {
-        const hbp_lengths *lengths = way % 2 ? e->tied : e->lengths;
+        const hbp_lengths *lengths = way % 2 ? e->linked : e->lengths;
         hbp_step_options options = {.struct_size = sizeof options};
         if (way / 2 < HBP_STEP_MODE_COUNT)
             options.mode = way / 2;
@@ -226,7 +226,7 @@ static inline hbp_status every_step(hbp_context *context, const every *e)
         else
             options.effort = 3;
         if (way % 2 && options.mode == HBP_STEP_PAPER)
-            continue; /* refuses ties */
+            continue; /* refuses links */
         hbp_plan *plan = NULL;
         hbp_status status = hbp_plan_step(context, lengths, e->cost, &options, &plan);
         if (status >= 0)

@@ -70,12 +70,12 @@ static inline hbp__vlm_run open_run(const fixture *f)
 static inline hbp_layers *draw_measured(hbp_context *context, hbp__rng *rng, int32_t count)
 {
     int64_t column[10][MOST_MEASURED];
-    int32_t kind[MOST_MEASURED], vision = 1 + (int32_t)hbp__rng_below(rng, (uint64_t)count - 1);
+    int32_t type[MOST_MEASURED], vision = 1 + (int32_t)hbp__rng_below(rng, (uint64_t)count - 1);
     ck_assert_int_le(count, MOST_MEASURED);
     for (int32_t i = 0; i < count; i++) {
-        kind[i] = i < vision ? HBP_LAYER_VISION : HBP_LAYER_LANGUAGE;
+        type[i] = i < vision ? HBP_LAYER_VISION : HBP_LAYER_LANGUAGE;
         if (!hbp__rng_below(rng, 8))
-            kind[i] = HBP_LAYER_FIXED;
+            type[i] = HBP_LAYER_FIXED;
         int64_t kept = 20000 + (int64_t)hbp__rng_below(rng, 80000);
         column[0][i] = 100000 + (int64_t)hbp__rng_below(rng, 900000);    /* forward_ns */
         column[1][i] = column[0][i] * 2;                                 /* backward_ns */
@@ -92,7 +92,7 @@ static inline hbp_layers *draw_measured(hbp_context *context, hbp__rng *rng, int
     hbp_layer_columns c = {.struct_size = sizeof c};
     c.working_bytes = hbp__rng_below(rng, 2) ? column[9] : NULL;
     c.count = count;
-    c.kind = kind;
+    c.type = type;
     c.forward_ns = column[0];
     c.backward_ns = column[1];
     c.state_bytes = column[2];

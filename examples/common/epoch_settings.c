@@ -261,7 +261,7 @@ static hbp_status cut_part(const search *s, const hbp_lengths_summary *l, hbp_le
     double mean = (double)l->tokens / (double)l->samples;
     double wanted = (double)s->tokens_per_step / mean * PART_STEPS;
     int64_t count = wanted > PART_SAMPLES ? (wanted < 1e15 ? (int64_t)wanted : l->samples) : PART_SAMPLES;
-    if (count >= l->samples || s->options.batches || l->has_ties)
+    if (count >= l->samples || s->options.batches || l->has_links)
         return HBP_OK;
     int64_t *length = malloc((size_t)count * sizeof *length), longest = 0;
     if (!length)

@@ -23,7 +23,7 @@ typedef struct cli {
     const char *column;
     const char *count_column;
     const char *loss_column;
-    const char *tie_column;
+    const char *link_column;
     const char *vision_file;
     const char *vision_column;
     const char *modality_column;

@@ -120,7 +120,7 @@ hbp_status cli_read_lengths(cli *c, const char *path)
     options.column = c->column;
     options.count_column = c->count_column;
     options.loss_column = c->loss_column;
-    options.tie_column = c->tie_column;
+    options.link_column = c->link_column;
     options.vision_path = c->vision_file;
     options.vision_column = c->vision_column;
     options.modality_column = c->modality_column;

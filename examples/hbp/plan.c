@@ -11,8 +11,8 @@ static int print_json(cli *c, const hbp_plan_summary *s, const hbp_report *r, do
         "I}",
         "path", c->output, "digest", show_digest(s->digest).s, "lengths_digest",
         show_digest(s->lengths_digest).s, "ranks", (json_int_t)s->ranks, "steps", (json_int_t)s->steps,
-        "micro_batches", (json_int_t)s->micro_batches, "packs", (json_int_t)s->packs, "dummy_packs",
-        (json_int_t)s->dummy_packs, "samples", (json_int_t)s->samples, "dropped", (json_int_t)s->dropped,
+        "micro_batches", (json_int_t)s->micro_batches, "packs", (json_int_t)s->packs, "padding_packs",
+        (json_int_t)s->padding_packs, "samples", (json_int_t)s->samples, "dropped", (json_int_t)s->dropped,
         "tokens", (json_int_t)s->tokens, "overlong_samples", (json_int_t)s->overlong_samples,
         "overlong_tokens", (json_int_t)s->overlong_tokens, "complete", (int)s->complete, "proven",
         (int)s->proven, "planning_seconds", seconds, "epoch_ns", (json_int_t)r->epoch_ns, "bound_ns",
@@ -64,7 +64,7 @@ static void print_text(const cli *c, const hbp_plan_summary *s, const hbp_report
                show_number(s->vision, "vision unit").s, show_share(r->dist_vision).s,
                show_share(r->dist_tokens).s);
     if (r->vision_padding > 0)
-        printf("%s of the room for vision units is left free\n", show_share(r->vision_padding).s);
+        printf("%s of the capacity for vision units is left free\n", show_share(r->vision_padding).s);
     if (s->overlong_samples)
         printf("%s over-long, %s left out\n", show_number(s->overlong_samples, "sample").s,
                show_number(s->overlong_tokens, "token").s);

@@ -160,10 +160,10 @@ int cli_probe(cli *c)
         CLI_TRY(c, cli_run_executor(c));
         CLI_TRY(c, cli_set_machine(c));
     } else {
-        int32_t kind = c->xml         ? HBP_PROBE_XML_FILE
+        int32_t type = c->xml         ? HBP_PROBE_XML_FILE
                        : c->synthetic ? HBP_PROBE_SYNTHETIC
                                       : HBP_PROBE_THIS_MACHINE;
-        CLI_TRY(c, hbp_machine_probe(c->context, kind, c->xml ? c->xml : c->synthetic, &c->machine));
+        CLI_TRY(c, hbp_machine_probe(c->context, type, c->xml ? c->xml : c->synthetic, &c->machine));
         CLI_TRY(c, cli_set_machine(c));
     }
     int status = c->nccl_topo ? apply(c, c->nccl_topo, 1) : 0;

@@ -175,9 +175,9 @@ static int read_options(cli *c, hbp_step_options *options)
     options->sequence_multiple_per_sp = c->sequence_multiple_per_sp;
     options->pack_multiple_per_sp = c->pack_multiple_per_sp;
     options->max_vision = c->max_vision;
-    if ((c->samples_per_step || c->skip) && (c->tie_column || c->loss_column))
-        return cli_usage("--samples-per-step and --skip keep neither loss tokens nor ties: leave "
-                         "--loss-column and --tie-column out");
+    if ((c->samples_per_step || c->skip) && (c->link_column || c->loss_column))
+        return cli_usage("--samples-per-step and --skip keep neither loss tokens nor links: leave "
+                         "--loss-column and --link-column out");
     return c->micro_batches ? parse_range(c->micro_batches, options) : 0;
 }
 

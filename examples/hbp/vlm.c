@@ -4,7 +4,7 @@
 #include "hbp/io.h"
 #include "options.h"
 
-/* One way of planning a run, and what it came to; `failed` keeps the library's message. */
+/* One method of planning a run, and what it came to; `failed` keeps the library's message. */
 typedef struct way {
     const char *name;
     int32_t data, model, memory, order;
@@ -207,7 +207,7 @@ static double samples_per_pack(const cli *c)
 {
     hbp_plan_summary data = {.struct_size = sizeof data};
     hbp_plan_get_summary(c->context, hbp_vlm_plan_get_data(c->vlm_plan), &data);
-    int64_t packs = data.packs - data.dummy_packs;
+    int64_t packs = data.packs - data.padding_packs;
     return packs ? (double)data.samples / (double)packs : 0;
 }
 
@@ -365,7 +365,7 @@ int cli_vlm(cli *c)
 {
     hbp_vlm_options options;
     if (c->compare && (c->output || c->data || c->partition || c->memory))
-        return cli_usage("--compare plans in several ways and writes none of the plans");
+        return cli_usage("--compare plans by several methods and writes none of the plans");
     CLI_TRY(c, make_inputs(c));
     read_options(c, &options);
     if (c->compare)

@@ -231,7 +231,7 @@ typedef struct hbp_program {
     const double *objective;        /* [columns] */
     const double *column_lower;     /* [columns] */
     const double *column_upper;     /* [columns] */
-    const int32_t *column_kind;     /* [columns] HBP_COLUMN_*; integer columns have integer bounds */
+    const int32_t *column_type;     /* [columns] HBP_COLUMN_*; integer columns have integer bounds */
     const int32_t *column_priority; /* [columns] >= 0: branch on the highest first; a hint; NULL: none */
     const double *row_lower;        /* [rows] */
     const double *row_upper;        /* [rows] */
@@ -259,8 +259,8 @@ typedef struct hbp_solver_answer {
     int32_t status;   /* HBP_SOLVER_* */
     double objective; /* of values, where there are */
     double bound;     /* no point has a smaller objective, within the solver's tolerances; -infinity: none */
-    double *values;   /* [columns] the caller's room; filled when optimal or feasible */
-    char *message;    /* [message_bytes] the caller's room for one line about a failure */
+    double *values;   /* [columns] the caller's buffer; filled when optimal or feasible */
+    char *message;    /* [message_bytes] the caller's buffer for one line about a failure */
     int64_t message_bytes;
     int64_t iterations; /* of the simplex method that it took; 0: not counted */
 } hbp_solver_answer;

@@ -16,7 +16,7 @@ HBP_BEGIN_DECLS
 /* The transformer: a preset, a set of fields, or a Hugging Face config.json. Immutable once made; shareable.
  */
 
-/* Kinds of feed-forward network. */
+/* Types of feed-forward network. */
 enum { HBP_MLP_GATED = 0, HBP_MLP_PLAIN = 1 };
 
 typedef struct hbp_model hbp_model;
@@ -138,8 +138,8 @@ typedef struct hbp_machine_fields {
     double flops_per_s;          /* dense bf16 peak of one GPU */
     double gemm_efficiency;      /* fraction of the peak that matrix products reach */
     double attention_efficiency; /* and that attention reaches */
-    double nvlink_bytes_per_s;   /* one way, per GPU, as NCCL reaches it */
-    double network_bytes_per_s;  /* one way, per GPU */
+    double nvlink_bytes_per_s;   /* one direction, per GPU, as NCCL reaches it */
+    double network_bytes_per_s;  /* one direction, per GPU */
     double nvlink_latency_ns;    /* of one collective call inside the NVLink domain */
     double network_latency_ns;   /* and across it */
 } hbp_machine_fields;
@@ -188,12 +188,12 @@ typedef struct hbp_machine_rate {
     const char *source; /* device and date, at most 63 characters; owned by the machine when read back */
 } hbp_machine_rate;
 
-/* Adds a rate or replaces the one of the same kind and size. Rates are kept in profiles for whoever reads
+/* Adds a rate or replaces the one of the same type and size. Rates are kept in profiles for whoever reads
  * them; costs are made from the fields alone. */
 HBP_API hbp_status hbp_machine_set_rate(hbp_context *context, hbp_machine *machine,
                                         const hbp_machine_rate *rate);
 
-/* The rates, ascending in kind, then size: 0 <= index < count. Thread: shareable. */
+/* The rates, ascending in type, then size: 0 <= index < count. Thread: shareable. */
 HBP_API int64_t hbp_machine_count_rates(const hbp_machine *machine);
 HBP_API hbp_status hbp_machine_get_rate(hbp_context *context, const hbp_machine *machine, int64_t index,
                                         hbp_machine_rate *rate);
@@ -205,7 +205,7 @@ HBP_API hbp_status hbp_machine_set_collective_spread(hbp_context *context, hbp_m
 HBP_API double hbp_machine_get_collective_spread(const hbp_machine *machine, int32_t collective,
                                                  int32_t ranks);
 
-/* Names the machine, at most 63 characters: what a profile's reader is told. */
+/* Names the machine, at most 63 characters: what a profile's reader sees. */
 HBP_API hbp_status hbp_machine_set_name(hbp_context *context, hbp_machine *machine, const char *name);
 
 HBP_API void hbp_machine_free(hbp_machine *machine);
@@ -298,7 +298,7 @@ typedef struct hbp_cost_terms {
     int32_t lockstep_ranks;         /* M, consecutive ranks that wait for one another in every micro-batch;
                                        0: N. 1: the ranks of each pack alone (docs: lockstep) */
     int32_t uneven_micro_batches; /* [flag] nonzero: ranks skip a micro-batch in which their lockstep set has
-                                     no samples, at no cost; 0: they run a dummy */
+                                     no samples, at no cost; 0: they run a padding pack */
 } hbp_cost_terms;
 
 /* Makes a cost from given terms; tables are copied. HBP_E_INVALID names a negative or non-finite term, a
@@ -352,10 +352,10 @@ typedef struct hbp_fit_report {
 /* Fits a1, a2, B and each measured degree's v_d, and with peak_bytes static, act and, where the numbers of
  * recomputed layers differ, kept: non-negative regression on relative errors in which a pack that took three
  * times as long as its like hardly matters (Huber). B and v_d keep the prior's proportion to a1, static and
- * kept to act, where the packs cannot tell them from it (all of one length, all on one degree); r1, r2, l_d,
- * work, logits and buffer are fitted where the packs show that the prior's are wrong. All else is the
+ * kept to act, where the packs cannot separate them from it (all of one length, all on one degree); r1, r2,
+ * l_d, work, logits and buffer are fitted where the packs show that the prior's are wrong. All else is the
  * prior's; the sources of the result say which is which. Returns HBP_E_INFEASIBLE with two terms' names when
- * the measurements cannot tell them apart (a1 and a2 when every document has one length, any with fewer packs
+ * the measurements cannot separate them (a1 and a2 when every document has one length, any with fewer packs
  * than terms), HBP_E_INVALID for a row that makes no sense, HBP_E_CANCELLED. `report` may be NULL. O(count).
  * Thread: one per context. */
 HBP_API hbp_status hbp_cost_fit(hbp_context *context, const hbp_cost *prior,
@@ -402,11 +402,11 @@ typedef struct hbp_timeline_columns {
     const int32_t *first_rank;
     const int32_t *sp;
     const int32_t *recompute;
-    const int64_t *samples; /* 0: a dummy; NULL: what has no tokens is one */
+    const int64_t *samples; /* 0: a padding pack; NULL: what has no tokens is one */
     const int64_t *tokens;  /* padding included: what was computed */
     const int64_t *sum_squares;
     const int64_t *start_ns;         /* since the run began; may be NULL */
-    const int64_t *time_ns;          /* at least 1, a dummy's at least 0 */
+    const int64_t *time_ns;          /* at least 1, a padding pack's at least 0 */
     const int64_t *communication_ns; /* of it in all-to-alls, at most all of it; may be NULL */
     const int64_t *peak_bytes;       /* of the fullest rank; may be NULL */
     const char *device;              /* what it ran on, "NVIDIA H100 80GB HBM3"; NULL: not known */
@@ -422,7 +422,7 @@ HBP_API hbp_status hbp_timeline_create(hbp_context *context, const hbp_timeline_
 HBP_API hbp_status hbp_timeline_get_columns(hbp_context *context, const hbp_timeline *timeline,
                                             hbp_timeline_columns *columns);
 
-/* The same rows for hbp_cost_fit, dummies left out; owned by the timeline. Thread: shareable. */
+/* The same rows for hbp_cost_fit, padding packs left out; owned by the timeline. Thread: shareable. */
 HBP_API hbp_status hbp_timeline_get_measurements(hbp_context *context, const hbp_timeline *timeline,
                                                  hbp_measurements *measurements);
 
@@ -432,7 +432,7 @@ HBP_API void hbp_timeline_free(hbp_timeline *timeline);
 typedef struct hbp_timeline_report {
     uint32_t struct_size;
     int32_t ranks;
-    int64_t packs; /* dummies left out */
+    int64_t packs; /* padding packs left out */
     int64_t steps;
     double median_pack_error;
     double p95_pack_error;

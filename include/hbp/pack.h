@@ -94,9 +94,9 @@ typedef struct hbp_groups_options {
 /* Chooses the groups for these lengths. HBP_E_INVALID when a sample is longer than max_length (the message
  * counts them), HBP_E_INFEASIBLE when no degree can hold the longest sample, or not within max_pack_length,
  * tokens_per_rank or tokens_per_step (the message names what would do), HBP_E_CANCELLED. Works from the
- * histogram alone, of samples or, with ties, of what is tied together; vision units that the cost charges are
- * spread over the tokens, and full packs have room for their share of them (docs: vision). Optimal mode:
- * O(C^3 + bins) for C candidates, with ties O(samples) more. Thread: one per context. */
+ * histogram alone, of samples or, with links, of what is linked together; vision units that the cost charges
+ * are spread over the tokens, and full packs have space for their share of them (docs: vision). Optimal mode:
+ * O(C^3 + bins) for C candidates, with links O(samples) more. Thread: one per context. */
 HBP_API hbp_status hbp_plan_groups(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
                                    const hbp_groups_options *options, hbp_groups **out);
 
@@ -119,7 +119,7 @@ typedef struct hbp_groups_view {
     int64_t groups;
     int64_t candidates;
     int64_t tokens_per_step;      /* that a step carries (T_global) */
-    const int64_t *thresholds;    /* [groups] tokens of the longest sample, or tied samples, that belong */
+    const int64_t *thresholds;    /* [groups] tokens of the longest sample, or linked samples, that belong */
     const int64_t *pack_lengths;  /* [groups] capacity in tokens */
     const int32_t *sp;            /* [groups] */
     const int32_t *recompute;     /* [groups] layers */
@@ -141,7 +141,7 @@ HBP_API const char *hbp_groups_get_candidate_text(const hbp_groups *groups, int6
 
 enum {
     HBP_FILL_BALANCED =
-        0,              /* packs of a micro-batch alike in tokens and squares, each step a mix (docs: fill) */
+        0, /* packs of a micro-batch similar in tokens and squares, each step a mix (docs: fill) */
     HBP_FILL_TIGHT = 1, /* the fewest packs: never more than best fit decreasing */
     HBP_FILL_PAPER = 2  /* iterative fill, then first-fit greedy fill of the gaps, as published */
 };
@@ -162,9 +162,9 @@ typedef struct hbp_fill_options {
 } hbp_fill_options;
 
 /* Fills packs of every group, longest group first; gaps in long packs take samples of shorter groups. No
- * sample is lost; ties share a pack; capacity holds after padding. HBP_E_INFEASIBLE names a sample, or tied
- * samples, that fit no pack. Balanced mode: O(n + m log m) for n samples, m = n / packs of a micro-batch.
- * Thread: one per context. */
+ * sample is lost; links share a pack; capacity holds after padding. HBP_E_INFEASIBLE names a sample, or
+ * linked samples, that fit no pack. Balanced mode: O(n + m log m) for n samples, m = n / packs of a
+ * micro-batch. Thread: one per context. */
 HBP_API hbp_status hbp_greedy_fill(hbp_context *context, const hbp_lengths *lengths, const hbp_groups *groups,
                                    const hbp_fill_options *options, hbp_packs **out);
 
@@ -172,7 +172,8 @@ HBP_API hbp_status hbp_greedy_fill(hbp_context *context, const hbp_lengths *leng
  * [pack_offsets[p + 1] - 1] in this order, row pack_groups[p] of the groups, or where `pack_groups` is NULL
  * of the first that holds it. Of `options` (NULL: defaults) the multiples are read. Arrays are copied:
  * pack_offsets [packs + 1] from 0, sample_indices [samples of the lengths]. HBP_E_INVALID names a sample that
- * is in two packs or in none, tied samples in two, a pack that is longer than those of its group. O(samples).
+ * is in two packs or in none, linked samples in two, a pack that is longer than those of its group.
+ * O(samples).
  */
 HBP_API hbp_status hbp_packs_create(hbp_context *context, const hbp_lengths *lengths,
                                     const hbp_groups *groups, int64_t packs, const int64_t *pack_offsets,
@@ -227,14 +228,14 @@ typedef struct hbp_balance_options {
     int64_t tokens_per_step;      /* [0..INT64_MAX] 0: the groups' */
     uint64_t seed;
     uint64_t epoch;
-    int32_t modality_order; /* [flag] nonzero: all packs of a micro-batch hold the same kinds of samples, in
-                               ascending order of kind; where the packs of one set of kinds do not fill their
-                               last micro-batch, dummies complete it */
+    int32_t modality_order; /* [flag] nonzero: all packs of a micro-batch hold the same modalities, in
+                               ascending order of modality; where the packs of one set of modalities do not
+                               fill their last micro-batch, padding packs complete it */
 } hbp_balance_options;
 
 /* Puts packs of like cost into the same micro-batch, micro-batches into steps of one group each, and steps
  * into an order in which, after the curriculum, every prefix stays close to the epoch's mixture of groups.
- * Incomplete micro-batches are completed with dummy packs. `groups` must be the ones the packs were filled
+ * Incomplete micro-batches are completed with padding packs. `groups` must be the ones the packs were filled
  * for. HBP_E_INFEASIBLE names a pack whose vision units pass the memory that its group has for them. O(p log
  * p) for p packs, plus the copy of samples. Thread: one per context. */
 HBP_API hbp_status hbp_balance_attention(hbp_context *context, const hbp_packs *packs,
@@ -279,12 +280,12 @@ typedef struct hbp_iterative_fill_options {
 } hbp_iterative_fill_options;
 
 /* Fills packs of one group (row 0 of hbp_packs_get_groups) under both budgets. Default mode: every sample is
- * in one pack, ties share a pack, hbp_packs_get_bound(packs, 0) is a lower bound on the number of packs; the
+ * in one pack, links share a pack, hbp_packs_get_bound(packs, 0) is a lower bound on the number of packs; the
  * packs stand in no order of size. Reference mode (docs: isf): packs and samples in the authors' order, the
  * same in every epoch; samples over a budget, and those that the authors lose, are in hbp_packs_get_dropped;
- * ties, padding and caps are refused. Without a second size tokens alone count, and max_vision is not read.
+ * links, padding and caps are refused. Without a second size tokens alone count, and max_vision is not read.
  * HBP_E_INVALID for a budget <= 0, under HBP_OVERLONG_ERROR for samples over a budget (the message counts
- * them and names the first, its size and the budget), and when no sample is left; HBP_E_INFEASIBLE for tied
+ * them and names the first, its size and the budget), and when no sample is left; HBP_E_INFEASIBLE for linked
  * samples that fit no pack; HBP_E_CANCELLED. Default: O(n log n) at effort 1. Reference: O(T n). Thread: one
  * per context.
  */

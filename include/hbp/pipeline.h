@@ -21,7 +21,7 @@ enum {
     HBP_LAYER_LANGUAGE = 0, /* tokens */
     HBP_LAYER_VISION = 1,   /* vision units */
     HBP_LAYER_FIXED = 2,    /* nothing: the same for every micro-batch */
-    HBP_LAYER_KINDS = 3
+    HBP_LAYER_TYPES = 3
 };
 
 /* What of a layer is computed again in the backward pass instead of kept. */
@@ -42,7 +42,7 @@ typedef struct hbp_layer_columns {
     int32_t count;
     const int64_t *forward_ns;       /* needed */
     const int64_t *backward_ns;      /* without recomputation; NULL: twice forward_ns */
-    const int32_t *kind;             /* HBP_LAYER_*; NULL: all HBP_LAYER_LANGUAGE */
+    const int32_t *type;             /* HBP_LAYER_*; NULL: all HBP_LAYER_LANGUAGE */
     const int64_t *parameters;       /* a plain count */
     const int64_t *state_bytes;      /* weights, gradients, optimiser states */
     const int64_t *activation_bytes; /* kept from forward to backward with nothing recomputed */
@@ -55,12 +55,12 @@ typedef struct hbp_layer_columns {
     const int64_t *mlp_ns;
     const int64_t *recompute_ns; /* time of recomputing the whole layer; NULL: forward_ns */
     const int64_t *cut_bytes;    /* sent on when a stage ends behind this layer; the last is not used */
-    const int32_t *cut_kind;     /* HBP_LAYER_*: what cut_bytes grows with; NULL: `kind` */
+    const int32_t *cut_type;     /* HBP_LAYER_*: what cut_bytes grows with; NULL: `type` */
     const char *const *names;    /* NULL: "layer 0", ... Copied */
 } hbp_layer_columns;
 
 /* Makes layers from measured (or made up) columns; copies. HBP_E_INVALID names the column, the layer and the
- * value: count < 1, a negative number, an unknown kind, recomputed above activation bytes, parts that free
+ * value: count < 1, a negative number, an unknown type, recomputed above activation bytes, parts that free
  * more than the layer keeps; HBP_E_OVERFLOW when a column's sum passes 2^62. Thread: one per context. */
 HBP_API hbp_status hbp_layers_create(hbp_context *context, const hbp_layer_columns *columns,
                                      hbp_layers **out);
@@ -72,8 +72,8 @@ HBP_API void hbp_layers_free(hbp_layers *layers);
 typedef struct hbp_layers_view {
     uint32_t struct_size;
     int64_t layers;
-    const int32_t *kind;     /* HBP_LAYER_* */
-    const int32_t *cut_kind; /* HBP_LAYER_* */
+    const int32_t *type;     /* HBP_LAYER_* */
+    const int32_t *cut_type; /* HBP_LAYER_* */
     const char *const *names;
     const int64_t *forward_ns;
     const int64_t *backward_ns;
@@ -329,8 +329,8 @@ HBP_API hbp_status hbp_choose_recompute(hbp_context *context, const hbp_layers *
 
 /* The bytes that one vision and one language layer free, from two measurements (one of the first, one of the
  * last stage): vision_layers[i] x + language_layers[i] y = freed_bytes[i], i = 0, 1. HBP_E_INFEASIBLE when
- * the two cannot tell x from y, or when one comes out negative (the message says which). *x, *y are rounded
- * down. Thread: one per context. */
+ * the two cannot separate x from y, or when one comes out negative (the message says which). *x, *y are
+ * rounded down. Thread: one per context. */
 HBP_API hbp_status hbp_fit_layer_bytes(hbp_context *context, const int32_t vision_layers[2],
                                        const int32_t language_layers[2], const int64_t freed_bytes[2],
                                        int64_t *vision_bytes, int64_t *language_bytes);

@@ -16,7 +16,7 @@ HBP_BEGIN_DECLS
 
 /* ---- Step ---- */
 
-/* How a step is planned: this library's way, the published one, and the ones it is compared with. */
+/* How a step is planned: this library's method, the published one, and the ones it is compared with. */
 enum {
     HBP_STEP_DEFAULT = 0,
     HBP_STEP_PAPER = 1,          /* FlexSP as published: buckets, blaster, one MILP a micro-batch */
@@ -56,7 +56,7 @@ typedef struct hbp_step_options {
     int32_t min_micro_batches; /* [0..65536] 0: as few as fit */
     int32_t max_micro_batches; /* [0..65536] 0: as many as help */
     int32_t micro_batch_multiple; /* [0..65536] micro-batches of the step are a multiple of it; 0: 1. In mode
-                                     default none is of dummies alone unless the samples are fewer */
+                                     default none is of padding packs alone unless the samples are fewer */
     int32_t buckets; /* [-1..4096] of lengths, in the MILP; 0: 16 in mode paper, none otherwise; -1: none */
     int64_t sequence_multiple; /* [0..HBP_MAX_LENGTH] each sample is padded to a multiple of it; 0: 1 */
     int64_t pack_multiple;     /* [0..HBP_MAX_LENGTH] each pack is padded to a multiple of it; 0: 1 */
@@ -75,8 +75,8 @@ typedef struct hbp_step_options {
     int32_t max_samples;              /* [0..INT32_MAX] the most samples of a pack; 0: any number */
     int32_t equal_samples; /* [flag] nonzero: all packs have one degree d, and ranks [i d, (i + 1) d) get the
                               same number of samples over the step for every i, or one more where they do not
-                              divide; with tied samples as equal as moving one sequence at a time makes them.
-                              Mode default, solver search */
+                              divide; with linked samples as equal as moving one sequence at a time makes
+                              them. Mode default, solver search */
     int64_t
         sequence_tokens_per_rank; /* [0..HBP_MAX_LENGTH] hybrid CP: a sample's degree is the least at which a
                                      rank has at most so many of its padded tokens, as with Megatron's
@@ -88,14 +88,15 @@ typedef struct hbp_step_options {
 HBP_API const char *hbp_step_mode_name(int32_t mode);
 
 /* Plans one step for the samples of `batch_lengths`: a plan of one step, sample ids being the indices of the
- * batch. Tied samples share a pack. The summary's `bound_ns` is a lower bound, proven for every plan that the
- * options allow (docs: step bound), and `gap` how far the plan is from it. A pure function of its arguments
- * unless time_limit_ms is set. In mode default no rank of a micro-batch is without samples while there are
- * samples to spread (docs: step). Returns HBP_NOT_PROVEN with a plan when the exact solver stops before its
- * proof (which holds to a few ns in a ms); HBP_E_INFEASIBLE names a sequence that no group can hold and the
- * tokens that would fit; HBP_E_INVALID for options without sense, degrees that the cost does not have, or
- * vision units that count (the cost charges them, or max_vision is set) in mode paper and for HBP_STEP_EXACT;
- * HBP_E_SOLVER when HBP_STEP_EXACT finds no solver or it fails; HBP_E_CANCELLED. Thread: one per context. */
+ * batch. Linked samples share a pack. The summary's `bound_ns` is a lower bound, proven for every plan that
+ * the options allow (docs: step bound), and `gap` how far the plan is from it. A pure function of its
+ * arguments unless time_limit_ms is set. In mode default no rank of a micro-batch is without samples while
+ * there are samples to spread (docs: step). Returns HBP_NOT_PROVEN with a plan when the exact solver stops
+ * before its proof (which holds to a few ns in a ms); HBP_E_INFEASIBLE names a sequence that no group can
+ * hold and the tokens that would fit; HBP_E_INVALID for options without sense, degrees that the cost does not
+ * have, or vision units that count (the cost charges them, or max_vision is set) in mode paper and for
+ * HBP_STEP_EXACT; HBP_E_SOLVER when HBP_STEP_EXACT finds no solver or it fails; HBP_E_CANCELLED. Thread: one
+ * per context. */
 HBP_API hbp_status hbp_plan_step(hbp_context *context, const hbp_lengths *batch_lengths, const hbp_cost *cost,
                                  const hbp_step_options *options, hbp_plan **out);
 
@@ -185,7 +186,7 @@ typedef struct hbp_communicator {
  * rank: the groups of rank `rank`, one a degree, or of all ranks when it is -1. Powers of two: at most
  * log2(ranks) + 1 a rank. Groups are aligned to their degree and lie inside a domain when they fit one. The
  * degrees are those of the options that hold a token; degree 1, which needs no communicator, is always
- * there, for idle ranks run dummy packs alone. Plans of an epoch may hold any degree of the cost: list them
+ * there, for idle ranks run padding packs alone. Plans of an epoch may hold any degree of the cost: list them
  * with HBP_STEP_ANY_DEGREE.
  *
  * Writes at most `capacity` entries of `communicator_size` bytes each (the caller's sizeof) and sets *count

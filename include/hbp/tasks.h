@@ -152,7 +152,7 @@ typedef struct hbp_task_summary {
     int64_t critical_path_ns; /* every operator as fast as it goes, on as many GPUs as it likes */
     int64_t area_ns;          /* every operator where it wastes least, GPUs never idle */
     int64_t relaxed_ns;       /* sum over levels of C*, the continuous optimum (section 3.3) */
-    int64_t flow_bytes;       /* outputs handed from slice to slice, one way */
+    int64_t flow_bytes;       /* outputs handed from slice to slice, in one direction */
     int64_t moved_bytes;      /* of these, what leaves the GPU it is on */
     int64_t crossing_bytes;   /* and what leaves the NVLink domain */
     int64_t limit_bytes;      /* memory of a GPU less the reserve; 0: no limit */
@@ -233,7 +233,7 @@ enum {
 
 /* How slices get their ranks. */
 enum {
-    HBP_PLACE_FLOWS = 0, /* few bytes between GPUs and domains; states stay where they are */
+    HBP_PLACE_FLOWS = 0, /* few bytes between GPUs and domains; states are reused in place */
     HBP_PLACE_PAPER = 1, /* Spindle's released code: orders of slices on consecutive ranks, hill-climbed */
     HBP_PLACE_SEQUENTIAL = 2 /* consecutive ranks as slices come */
 };
@@ -246,8 +246,8 @@ typedef struct hbp_tasks_options {
     int64_t reserve_bytes; /* [-1..INT64_MAX] of each GPU; 0: 5 GB; -1: none */
     int64_t limit_bytes; /* [-1..INT64_MAX] of each GPU, instead of its memory less the reserve; 0: that; -1:
                             no limit */
-    const hbp_task_schedule *previous; /* planned before some task joined or left: states stay on their ranks
-                                          where they can, weights told by name; NULL */
+    const hbp_task_schedule *previous; /* planned before some task joined or left: states are reused on their
+                                          ranks where possible, weights distinguished by name; NULL */
     uint64_t seed;                     /* of the searches' draws */
 } hbp_tasks_options;
 
@@ -292,10 +292,10 @@ typedef struct hbp_task_run_summary {
     int32_t gpus;
     int64_t total_ns;    /* with transfers and gradients */
     int64_t slices_ns;   /* when the last slice ends */
-    int64_t transfer_ns; /* time that slices waited for inputs on their way while their ranks were free,
+    int64_t transfer_ns; /* time that slices waited for inputs in transfer while their ranks were free,
                             summed over slices and weighted by GPUs / N */
     int64_t gradient_ns; /* total_ns - slices_ns */
-    int64_t flow_bytes;  /* one way, as in hbp_task_summary */
+    int64_t flow_bytes;  /* one direction, as in hbp_task_summary */
     int64_t moved_bytes;
     int64_t crossing_bytes;
     int64_t peak_bytes;

@@ -77,7 +77,7 @@ typedef struct hbp_vlm_layers_options {
     int32_t fused_cross_entropy; /* [flag] */
     double vision;               /* vision units of the reference micro-batch; needed, > 0 */
     double tokens;               /* tokens of the reference micro-batch; needed, > 0 */
-    double squares;              /* sum of squared lengths; 0: tokens^2 / 4 (four samples alike) */
+    double squares;              /* sum of squared lengths; 0: tokens^2 / 4 (four equal samples) */
 } hbp_vlm_layers_options;
 
 /* Derives every layer's columns from the shapes and the machine (docs: cost model): "patch embedding", the
@@ -93,7 +93,7 @@ enum {
     HBP_VLM_DATA_PACKED = 0,  /* the library's packs under two budgets */
     HBP_VLM_DATA_ISF = 1,     /* OmniBal's, as published */
     HBP_VLM_DATA_RANDOM = 2,  /* micro-batches of `samples` random samples, padded to the longest of them */
-    HBP_VLM_DATA_GROUPED = 3, /* the same of samples alike in length, groups in random order */
+    HBP_VLM_DATA_GROUPED = 3, /* the same of samples of similar length, groups in random order */
     HBP_VLM_DATA_SORTED = 4   /* the same in order of length */
 };
 
@@ -136,7 +136,7 @@ typedef struct hbp_vlm_options {
  * again, until none changes (or `rounds`); the best round is the answer. `vlm` may be NULL where
  * options.layers are given, which are used in its place. Where not even full recomputation fits, and neither
  * budgets nor micro_batches were given, packs of one sample less are planned, and so on; the summary's
- * pack_samples tells. HBP_E_INVALID for lengths without vision units, for samples of fewer tokens than their
+ * pack_samples says. HBP_E_INVALID for lengths without vision units, for samples of fewer tokens than their
  * vision units become, and for options out of range; HBP_E_INFEASIBLE names the stage that does not fit even
  * with every layer recomputed; the errors of its parts. Deterministic. Thread: one per context. */
 HBP_API hbp_status hbp_plan_vlm(hbp_context *context, const hbp_lengths *lengths, const hbp_vlm *vlm,

@@ -69,7 +69,7 @@ void hbp__epoch_step_options(const hbp_epoch_options *options, hbp_step_options 
     step->max_vision = options->max_vision;
 }
 
-/* One contract: what a step holds is asked for in one way. */
+/* One contract: what a step holds is asked for in one form. */
 static hbp_status check_contract(hbp_context *context, const hbp_epoch_options *o)
 {
     const struct {
@@ -85,7 +85,7 @@ static hbp_status check_contract(hbp_context *context, const hbp_epoch_options *
             if (contracts[i].value && contracts[k].value)
                 return hbp__fail(
                     context, HBP_E_INVALID,
-                    "epoch: %s and %s are both given; what a step holds is asked for in one way, so leave "
+                    "epoch: %s and %s are both given; what a step holds is asked for in one form, so leave "
                     "one of them out",
                     contracts[i].name, contracts[k].name);
     const char *given = o->batches ? "batches" : o->samples_per_step ? "samples_per_step" : "window_samples";
@@ -107,7 +107,7 @@ static hbp_status check_contract(hbp_context *context, const hbp_epoch_options *
     if (o->mode == HBP_EPOCH_PAPER && o->composition == HBP_COMPOSITION_STRATIFIED && !o->samples_per_step)
         return hbp__fail(
             context, HBP_E_INVALID,
-            "epoch: composition stratified and mode paper exclude each other: the published way is "
+            "epoch: composition stratified and mode paper exclude each other: the published method is "
             "the hierarchy; give samples_per_step, or mode default");
     if (o->batches && (o->curriculum_steps || o->drop_last))
         return hbp__fail(context, HBP_E_INVALID, "epoch: %s has no meaning where batches are given",
@@ -176,10 +176,11 @@ hbp_status hbp__epoch_check_vision(const hbp__epoch *epoch, const char *way)
 {
     if (epoch->lengths->vision_sum == 0 || !hbp__cost_charges_vision(epoch->cost))
         return HBP_OK;
-    return hbp__fail(epoch->context, HBP_E_INVALID,
-                     "%s: the cost charges vision units and the lengths have %lld, which this way does not "
-                     "count; plans in mode default do",
-                     way, (long long)epoch->lengths->vision_sum);
+    return hbp__fail(
+        epoch->context, HBP_E_INVALID,
+        "%s: the cost charges vision units and the lengths have %lld, which this method does not "
+        "count; plans in mode default do",
+        way, (long long)epoch->lengths->vision_sum);
 }
 
 hbp_status hbp__epoch_limit(hbp_context *context, const hbp_lengths *lengths,

@@ -32,7 +32,7 @@ static hbp_status most_of_each(const hbp__epoch *epoch, const hbp_groups *groups
     const hbp_lengths *lengths = epoch->lengths;
     for (int64_t g = 0; g < groups->count; g++)
         most[g] = 0;
-    for (int64_t i = 0; i < lengths->count && !lengths->tie; i++) {
+    for (int64_t i = 0; i < lengths->count && !lengths->link; i++) {
         int64_t g = 0, tokens = hbp__lengths_get(lengths, i);
         HBP__TRY(hbp__tick_row(epoch->context, "groups", i, lengths->count));
         while (g + 1 < groups->count && tokens > groups->threshold[g])

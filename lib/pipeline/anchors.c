@@ -89,14 +89,14 @@ hbp_status hbp__anchor(hbp_context *context, const hbp__stages *stages, int32_t 
     int64_t *sum = hbp__take(context, (uint64_t)layers->count, sizeof *sum);
     HBP__TRY(hbp__scratch_check(context, "the sums of layers"));
     int64_t places = layers->count + 1;
-    double scale[HBP_LAYER_KINDS];
-    for (int32_t k = 0; k < HBP_LAYER_KINDS; k++)
+    double scale[HBP_LAYER_TYPES];
+    for (int32_t k = 0; k < HBP_LAYER_TYPES; k++)
         scale[k] = hbp__mean_time_scale(pipeline, k);
     for (int32_t i = 0; i < layers->count; i++) {
-        const int64_t *ns = stages->ns + layers->kind[i] * places + i;
+        const int64_t *ns = stages->ns + layers->type[i] * places + i;
         int64_t weight = mode == HBP_PARTITION_PARAMETERS
                              ? layers->parameters[i]
-                             : hbp__round_i64((double)(ns[1] - ns[0]) * scale[layers->kind[i]]);
+                             : hbp__round_i64((double)(ns[1] - ns[0]) * scale[layers->type[i]]);
         sum[i] = all = hbp__add_saturating(all, weight);
     }
     hbp__partition_balanced(sum, layers->count, stages->chunks, cuts);

@@ -64,7 +64,7 @@ typedef struct forming {
     const hbp_balance_options *options;
     hbp__micro_batches *batches;
     uint32_t *sorted; /* [packs] */
-    uint64_t *kinds;  /* [packs] bit k for kind k; NULL without an order of modalities */
+    uint64_t *kinds;  /* [packs] bit k for modality k; NULL without an order of modalities */
     int64_t *key;     /* [packs] */
     run *run;         /* [runs] */
     int64_t runs;
@@ -157,7 +157,7 @@ static hbp_status sort_packs(forming *f)
     }
     for (int64_t g = 0; f->kinds && g < f->groups->count; g++)
         HBP__TRY(hbp__order_by_u64(f->context, f->kinds, f->sorted + first[g], first[g + 1] - first[g],
-                                   "the kinds of packs"));
+                                   "the modalities of packs"));
     return HBP_OK;
 }
 
@@ -197,7 +197,7 @@ static int reserve(forming *f, int64_t places)
     return b->group && b->first && b->place;
 }
 
-/* Rows of every run's micro-batches, and the last one's dummies. */
+/* Rows of every run's micro-batches, and the last one's padding packs. */
 static void lay_out(forming *f)
 {
     hbp__micro_batches *b = f->batches;

@@ -376,7 +376,7 @@ static hbp_status refuse_members(const hbp__step *step, int64_t k)
     for (int64_t i = 0; i < step->count; i++)
         most = hbp__max_i64(most, hbp__items_members(&step->items, i));
     return hbp__fail(step->context, HBP_E_INFEASIBLE,
-                     "sample %lld with its tied samples makes %lld; max_samples is %lld (%lld would do)",
+                     "sample %lld with its linked samples makes %lld; max_samples is %lld (%lld would do)",
                      (long long)(step->lengths->origin ? step->lengths->origin[sample] : sample),
                      (long long)hbp__items_members(&step->items, item), (long long)step->most_samples,
                      (long long)most);
@@ -395,20 +395,20 @@ static int holds_tokens(const hbp__step *step, int64_t k)
 static hbp_status refuse_vision(const hbp__step *step, int64_t k)
 {
     int64_t item = hbp__step_item(step, k), sample = step->items.sample[item], most = 0;
-    const char *tied = hbp__items_members(&step->items, item) > 1 ? " with its tied samples" : "";
+    const char *linked = hbp__items_members(&step->items, item) > 1 ? " with its linked samples" : "";
     sample = step->lengths->origin ? step->lengths->origin[sample] : sample;
     for (int64_t i = 0; i < step->count; i++)
         most = hbp__max_i64(most, step->vision[i]);
     if (step->vision[k] > step->most_vision)
         return hbp__fail(step->context, HBP_E_INFEASIBLE,
                          "sample %lld%s has %lld vision units; max_vision is %lld (%lld would do)",
-                         (long long)sample, tied, (long long)step->vision[k], (long long)step->most_vision,
+                         (long long)sample, linked, (long long)step->vision[k], (long long)step->most_vision,
                          (long long)most);
     return hbp__fail(
         step->context, HBP_E_INFEASIBLE,
         "sample %lld%s has %lld tokens with padding and %lld vision units; no SP group has memory "
         "for both",
-        (long long)sample, tied, (long long)step->degree[step->degrees - 1].tokens[k],
+        (long long)sample, linked, (long long)step->degree[step->degrees - 1].tokens[k],
         (long long)step->vision[k]);
 }
 
@@ -449,7 +449,7 @@ static hbp_status refuse(const hbp__step *step, int64_t k)
     return hbp__fail(step->context, HBP_E_INFEASIBLE,
                      "sample %lld%s has %lld tokens with padding; the longest pack holds %lld%s",
                      (long long)sample,
-                     hbp__items_members(&step->items, item) > 1 ? " with its tied samples" : "",
+                     hbp__items_members(&step->items, item) > 1 ? " with its linked samples" : "",
                      (long long)tokens, (long long)holds, why);
 }
 

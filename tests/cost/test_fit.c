@@ -147,7 +147,7 @@ START_TEST_IN_CONTEXT(terms_that_look_alike_are_named)
         t.time_ns[i] = hbp_cost_predict_pack_ns(truth, 1, 0, t.tokens[i], (double)t.squares[i]);
     }
     m = view(&t, 0);
-    FAILS(context, HBP_E_INFEASIBLE, "50 packs cannot tell ns_per_token and ns_per_token_squared apart",
+    FAILS(context, HBP_E_INFEASIBLE, "50 packs cannot separate ns_per_token and ns_per_token_squared",
           hbp_cost_fit(context, truth, &m, &cost, NULL));
     ck_assert_ptr_null(cost);
     /* Every rank holds the same number of tokens: refused only where squares are alike, too. */

@@ -87,8 +87,8 @@ START_TEST_IN_CONTEXT(a_small_model_by_hand)
                                         "final norm",      "output head"};
     for (int32_t i = 0; i < 10; i++) {
         ck_assert_str_eq(layers->name[i], names[i]);
-        ck_assert_int_eq(layers->kind[i], i < 4 ? HBP_LAYER_VISION : HBP_LAYER_LANGUAGE);
-        ck_assert_int_eq(layers->cut_kind[i], layers->kind[i]);
+        ck_assert_int_eq(layers->type[i], i < 4 ? HBP_LAYER_VISION : HBP_LAYER_LANGUAGE);
+        ck_assert_int_eq(layers->cut_type[i], layers->type[i]);
         ROW(i, state_bytes, 18 * layers->parameters[i]);
         ROW(i, working_bytes, layers->activation_bytes[i] - layers->recomputed_bytes[i]);
     }

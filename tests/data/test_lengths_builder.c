@@ -5,7 +5,7 @@
 
 #define COUNT 5000
 
-static int64_t lengths_in[COUNT], loss_in[COUNT], ties_in[COUNT], vision_in[COUNT];
+static int64_t lengths_in[COUNT], loss_in[COUNT], links_in[COUNT], vision_in[COUNT];
 static int32_t modalities_in[COUNT];
 
 static void draw_columns(void)
@@ -14,7 +14,7 @@ static void draw_columns(void)
     for (int i = 0; i < COUNT; i++) {
         lengths_in[i] = 1 + hbp__rng_below(&rng, 4000);
         loss_in[i] = hbp__rng_below(&rng, (uint64_t)lengths_in[i] + 1);
-        ties_in[i] = (int64_t)hbp__rng_below(&rng, 3000) - 1;
+        links_in[i] = (int64_t)hbp__rng_below(&rng, 3000) - 1;
         vision_in[i] = hbp__rng_below(&rng, 6);
         modalities_in[i] = (int32_t)hbp__rng_below(&rng, HBP_MAX_MODALITIES);
     }
@@ -25,7 +25,7 @@ static hbp_lengths_columns columns_from(int64_t begin)
 {
     hbp_lengths_columns columns = {.struct_size = sizeof columns};
     columns.loss_tokens = loss_in + begin;
-    columns.ties = ties_in + begin;
+    columns.links = links_in + begin;
     columns.vision = vision_in + begin;
     columns.modalities = modalities_in + begin;
     return columns;
@@ -37,7 +37,7 @@ START_TEST_IN_CONTEXT(pieces_make_what_one_array_makes)
     uint32_t loss[COUNT];
     for (int i = 0; i < COUNT; i++)
         loss[i] = (uint32_t)loss_in[i];
-    hbp_lengths_options options = {.struct_size = sizeof options, .loss_tokens = loss, .ties = ties_in};
+    hbp_lengths_options options = {.struct_size = sizeof options, .loss_tokens = loss, .links = links_in};
     hbp_lengths *whole, *built;
     MAKES(context, whole, hbp_lengths_create_i64(context, lengths_in, COUNT, &options, &whole));
     hbp_lengths_builder *builder;
@@ -45,16 +45,16 @@ START_TEST_IN_CONTEXT(pieces_make_what_one_array_makes)
     for (int64_t begin = 0, piece = 0; begin < COUNT; begin += piece++) {
         int64_t n = piece < COUNT - begin ? piece : COUNT - begin;
         OK(context, hbp_lengths_builder_append(context, builder, lengths_in + begin, loss_in + begin,
-                                               ties_in + begin, n));
+                                               links_in + begin, n));
     }
     MAKES(context, built, hbp_lengths_builder_finish(context, builder, &built));
     hbp_lengths_builder_free(builder);
     ck_assert_int_eq(built->count, COUNT);
     ck_assert_uint_eq(built->digest, whole->digest);
-    ck_assert_int_eq(built->ties, whole->ties);
+    ck_assert_int_eq(built->links, whole->links);
     ck_assert_mem_eq(built->length, whole->length, COUNT * sizeof *whole->length);
     ck_assert_mem_eq(built->loss, whole->loss, COUNT * sizeof *whole->loss);
-    ck_assert_mem_eq(built->tie, whole->tie, COUNT * sizeof *whole->tie);
+    ck_assert_mem_eq(built->link, whole->link, COUNT * sizeof *whole->link);
 }
 END_TEST
 
@@ -68,7 +68,7 @@ START_TEST_IN_CONTEXT(pieces_with_a_second_size_too)
     }
     hbp_lengths_options options = {.struct_size = sizeof options,
                                    .loss_tokens = loss,
-                                   .ties = ties_in,
+                                   .links = links_in,
                                    .vision = vision,
                                    .modalities = modalities_in};
     hbp_lengths *whole, *built;
@@ -84,7 +84,7 @@ START_TEST_IN_CONTEXT(pieces_with_a_second_size_too)
     ck_assert_uint_eq(built->digest, whole->digest);
     ck_assert_mem_eq(built->vision, vision, sizeof vision);
     ck_assert_mem_eq(built->modality, whole->modality, COUNT);
-    ck_assert_mem_eq(built->tie, whole->tie, COUNT * sizeof *whole->tie);
+    ck_assert_mem_eq(built->link, whole->link, COUNT * sizeof *whole->link);
     ck_assert_int_eq(built->vision_sum, whole->vision_sum);
     hbp_lengths_free(built);
     /* no columns at all, and a caller that knows fewer of them */
@@ -95,7 +95,7 @@ START_TEST_IN_CONTEXT(pieces_with_a_second_size_too)
     OK(context, hbp_lengths_builder_append_columns(context, builder, lengths_in + 14, &older, 7));
     OK(context, hbp_lengths_builder_finish(context, builder, &built));
     ck_assert_int_eq(built->count, 21);
-    ck_assert(!built->vision && !built->modality && !built->loss && !built->tie);
+    ck_assert(!built->vision && !built->modality && !built->loss && !built->link);
     hbp_lengths_free(built);
 }
 END_TEST
@@ -120,13 +120,13 @@ START_TEST_IN_CONTEXT(bad_columns_are_refused_by_sample)
           hbp_lengths_builder_append_columns(context, builder, good, &bad, 2));
     bad = all;
     bad.modalities = past;
-    FAILS(context, HBP_E_INVALID, "sample 3 is of kind 62; kinds are numbered 0 to 61",
+    FAILS(context, HBP_E_INVALID, "sample 3 is of modality 62; modalities are numbered 0 to 61",
           hbp_lengths_builder_append_columns(context, builder, good, &bad, 2));
     bad.modalities = below;
-    FAILS(context, HBP_E_INVALID, "sample 2 is of kind -1",
+    FAILS(context, HBP_E_INVALID, "sample 2 is of modality -1",
           hbp_lengths_builder_append_columns(context, builder, good, &bad, 2));
     bad.modalities = NULL;
-    FAILS(context, HBP_E_INVALID, "kinds of sample come with every piece or with none; sample 2",
+    FAILS(context, HBP_E_INVALID, "modalities come with every piece or with none; sample 2",
           hbp_lengths_builder_append_columns(context, builder, good, &bad, 2));
     FAILS(context, HBP_E_INVALID, "vision units come with every piece",
           hbp_lengths_builder_append(context, builder, good, NULL, NULL, 2));
@@ -144,7 +144,7 @@ END_TEST
 
 START_TEST_IN_CONTEXT(a_bad_piece_is_refused_and_the_rest_stands)
 {
-    const int64_t good[] = {4, 2}, bad[] = {4, 0}, loss[] = {4, 0}, much[] = {1, 3}, ties[] = {-1, -2};
+    const int64_t good[] = {4, 2}, bad[] = {4, 0}, loss[] = {4, 0}, much[] = {1, 3}, links[] = {-1, -2};
     const int64_t wide[] = {4, INT64_C(1) << 31};
     hbp_lengths *out;
     hbp_lengths_builder *builder;
@@ -161,8 +161,8 @@ START_TEST_IN_CONTEXT(a_bad_piece_is_refused_and_the_rest_stands)
           hbp_lengths_builder_append(context, builder, good, much, NULL, 2));
     FAILS(context, HBP_E_INVALID, "loss tokens come with every piece or with none; sample 2",
           hbp_lengths_builder_append(context, builder, good, NULL, NULL, 2));
-    FAILS(context, HBP_E_INVALID, "ties come with every piece or with none; sample 2",
-          hbp_lengths_builder_append(context, builder, good, loss, ties, 2));
+    FAILS(context, HBP_E_INVALID, "links come with every piece or with none; sample 2",
+          hbp_lengths_builder_append(context, builder, good, loss, links, 2));
     FAILS(context, HBP_E_INVALID, "lengths is NULL",
           hbp_lengths_builder_append(context, builder, NULL, loss, NULL, 2));
     FAILS(context, HBP_E_INVALID, "count is -1",
@@ -177,13 +177,13 @@ START_TEST_IN_CONTEXT(a_bad_piece_is_refused_and_the_rest_stands)
     hbp_lengths_free(out);
     /* the builder is as new */
     OK(context, hbp_lengths_builder_append(context, builder, good, NULL, NULL, 2));
-    FAILS(context, HBP_E_INVALID, "ties come with",
-          hbp_lengths_builder_append(context, builder, good, NULL, ties, 2));
+    FAILS(context, HBP_E_INVALID, "links come with",
+          hbp_lengths_builder_append(context, builder, good, NULL, links, 2));
     OK(context, hbp_lengths_builder_finish(context, builder, &out));
     ck_assert_int_eq(out->loss_tokens, 6);
     hbp_lengths_free(out);
-    FAILS(context, HBP_E_INVALID, "sample 1 has tie -2",
-          hbp_lengths_builder_append(context, builder, good, NULL, ties, 2));
+    FAILS(context, HBP_E_INVALID, "sample 1 has link -2",
+          hbp_lengths_builder_append(context, builder, good, NULL, links, 2));
     hbp_lengths_builder_free(builder);
     hbp_lengths_builder_free(NULL);
     FAILS(context, HBP_E_INVALID, "builder is NULL", hbp_lengths_builder_finish(context, NULL, &out));
@@ -223,11 +223,11 @@ START_TEST(a_failed_first_piece_leaves_no_column_behind)
     for (int64_t n = 0; n < 5; n++) {
         failing f;
         hbp_context *context = failing_context(&f, NULL, NULL);
-        const int64_t good[] = {4, 2}, loss[] = {4, 0}, ties[] = {5, 5};
+        const int64_t good[] = {4, 2}, loss[] = {4, 0}, links[] = {5, 5};
         const int32_t kinds[] = {3, 4};
         const hbp_lengths_columns columns = {.struct_size = sizeof columns,
                                              .loss_tokens = loss,
-                                             .ties = ties,
+                                             .links = links,
                                              .vision = good,
                                              .modalities = kinds};
         hbp_lengths *out;
@@ -240,7 +240,7 @@ START_TEST(a_failed_first_piece_leaves_no_column_behind)
         OK(context, hbp_lengths_builder_append(context, builder, good, NULL, NULL, 2));
         OK(context, hbp_lengths_builder_finish(context, builder, &out));
         ck_assert_int_eq(out->loss_tokens, 6);
-        ck_assert(!out->tie && !out->vision && !out->modality);
+        ck_assert(!out->link && !out->vision && !out->modality);
         hbp_lengths_free(out);
         hbp_lengths_builder_free(builder);
         hbp_context_free(context);

@@ -129,7 +129,7 @@ START_TEST_IN_CONTEXT(the_summary_sums)
     ck_assert_int_eq(s.loss_tokens, loss);
     ck_assert_int_eq(s.padded_tokens, padded);
     ck_assert_int_eq(s.predicted_ns, ns);
-    ck_assert_int_eq(s.dummy_packs, dummies);
+    ck_assert_int_eq(s.padding_packs, dummies);
     ck_assert_int_eq(s.steps, plan->steps);
     ck_assert_int_eq(s.micro_batches, plan->micro_batches);
     ck_assert_int_eq(s.packs, plan->packs);

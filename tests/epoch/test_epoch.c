@@ -189,15 +189,15 @@ END_TEST
 START_TEST_IN_CONTEXT(ties_and_loss_tokens_survive)
 {
     hbp_cost *cost = keep(test_cost(context));
-    static int64_t length[3000], tie[3000];
+    static int64_t length[3000], link[3000];
     static uint32_t loss[3000];
     hbp__rng rng = hbp__rng_make(5, 0, 0);
     for (int i = 0; i < 3000; i++) {
         length[i] = 1 + hbp__rng_below(&rng, 2000);
         loss[i] = hbp__rng_below(&rng, (uint64_t)length[i] + 1);
-        tie[i] = i < 2000 ? i / 2 : -1;
+        link[i] = i < 2000 ? i / 2 : -1;
     }
-    hbp_lengths_options with = {.struct_size = sizeof with, .loss_tokens = loss, .ties = tie};
+    hbp_lengths_options with = {.struct_size = sizeof with, .loss_tokens = loss, .links = link};
     hbp_lengths *lengths = NULL;
     MAKES(context, lengths, hbp_lengths_create_i64(context, length, 3000, &with, &lengths));
     for (int way = 0; way < 3; way++) {
@@ -206,7 +206,7 @@ START_TEST_IN_CONTEXT(ties_and_loss_tokens_survive)
                                      .window_samples = way == 2 ? 700 : 0};
         hbp_plan *plan = plan_with(context, lengths, cost, &options);
         planned_check(context, plan, lengths);
-        planned_check_ties(plan, tie, 3000);
+        planned_check_links(plan, link, 3000);
         for (int64_t i = 0; i < plan->samples; i++)
             ck_assert_int_eq(plan->sample_loss_tokens[i], loss[plan->sample_ids[i]]);
         hbp_plan_free(plan);

@@ -126,10 +126,10 @@ START_TEST_IN_CONTEXT(units_that_cost_something_are_counted_or_refused)
         ck_assert_int_eq(summary.vision, lengths->vision_sum);
         plan = NULL;
         char text_of[160];
-        snprintf(
-            text_of, sizeof text_of,
-            "spfhp: the cost charges vision units and the lengths have %lld, which this way does not count",
-            (long long)lengths->vision_sum);
+        snprintf(text_of, sizeof text_of,
+                 "spfhp: the cost charges vision units and the lengths have %lld, which this method does not "
+                 "count",
+                 (long long)lengths->vision_sum);
         FAILS(context, HBP_E_INVALID, text_of,
               hbp_plan_baseline(context, lengths, cost, HBP_BASELINE_SPFHP, NULL, &plan));
         ck_assert_ptr_null(plan);

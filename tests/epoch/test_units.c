@@ -78,12 +78,12 @@ END_TEST
 /* Pairs and an even number, as preference data have them: every step is full. */
 START_TEST_IN_CONTEXT(pairs_fill_every_step)
 {
-    int64_t length[400], tie[400];
+    int64_t length[400], link[400];
     for (int i = 0; i < 400; i++) {
         length[i] = 1 + i;
-        tie[i] = i / 2;
+        link[i] = i / 2;
     }
-    hbp_lengths_options with = {.struct_size = sizeof with, .ties = tie};
+    hbp_lengths_options with = {.struct_size = sizeof with, .links = link};
     hbp_lengths *lengths = NULL;
     MAKES(context, lengths, hbp_lengths_create_i64(context, length, 400, &with, &lengths));
     hbp__epoch epoch = {context, lengths, NULL, NULL, {.samples_per_step = 40}, HBP_STEP_DEFAULT};
@@ -114,10 +114,10 @@ START_TEST_IN_CONTEXT(steps_keep_to_the_tokens)
             ck_assert_int_le(tokens, limit);
             if (s + 1 == b.steps)
                 break;
-            uint32_t next = b.sample[b.first[s + 1]], tie = lengths->tie ? lengths->tie[next] : HBP__FREE;
-            int64_t unit = tie == HBP__FREE ? hbp__lengths_get(lengths, next) : 0;
-            for (int64_t i = 0; tie != HBP__FREE && i < lengths->count; i++)
-                unit += lengths->tie[i] == tie ? hbp__lengths_get(lengths, i) : 0;
+            uint32_t next = b.sample[b.first[s + 1]], link = lengths->link ? lengths->link[next] : HBP__FREE;
+            int64_t unit = link == HBP__FREE ? hbp__lengths_get(lengths, next) : 0;
+            for (int64_t i = 0; link != HBP__FREE && i < lengths->count; i++)
+                unit += lengths->link[i] == link ? hbp__lengths_get(lengths, i) : 0;
             ck_assert_int_gt(tokens + unit, limit);
         }
         hbp__batches_close(&b);
@@ -159,8 +159,8 @@ END_TEST
 
 START_TEST_IN_CONTEXT(what_cannot_be_is_named)
 {
-    int64_t length[6] = {5, 6, 7, 8, 9, 10}, tie[6] = {-1, 3, 3, 3, -1, -1};
-    hbp_lengths_options with = {.struct_size = sizeof with, .ties = tie};
+    int64_t length[6] = {5, 6, 7, 8, 9, 10}, link[6] = {-1, 3, 3, 3, -1, -1};
+    hbp_lengths_options with = {.struct_size = sizeof with, .links = link};
     hbp_lengths *lengths = NULL;
     MAKES(context, lengths, hbp_lengths_create_i64(context, length, 6, &with, &lengths));
     hbp__batches b;
@@ -193,8 +193,8 @@ END_TEST
 /* The longest unit, with its links, against the tokens of a step. */
 START_TEST_IN_CONTEXT(units_past_the_tokens_are_named)
 {
-    const int64_t length[] = {500, 900, 400, 100}, tie[] = {7, -1, 7, 7};
-    hbp_lengths_options with = {.struct_size = sizeof with, .ties = tie};
+    const int64_t length[] = {500, 900, 400, 100}, link[] = {7, -1, 7, 7};
+    hbp_lengths_options with = {.struct_size = sizeof with, .links = link};
     hbp_lengths *free_ones = NULL, *linked = NULL;
     MAKES(context, free_ones, hbp_lengths_create_i64(context, length, 4, NULL, &free_ones));
     MAKES(context, linked, hbp_lengths_create_i64(context, length, 4, &with, &linked));

@@ -9,27 +9,27 @@
 
 /* `count` samples: text, images, films; `longest` tokens and 12 vision units at the most. */
 static hbp_lengths *draw_lengths(hbp_context *context, uint64_t seed, int64_t count, uint32_t longest,
-                                 int ties)
+                                 int links)
 {
     hbp__rng rng = hbp__rng_make(seed, 0, 0);
     uint64_t rows = (uint64_t)count;
     uint32_t *length = malloc(rows * sizeof *length), *vision = malloc(rows * sizeof *vision);
     int32_t *kind = malloc(rows * sizeof *kind);
-    int64_t *tie = malloc(rows * sizeof *tie);
+    int64_t *link = malloc(rows * sizeof *link);
     for (int64_t i = 0; i < count; i++) {
         kind[i] = (int32_t)hbp__rng_below(&rng, 3);
         vision[i] = kind[i] ? 1 + hbp__rng_below(&rng, 6 * (uint64_t)kind[i]) : 0;
         length[i] = 1 + hbp__rng_below(&rng, longest);
-        tie[i] = i % 20 < 2 ? i / 20 : -1;
+        link[i] = i % 20 < 2 ? i / 20 : -1;
     }
     length[0] = longest;
     vision[1] = 12;
     kind[1] = 2;
     hbp_lengths_options options = {
-        .struct_size = sizeof options, .vision = vision, .modalities = kind, .ties = ties ? tie : NULL};
+        .struct_size = sizeof options, .vision = vision, .modalities = kind, .links = links ? link : NULL};
     hbp_lengths *lengths = NULL;
     OK(context, hbp_lengths_create_u32(context, length, count, &options, &lengths));
-    free(tie);
+    free(link);
     free(kind);
     free(vision);
     free(length);
@@ -232,7 +232,7 @@ START_TEST_IN_CONTEXT(small_batches_in_an_order_end_in_one_group)
 }
 END_TEST
 
-/* Samples past max_vision are dropped, those tied to one with them, whatever is asked for. */
+/* Samples past max_vision are dropped, those linked to one with them, whatever is asked for. */
 START_TEST_IN_CONTEXT(samples_of_many_units_are_dropped)
 {
     hbp_cost *cost = keep(test_cost_vision(context, 8, 4e6, 4e7));

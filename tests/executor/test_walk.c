@@ -280,7 +280,7 @@ START_TEST(ranks_without_samples_take_part)
     hbp_plan_summary s;
     s.struct_size = sizeof s;
     OK(w.context, hbp_plan_get_summary(w.context, plan, &s));
-    ck_assert_int_gt((int)s.dummy_packs, 0);
+    ck_assert_int_gt((int)s.padding_packs, 0);
     double loss = run(&w, alone, 1, in_folder("alone"), -1, 1, EX_F32);
     double other = run(&w, plan, 8, in_folder("dummies"), -1, 0, EX_F32);
     ck_assert(fabs(other / loss - 1) < TOLERANCE);

@@ -146,7 +146,7 @@
     COUNTED(hbp_layer_columns, count)                                                                        \
     WIDES(hbp_layer_columns, forward_ns)                                                                     \
     WIDES(hbp_layer_columns, backward_ns)                                                                    \
-    INTS(hbp_layer_columns, kind)                                                                            \
+    INTS(hbp_layer_columns, type)                                                                            \
     WIDES(hbp_layer_columns, parameters)                                                                     \
     WIDES(hbp_layer_columns, state_bytes)                                                                    \
     WIDES(hbp_layer_columns, activation_bytes)                                                               \
@@ -158,20 +158,20 @@
     WIDES(hbp_layer_columns, mlp_ns)                                                                         \
     WIDES(hbp_layer_columns, recompute_ns)                                                                   \
     WIDES(hbp_layer_columns, cut_bytes)                                                                      \
-    INTS(hbp_layer_columns, cut_kind)                                                                        \
+    INTS(hbp_layer_columns, cut_type)                                                                        \
     UINTS(hbp_lengths_options, loss_tokens)                                                                  \
-    WIDES(hbp_lengths_options, ties)                                                                         \
+    WIDES(hbp_lengths_options, links)                                                                        \
     UINTS(hbp_lengths_options, vision)                                                                       \
     INTS(hbp_lengths_options, modalities)                                                                    \
     WIDES(hbp_lengths_columns, loss_tokens)                                                                  \
-    WIDES(hbp_lengths_columns, ties)                                                                         \
+    WIDES(hbp_lengths_columns, links)                                                                        \
     WIDES(hbp_lengths_columns, vision)                                                                       \
     INTS(hbp_lengths_columns, modalities)                                                                    \
     TEXT(hbp_lengths_load_options, format)                                                                   \
     TEXT(hbp_lengths_load_options, column)                                                                   \
     TEXT(hbp_lengths_load_options, count_column)                                                             \
     TEXT(hbp_lengths_load_options, loss_column)                                                              \
-    TEXT(hbp_lengths_load_options, tie_column)                                                               \
+    TEXT(hbp_lengths_load_options, link_column)                                                              \
     TEXT(hbp_lengths_load_options, vision_column)                                                            \
     TEXT(hbp_lengths_load_options, modality_column)                                                          \
     TEXT(hbp_lengths_load_options, vision_path)                                                              \

@@ -275,17 +275,17 @@ END_TEST
 START_TEST_IN_CONTEXT(packs_past_every_length_name_what_asks_for_them)
 {
     static const uint32_t length[] = {3, INT32_MAX, 5};
-    static const int64_t ties[] = {0, 0, -1};
+    static const int64_t links[] = {0, 0, -1};
     hbp_cost *cost = keep(test_cost(context));
     for (int i = 0; i < 3; i++) {
-        hbp_lengths_options tied = {.struct_size = sizeof tied, .ties = i == 1 ? ties : NULL};
+        hbp_lengths_options linked = {.struct_size = sizeof linked, .links = i == 1 ? links : NULL};
         hbp_groups_options options = {.struct_size = sizeof options,
                                       .max_length = i == 2 ? INT64_C(2147483648) : 0};
-        static const char *const texts[] = {"groups: sample 1 has 2147483647 tokens", "tied samples",
+        static const char *const texts[] = {"groups: sample 1 has 2147483647 tokens", "linked samples",
                                             "groups: max_length is 2147483648, which takes packs"};
         hbp_lengths *lengths = NULL;
         hbp_groups *groups = NULL;
-        OK(context, hbp_lengths_create_u32(context, length, 3, &tied, &lengths));
+        OK(context, hbp_lengths_create_u32(context, length, 3, &linked, &lengths));
         ck_assert_int_eq(hbp_plan_groups(context, lengths, cost, &options, &groups), HBP_E_INVALID);
         ck_assert_msg(strstr(hbp_context_message(context), texts[i]), "%s", hbp_context_message(context));
         ck_assert_ptr_null(groups);
@@ -360,14 +360,14 @@ START_TEST_IN_CONTEXT(pairs_are_planned_wherever_the_published_rule_plans_them)
         hbp_cost *cost = test_cost_ranks(context, seed % 3 ? 8 : 16);
         hbp__rng rng = hbp__rng_make(seed, 3, 0);
         uint32_t length[1000];
-        int64_t tie[1000];
+        int64_t link[1000];
         uint32_t most = 2000 << seed % 5;
         for (int i = 0; i < 1000; i++) {
             length[i] = 1 + hbp__rng_below(&rng, hbp__rng_below(&rng, 5) ? most / 8 : most);
-            tie[i] = i / 2;
+            link[i] = i / 2;
         }
         hbp_lengths_options lengths_options = {.struct_size = sizeof lengths_options};
-        lengths_options.ties = tie;
+        lengths_options.links = link;
         hbp_lengths *lengths = NULL;
         OK(context, hbp_lengths_create_u32(context, length, 1000, &lengths_options, &lengths));
         hbp_groups *groups = NULL;

@@ -71,10 +71,10 @@ START_TEST_IN_CONTEXT(tied_samples_are_one_item)
 {
     hbp_cost *cost = keep(test_cost(context));
     const uint32_t length[] = {10, 30, 50, 7, 60};
-    const int64_t tie[] = {4, -1, 4, 9, 9};
+    const int64_t link[] = {4, -1, 4, 9, 9};
     hbp_lengths *lengths = NULL;
     hbp_lengths_options options = {.struct_size = sizeof options};
-    options.ties = tie;
+    options.links = link;
     MAKES(context, lengths, hbp_lengths_create_u32(context, length, 5, &options, &lengths));
     hbp__estimator e;
     OK(context, hbp__estimator_open(context, lengths, cost, 8, &e));

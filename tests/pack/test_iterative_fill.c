@@ -170,17 +170,17 @@ END_TEST
 START_TEST_IN_CONTEXT(the_reference_refuses_what_it_cannot_do)
 {
     uint32_t tokens[] = {30, 40, 50}, vision[] = {1, 2, 3};
-    int64_t tie[] = {-1, 4, 4};
+    int64_t link[] = {-1, 4, 4};
     hbp_lengths_options create = {.struct_size = sizeof create, .vision = vision};
-    hbp_lengths *lengths = NULL, *tied = NULL, *text = NULL;
+    hbp_lengths *lengths = NULL, *linked = NULL, *text = NULL;
     MAKES(context, text, hbp_lengths_create_u32(context, tokens, 3, NULL, &text));
     MAKES(context, lengths, hbp_lengths_create_u32(context, tokens, 3, &create, &lengths));
-    create.ties = tie;
-    MAKES(context, tied, hbp_lengths_create_u32(context, tokens, 3, &create, &tied));
+    create.links = link;
+    MAKES(context, linked, hbp_lengths_create_u32(context, tokens, 3, &create, &linked));
     hbp_iterative_fill_options options = options_of(HBP_ISF_REFERENCE);
     hbp_packs *packs = NULL;
-    FAILS(context, HBP_E_INVALID, "the published fill cannot keep tied samples together",
-          hbp_iterative_fill(context, tied, &options, &packs));
+    FAILS(context, HBP_E_INVALID, "the published fill cannot keep linked samples together",
+          hbp_iterative_fill(context, linked, &options, &packs));
     options.max_tokens = 29;
     FAILS(context, HBP_E_INVALID, "iterative fill: none of 3 samples is within 29 tokens and 20 vision units",
           hbp_iterative_fill(context, lengths, &options, &packs));

@@ -190,10 +190,10 @@ END_TEST
 
 START_TEST_IN_CONTEXT(seeds_and_ties_that_numpy_or_the_authors_refuse)
 {
-    int64_t tokens[2] = {1, 2}, tie[2] = {8, 8};
-    hbp_lengths_options ties = {.struct_size = sizeof ties, .ties = tie};
-    hbp_lengths *tied = NULL, *lengths = keep(lengths_of(context, tokens, NULL, 2));
-    MAKES(context, tied, hbp_lengths_create_i64(context, tokens, 2, &ties, &tied));
+    int64_t tokens[2] = {1, 2}, link[2] = {8, 8};
+    hbp_lengths_options links = {.struct_size = sizeof links, .links = link};
+    hbp_lengths *linked = NULL, *lengths = keep(lengths_of(context, tokens, NULL, 2));
+    MAKES(context, linked, hbp_lengths_create_i64(context, tokens, 2, &links, &linked));
     OK(context, hbp__reference_check(context, lengths, 2, UINT32_MAX, "fill"));
     OK(context, hbp__reference_check(context, lengths, 50, UINT32_MAX - 48, "fill"));
     FAILS(context, HBP_E_INVALID,
@@ -202,8 +202,8 @@ START_TEST_IN_CONTEXT(seeds_and_ties_that_numpy_or_the_authors_refuse)
     FAILS(context, HBP_E_INVALID, "fill: the seed is 4294967296; numpy takes at most 4294967295 for 1 rounds",
           hbp__reference_check(context, lengths, 1, UINT64_C(4294967296), "fill"));
     FAILS(context, HBP_E_INVALID,
-          "fill: the published fill cannot keep tied samples together; the lengths have 1 ties",
-          hbp__reference_check(context, tied, 1, 0, "fill"));
+          "fill: the published fill cannot keep linked samples together; the lengths have 1 links",
+          hbp__reference_check(context, linked, 1, 0, "fill"));
 }
 END_TEST
 

@@ -86,13 +86,13 @@ START_TEST_IN_CONTEXT(breaches_are_named)
 {
     static outside right = {2, {0, 2, 4}, {3, 0, 1, 2}, {1, 0}};
     static const uint32_t tokens[] = {500, 300, 200, 900};
-    static const int64_t ties[] = {7, -1, -1, 7}, pack_length[] = {1000, 2000};
+    static const int64_t links[] = {7, -1, -1, 7}, pack_length[] = {1000, 2000};
     static const int32_t sp[] = {1, 1};
     hbp_cost *cost = NULL;
     MAKES(context, cost, hbp_cost_create_plain(context, 4, &cost));
     hbp_groups *groups = NULL;
     MAKES(context, groups, hbp_groups_create(context, cost, 2, pack_length, sp, NULL, 0, &groups));
-    hbp_lengths_options options = {.struct_size = sizeof options, .ties = ties};
+    hbp_lengths_options options = {.struct_size = sizeof options, .links = links};
     hbp_lengths *lengths = NULL;
     MAKES(context, lengths, hbp_lengths_create_u32(context, tokens, 4, &options, &lengths));
     hbp_packs *packs = NULL;
@@ -107,7 +107,7 @@ START_TEST_IN_CONTEXT(breaches_are_named)
     REFUSES("sample_indices[2] is 4; it must be in 0..3", wrong.samples[2] = 4);
     REFUSES("sample_indices[0] is -1; it must be in 0..3", wrong.samples[0] = -1);
     REFUSES("sample 0 is in pack 0 and in pack 1", wrong.samples[2] = 0);
-    REFUSES("sample 0 is in pack 1, samples tied to it in pack 0",
+    REFUSES("sample 0 is in pack 1, samples linked to it in pack 0",
             (wrong.samples[1] = 2, wrong.samples[3] = 0));
     REFUSES("pack_groups[1] is 2; it must be in 0..1", wrong.groups[1] = 2);
     REFUSES("pack 0 has 1400 tokens with its padding; packs of group 0 hold 1000", wrong.groups[0] = 0);

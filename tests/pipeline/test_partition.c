@@ -210,14 +210,14 @@ static void omnibal_layers(hbp_context *context, instance *d)
     const int64_t vision = INT64_C(9) * 1025 * 3200 * 2, projected = INT64_C(9) * 256 * 6144 * 2;
     const int64_t language = INT64_C(4096) * 6144 * 2;
     for (int32_t i = 0; i < 101; i++) {
-        d->kind[i] = i < 48 ? HBP_LAYER_VISION : HBP_LAYER_LANGUAGE;
+        d->type[i] = i < 48 ? HBP_LAYER_VISION : HBP_LAYER_LANGUAGE;
         d->cut[i] = i < 47 ? vision : i == 47 ? projected : language;
         d->forward[i] = i < 47 ? 4000000 : 3000000;
     }
     hbp_layer_columns columns = {.struct_size = sizeof columns,
                                  .count = 101,
                                  .forward_ns = d->forward,
-                                 .kind = d->kind,
+                                 .type = d->type,
                                  .cut_bytes = d->cut};
     OK(context, hbp_layers_create(context, &columns, &d->layers));
     d->pipeline = (hbp_pipeline_options){.struct_size = sizeof d->pipeline};

@@ -8,10 +8,10 @@ static int64_t takes(const instance *t, const hbp__live *live, int32_t layer, in
 {
     int64_t bytes = t->layers->activation_bytes[layer] - t->layers->recomputed_bytes[layer];
     int32_t in_flight = hbp__pipeline_in_flight(&t->pipeline, chunk);
-    return (int64_t)ceil((double)bytes * live->sum[t->layers->kind[layer]][in_flight]);
+    return (int64_t)ceil((double)bytes * live->sum[t->layers->type[layer]][in_flight]);
 }
 
-/* The rule on one stage, as it is published: how many layers of a kind are kept out of `count`, `one` bytes
+/* The rule on one stage, as it is published: how many layers of a type are kept out of `count`, `one` bytes
  * each at most, and what is left of the free memory. */
 static int64_t kept(int64_t count, int64_t one, int64_t *free_bytes)
 {
@@ -44,14 +44,14 @@ static int rule(const instance *t, const hbp__live *live, int32_t stage, int32_t
     for (int32_t o = 0; o < 2; o++) {
         int64_t one = 0, of_kind = 0;
         for (int32_t i = 0; i < count; i++)
-            if (t->layers->kind[layer[i]] == order[o] && choices[layer[i]] == HBP_RECOMPUTE_LAYER) {
+            if (t->layers->type[layer[i]] == order[o] && choices[layer[i]] == HBP_RECOMPUTE_LAYER) {
                 int64_t bytes = takes(t, live, layer[i], chunk[i]);
                 one = bytes > one ? bytes : one;
                 of_kind++;
             }
         int64_t keep = kept(of_kind, one, &free_bytes);
         for (int32_t i = count - 1; i >= 0 && keep > 0; i--)
-            if (t->layers->kind[layer[i]] == order[o] && choices[layer[i]] == HBP_RECOMPUTE_LAYER) {
+            if (t->layers->type[layer[i]] == order[o] && choices[layer[i]] == HBP_RECOMPUTE_LAYER) {
                 choices[layer[i]] = HBP_RECOMPUTE_NONE;
                 keep--;
             }
@@ -80,7 +80,7 @@ START_TEST_IN_CONTEXT(follows_the_published_rule)
         for (int32_t i = 0; fits && i < t.layers->count; i++) {
             ck_assert_msg(t.choices[i] == expected[i], "run %d layer %d: %d instead of %d", (int)n, (int)i,
                           (int)t.choices[i], (int)expected[i]);
-            vision += t.layers->kind[i] == HBP_LAYER_VISION && expected[i] == HBP_RECOMPUTE_NONE;
+            vision += t.layers->type[i] == HBP_LAYER_VISION && expected[i] == HBP_RECOMPUTE_NONE;
         }
         if (fits)
             check_choice(context, &t);

@@ -1,7 +1,7 @@
 #include "keep.h"
 #include "recomputed.h"
 
-/* Groups of one chunk and kind: weighed sizes come to the same peak as the simulator's, for any choice. */
+/* Groups of one chunk and type: weighed sizes come to the same peak as the simulator's, for any choice. */
 START_TEST_IN_CONTEXT(need_is_the_peak_of_the_stage)
 {
     hbp__rng rng = hbp__rng_make(53, 0, 0);
@@ -87,7 +87,7 @@ START_TEST_IN_CONTEXT(measurements_take_the_place_of_columns)
     t.options.measured_vision_bytes = 51;
     OK(context, hbp__live_open(context, &t.pipeline, &live));
     OK(context, hbp__recompute_open(context, t.layers, t.cuts, &t.pipeline, &t.options, &live, 0, &stage));
-    ck_assert_int_eq(t.layers->kind[stage.layer[2]], HBP_LAYER_VISION);
+    ck_assert_int_eq(t.layers->type[stage.layer[2]], HBP_LAYER_VISION);
     ck_assert_int_eq(hbp__recompute_size(&stage, 2, HBP_RECOMPUTE_NONE), 51);
     ck_assert_int_eq(hbp__recompute_size(&stage, 2, HBP_RECOMPUTE_MLP), 21);
     ck_assert_int_eq(hbp__recompute_size(&stage, 2, HBP_RECOMPUTE_LAYER), 0);

@@ -5,7 +5,7 @@
 "$draw" "$data/conversation_long.csv" c.npy 300 3
 "$draw" "$data/vlm.csv" v.csv 600
 awk 'BEGIN { for (i = 0; i < 1200; i++) printf "%d%s", i * 7 % 1200, i % 150 == 149 ? "\n" : " " }' >batches.txt
-awk 'BEGIN { print "length,loss,tie,images,kind"; for (i = 0; i < 90; i++) print 40 + i * 97 % 900 "," 20 + i % 20 "," (i % 5 < 2 ? int(i / 5) : "") "," i % 4 "," i % 3 }' >tied.csv
+awk 'BEGIN { print "length,loss,link,images,kind"; for (i = 0; i < 90; i++) print 40 + i * 97 % 900 "," 20 + i % 20 "," (i % 5 < 2 ? int(i / 5) : "") "," i % 4 "," i % 3 }' >linked.csv
 printf '300\n20\n41000\n7\n' >few.txt
 printf 'name,kind,forward_ms,backward_ms,state_mib,activation_mib,recomputed_mib,cut_mib\na,vision,3,6,10,40,4,4\nb,vision,1,2,10,40,4,4\nc,language,4,8,10,60,6,6\nd,language,1,2,10,60,6,6\ne,language,5,10,10,60,6,6\n' >layers.csv
 
@@ -20,11 +20,11 @@ run plan
 run plan w.npy --colour
 run plan w.npy --max-length 12Q --model llama-3.1-8b --machine h100
 
-for file in w.npy r.npy c.npy few.txt tied.csv absent.npy; do
+for file in w.npy r.npy c.npy few.txt linked.csv absent.npy; do
     run lengths $file
     run lengths $file --json
 done
-run lengths tied.csv --column length --loss-column loss --tie-column tie --vision-column images --modality-column kind
+run lengths linked.csv --column length --loss-column loss --link-column link --vision-column images --modality-column kind
 run lengths w.npy --max-length 4K --over-long split --json
 for file in "$corpus"/lengths/*; do
     cp "$file" in
@@ -46,11 +46,11 @@ for asked in "" "--method hbp-paper" "--samples-per-step 100" "--tokens-per-step
     run validate w.plan
     run plan r.npy $on $asked --json
 done
-run plan tied.csv --loss-column loss --tie-column tie $on -o tied.plan
-run show tied.plan --step 0
-run show tied.plan --step 0 --rank 3 --json
-run dump tied.plan
-run plan tied.csv --vision-column images --modality-column kind $on --modality-order --max-vision 9 -o seen.plan
+run plan linked.csv --loss-column loss --link-column link $on -o linked.plan
+run show linked.plan --step 0
+run show linked.plan --step 0 --rank 3 --json
+run dump linked.plan
+run plan linked.csv --vision-column images --modality-column kind $on --modality-order --max-vision 9 -o seen.plan
 run show seen.plan
 run plan w.npy $on -o w.plan
 run validate w.plan --lengths w.npy $on

@@ -67,7 +67,7 @@ static void digest_plan(const record *r, answer *a, const hbp_plan *plan)
         a->facts, sizeof a->facts,
         " %lld steps %lld packs %lld dummies %lld padded %lld dropped %s, %lld ns, bound %lld, free %lld, "
         "of steps %lld, hierarchy %lld, mixture %lld",
-        (long long)s.steps, (long long)s.packs, (long long)s.dummy_packs, (long long)s.padded_tokens,
+        (long long)s.steps, (long long)s.packs, (long long)s.padding_packs, (long long)s.padded_tokens,
         (long long)s.dropped, hbp_composition_name(s.composition), (long long)s.predicted_ns,
         (long long)s.bound_ns, (long long)s.free_bound_ns, (long long)s.tokens_per_step,
         (long long)s.hierarchy_ns, (long long)s.mixture_ns);

@@ -264,7 +264,7 @@ void record_ask(const record *r, const question *questions, const char *path)
 static void make_lengths(record *r)
 {
     static uint32_t tokens[RECORD_SAMPLES], vision[RECORD_SAMPLES], loss[RECORD_SAMPLES];
-    static int64_t ties[RECORD_SAMPLES];
+    static int64_t links[RECORD_SAMPLES];
     static int32_t kinds[RECORD_SAMPLES];
     hbp_context *c = r->context;
     hbp__rng rng = hbp__rng_make(31, 0, 0);
@@ -273,13 +273,13 @@ static void make_lengths(record *r)
         tokens[i] = 256 * vision[i] + 20 + hbp__rng_below(&rng, i % 40 ? 900 : 30000);
         loss[i] = hbp__rng_below(&rng, tokens[i] + UINT64_C(1));
         kinds[i] = vision[i] ? 1 + vision[i] % 2 : 0;
-        ties[i] = i % 5 ? -1 : i / 10;
+        links[i] = i % 5 ? -1 : i / 10;
     }
     hbp_lengths_options options = {.struct_size = sizeof options};
     MADE(hbp_lengths_create_u32(c, tokens, RECORD_SAMPLES, &options, &r->lengths[0]));
-    options.ties = ties;
+    options.links = links;
     MADE(hbp_lengths_create_u32(c, tokens, RECORD_SAMPLES, &options, &r->lengths[1]));
-    options.ties = NULL;
+    options.links = NULL;
     options.vision = vision;
     options.modalities = kinds;
     MADE(hbp_lengths_create_u32(c, tokens, RECORD_SAMPLES, &options, &r->lengths[2]));

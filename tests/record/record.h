@@ -19,7 +19,7 @@ enum { RECORD_SAMPLES = 160, RECORD_LENGTHS = 5, RECORD_COSTS = 6, RECORD_GRAPHS
 typedef struct record {
     hbp_context *context;
     char folder[64];                      /* of files to write */
-    hbp_lengths *lengths[RECORD_LENGTHS]; /* plain, tied, with vision units, with loss tokens, few */
+    hbp_lengths *lengths[RECORD_LENGTHS]; /* plain, linked, with vision units, with loss tokens, few */
     hbp_cost *cost[RECORD_COSTS];         /* derived, lockstep sets of 4 and of 1, vision units, one GPU */
     hbp_model *model;
     hbp_machine *machine;

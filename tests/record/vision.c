@@ -251,7 +251,7 @@ static hbp_status ask_layers(const record *r, int32_t variant, const void *optio
         v.mlp_ns,           v.recompute_ns,  v.cut_bytes};
     for (uint64_t k = 0; k < sizeof columns / sizeof *columns; k++)
         DIGEST_VIEW(a, columns[k], v.layers);
-    DIGEST_VIEW(a, v.kind, v.layers);
+    DIGEST_VIEW(a, v.type, v.layers);
     for (int64_t i = 0; i < v.layers; i++)
         digest_text(a, v.names[i]);
     snprintf(a->facts, sizeof a->facts, " %d layers", (int)v.layers);

@@ -92,8 +92,8 @@ START_TEST_IN_CONTEXT(kinds_ascend_and_dummies_follow)
     int64_t count = 0;
     OK(b.context, hbp_plan_copy_rank_packs(b.context, plan, 0, 1, mine, sizeof *mine, 4, &count));
     ck_assert_int_eq(count, 4);
-    ck_assert(mine[1].is_dummy && mine[1].modalities == 4 && mine[1].vision == 0);
-    ck_assert(!mine[0].is_dummy && mine[0].modalities == 3 && mine[0].vision == 3);
+    ck_assert(mine[1].is_padding && mine[1].modalities == 4 && mine[1].vision == 0);
+    ck_assert(!mine[0].is_padding && mine[0].modalities == 3 && mine[0].vision == 3);
     hbp_plan_free(plan);
 
     b.options.modality_order = 0;

@@ -31,7 +31,7 @@ typedef struct exact_step {
     int no_idle;       /* no rank of a micro-batch is without sequences */
     int32_t degrees;
     int32_t degree[EXACT_DEGREES];   /* ascending */
-    int64_t count;                   /* sequences: a sample, or samples tied together */
+    int64_t count;                   /* sequences: a sample, or samples linked together */
     int64_t tokens[EXACT_SEQUENCES]; /* [count] descending, padded to the sequence multiple */
     double squares[EXACT_SEQUENCES];
     int64_t padded[EXACT_SEQUENCES][EXACT_DEGREES]; /* tokens in a group of each degree */
@@ -123,11 +123,11 @@ static inline void exact_list_types(exact_step *e)
     }
 }
 
-/* `length` [count]; samples of one value >= 0 in `tie` [count], which may be NULL, are one sequence; `vision`
- * [count] may be NULL. */
+/* `length` [count]; samples of one value >= 0 in `link` [count], which may be NULL, are one sequence;
+ * `vision` [count] may be NULL. */
 static inline exact_step exact_step_make_vision(hbp_context *context, const hbp_cost *cost,
                                                 const uint32_t *length, const uint32_t *vision,
-                                                const int64_t *tie, int64_t count,
+                                                const int64_t *link, int64_t count,
                                                 const hbp_step_options *options)
 {
     exact_step e = {.cost = cost, .options = *options};
@@ -149,12 +149,12 @@ static inline exact_step exact_step_make_vision(hbp_context *context, const hbp_
     for (int64_t i = 0; i < count; i++) {
         int64_t tokens = 0, first = i, samples = 0, units = 0, padded[EXACT_DEGREES] = {0};
         double squares = 0;
-        for (int64_t j = 0; tie && tie[i] >= 0 && j < i && first == i; j++)
-            first = tie[j] == tie[i] ? j : i;
+        for (int64_t j = 0; link && link[i] >= 0 && j < i && first == i; j++)
+            first = link[j] == link[i] ? j : i;
         if (first < i)
             continue;
         for (int64_t j = i; j < count; j++)
-            if (j == i || (tie && tie[i] >= 0 && tie[j] == tie[i])) {
+            if (j == i || (link && link[i] >= 0 && link[j] == link[i])) {
                 tokens += exact_round_up(length[j], options->sequence_multiple);
                 squares += (double)length[j] * (double)length[j];
                 samples++;
@@ -171,9 +171,9 @@ static inline exact_step exact_step_make_vision(hbp_context *context, const hbp_
 }
 
 static inline exact_step exact_step_make(hbp_context *context, const hbp_cost *cost, const uint32_t *length,
-                                         const int64_t *tie, int64_t count, const hbp_step_options *options)
+                                         const int64_t *link, int64_t count, const hbp_step_options *options)
 {
-    return exact_step_make_vision(context, cost, length, NULL, tie, count, options);
+    return exact_step_make_vision(context, cost, length, NULL, link, count, options);
 }
 
 static inline int exact_holds(const exact_step *e, int64_t samples, int64_t vision)

@@ -81,7 +81,7 @@ static inline stepped stepped_check(hbp_context *context, const hbp_lengths *len
         stepped_check_pack(plan, cost, o, terms.layers, terms.limit_bytes, p);
         empty += plan->pack_offsets[p] == plan->pack_offsets[p + 1];
     }
-    ck_assert_int_eq(empty, summary.dummy_packs);
+    ck_assert_int_eq(empty, summary.padding_packs);
     ck_assert_int_ge(summary.predicted_ns, summary.bound_ns);
     if (summary.bound_ns)
         ck_assert_double_eq_tol(summary.gap, (double)summary.predicted_ns / (double)summary.bound_ns - 1,

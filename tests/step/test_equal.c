@@ -161,26 +161,26 @@ START_TEST(larger_steps_are_even)
 }
 END_TEST
 
-/* Tied samples move together, and each counts: the rest evens them out where there is enough of it. */
+/* Linked samples move together, and each counts: the rest evens them out where there is enough of it. */
 START_TEST(ties_count_each)
 {
     uint32_t length[40];
-    int64_t tie[40];
+    int64_t link[40];
     for (int64_t i = 0; i < 40; i++) {
         length[i] = (uint32_t)(100 + 37 * i);
-        tie[i] = i < 12 ? i / 3 : -1;
+        link[i] = i < 12 ? i / 3 : -1;
     }
     small_step s = {.context = test_context(), .options = {.struct_size = sizeof s.options}};
-    hbp_lengths_options ties = {.struct_size = sizeof ties, .ties = tie};
+    hbp_lengths_options links = {.struct_size = sizeof links, .links = link};
     s.cost = test_cost_ranks(s.context, 16);
-    OK(s.context, hbp_lengths_create_u32(s.context, length, 40, &ties, &s.lengths));
+    OK(s.context, hbp_lengths_create_u32(s.context, length, 40, &links, &s.lengths));
     s.options.equal_samples = 1;
     s.options.max_sp = 2;
     ck_assert_int_eq(plan_equal(&s, 16, 1).status, HBP_OK);
     hbp_lengths_free(s.lengths);
     /* Sixteen threes and nothing else: as equal as can be. */
-    ties.ties = (int64_t[]){0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4, 5, 5, 5};
-    OK(s.context, hbp_lengths_create_u32(s.context, length, 18, &ties, &s.lengths));
+    links.links = (int64_t[]){0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4, 5, 5, 5};
+    OK(s.context, hbp_lengths_create_u32(s.context, length, 18, &links, &s.lengths));
     s.options.min_sp = s.options.max_sp = 4;
     ck_assert_int_eq(plan_equal(&s, 16, 3).status, HBP_OK);
     small_close(&s);

@@ -172,7 +172,7 @@ START_TEST_IN_CONTEXT(equal_numbers_are_reached_without_dummies)
         hbp_plan_summary s = {.struct_size = sizeof s};
         OK(context, hbp_plan_step(context, lengths, cost, &o, &plan));
         OK(context, hbp_plan_get_summary(context, plan, &s));
-        ck_assert_int_eq(s.dummy_packs, 0);
+        ck_assert_int_eq(s.padding_packs, 0);
         ck_assert_int_eq(s.micro_batches % o.micro_batch_multiple, 0);
         hbp_plan_free(plan);
         hbp_lengths_free(lengths);

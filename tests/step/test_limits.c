@@ -77,18 +77,18 @@ START_TEST(small_steps_are_near_the_optimum)
 }
 END_TEST
 
-/* Samples of a batch of `count`, about half of them tied, and limits that all of them meet. */
+/* Samples of a batch of `count`, about half of them linked, and limits that all of them meet. */
 static hbp_lengths *draw_batch(hbp_context *context, uint64_t seed, int64_t count, hbp_step_options *o)
 {
     uint32_t length[300];
-    int64_t tie[300], tied[100] = {0}, most = 0;
+    int64_t link[300], linked[100] = {0}, most = 0;
     hbp__rng rng = hbp__rng_make(seed, 2, 0);
     hbp_lengths *lengths = NULL;
     for (int64_t i = 0; i < count; i++) {
         length[i] = 1 + (uint32_t)hbp__rng_below(&rng, UINT64_C(64) << hbp__rng_below(&rng, 9));
-        tie[i] = seed % 2 && hbp__rng_below(&rng, 2) ? (int64_t)hbp__rng_below(&rng, 100) : -1;
-        if (tie[i] >= 0)
-            most = exact_max(most, ++tied[tie[i]]);
+        link[i] = seed % 2 && hbp__rng_below(&rng, 2) ? (int64_t)hbp__rng_below(&rng, 100) : -1;
+        if (link[i] >= 0)
+            most = exact_max(most, ++linked[link[i]]);
     }
     if (seed & 2)
         o->tokens_per_rank = 12000 + hbp__rng_below(&rng, 8000);
@@ -104,7 +104,7 @@ static hbp_lengths *draw_batch(hbp_context *context, uint64_t seed, int64_t coun
         o->sequence_multiple = INT64_C(1) << hbp__rng_below(&rng, 7);
     if (seed % 5 == 1)
         o->pack_multiple = INT64_C(1) << hbp__rng_below(&rng, 9);
-    hbp_lengths_options options = {.struct_size = sizeof options, .ties = tie};
+    hbp_lengths_options options = {.struct_size = sizeof options, .links = link};
     OK(context, hbp_lengths_create_u32(context, length, count, &options, &lengths));
     return lengths;
 }
@@ -232,7 +232,7 @@ START_TEST_IN_CONTEXT(limits_that_nobody_meets_change_nothing)
 }
 END_TEST
 
-/* Samples tied or not, degrees that do not nest. */
+/* Samples linked or not, degrees that do not nest. */
 START_TEST_IN_CONTEXT(any_degree_keeps_to_the_limits)
 {
     hbp_cost *cost = keep(mode_uneven_cost(context, 15000));
@@ -247,12 +247,12 @@ START_TEST_IN_CONTEXT(any_degree_keeps_to_the_limits)
 }
 END_TEST
 
-static void refuse(const uint32_t *length, const int64_t *tie, int64_t count, const hbp_step_options *o,
+static void refuse(const uint32_t *length, const int64_t *link, int64_t count, const hbp_step_options *o,
                    hbp_status status, const char *text)
 {
     hbp_context *context = test_context();
     hbp_cost *cost = mode_square_cost(context, 4);
-    hbp_lengths_options options = {.struct_size = sizeof options, .ties = tie};
+    hbp_lengths_options options = {.struct_size = sizeof options, .links = link};
     hbp_lengths *lengths = NULL;
     hbp_plan *plan = NULL;
     OK(context, hbp_lengths_create_u32(context, length, count, &options, &lengths));
@@ -273,14 +273,14 @@ static void refuse(const uint32_t *length, const int64_t *tie, int64_t count, co
 START_TEST(what_keeps_a_sequence_out_is_named)
 {
     const uint32_t length[] = {10, 401, 20};
-    const int64_t tie[] = {3, 3, 3};
+    const int64_t link[] = {3, 3, 3};
     const hbp_status infeasible = HBP_E_INFEASIBLE;
     hbp_step_options o = {.tokens_per_rank = 100};
     refuse(length, NULL, 3, &o, infeasible,
            "sample 1 has 401 tokens with padding; the longest pack holds 400 with tokens_per_rank 100 (101 "
            "would do)");
-    refuse(length, tie, 3, &o, infeasible,
-           "sample 0 with its tied samples has 431 tokens with padding; the longest pack holds 400 with "
+    refuse(length, link, 3, &o, infeasible,
+           "sample 0 with its linked samples has 431 tokens with padding; the longest pack holds 400 with "
            "tokens_per_rank 100 (108 would do)");
     o = (hbp_step_options){.max_pack_length = 400};
     refuse(length, NULL, 3, &o, infeasible,
@@ -293,7 +293,7 @@ START_TEST(what_keeps_a_sequence_out_is_named)
     o = (hbp_step_options){.max_pack_length = 431, .tokens_per_rank = 400, .sequence_multiple_per_sp = 216};
     refuse(length, NULL, 3, &o, infeasible, "with both tokens_per_rank 400 and max_pack_length 431");
     o = (hbp_step_options){.max_samples = 2};
-    refuse(length, tie, 3, &o, infeasible, "sample 0 with its tied samples makes 3; max_samples is 2");
+    refuse(length, link, 3, &o, infeasible, "sample 0 with its linked samples makes 3; max_samples is 2");
     o = (hbp_step_options){.max_samples = -1};
     refuse(length, NULL, 3, &o, HBP_E_INVALID, "`max_samples` is -1; it must be in 0..2147483647");
     o = (hbp_step_options){.max_pack_length = -1};

@@ -44,13 +44,13 @@ static void refuse(const batch *b, hbp_status status, const char *text)
     ck_assert_uint_eq(plan_batch(&good).digest, digest);
 }
 
-static void refuse_lengths(const batch *b, const uint32_t *length, const int64_t *tie, int64_t count,
+static void refuse_lengths(const batch *b, const uint32_t *length, const int64_t *link, int64_t count,
                            const char *text)
 {
-    hbp_lengths_options ties = {.struct_size = sizeof ties, .ties = tie};
+    hbp_lengths_options links = {.struct_size = sizeof links, .links = link};
     hbp_lengths *lengths = NULL;
     hbp_plan *plan = NULL;
-    OK(b->context, hbp_lengths_create_u32(b->context, length, count, &ties, &lengths));
+    OK(b->context, hbp_lengths_create_u32(b->context, length, count, &links, &lengths));
     FAILS(b->context, HBP_E_INFEASIBLE, text,
           hbp_plan_step(b->context, lengths, b->cost, &b->options, &plan));
     ck_assert_ptr_null(plan);
@@ -80,11 +80,11 @@ START_TEST_IN_CONTEXT(a_sequence_that_no_group_holds_is_named)
     OK(b.context, hbp_lengths_create_u32(b.context, length, 4, NULL, &lengths));
     FAILS(b.context, HBP_E_INFEASIBLE, text, hbp_plan_step(b.context, lengths, b.cost, &b.options, &plan));
     hbp_lengths_free(lengths);
-    /* Together with its tied samples; on smaller groups; with fewer layers recomputed. */
+    /* Together with its linked samples; on smaller groups; with fewer layers recomputed. */
     b.options.sequence_multiple = 0;
     length[2] = (uint32_t)(holds / 2 + 1);
     length[3] = (uint32_t)(holds / 2 + 1);
-    refuse_lengths(&b, length, (int64_t[]){-1, -1, 7, 7}, 4, "with its tied samples");
+    refuse_lengths(&b, length, (int64_t[]){-1, -1, 7, 7}, 4, "with its linked samples");
     b.options.max_sp = 4;
     snprintf(text, sizeof text, "the longest pack holds %lld",
              (long long)hbp_cost_predict_capacity(b.cost, 4, 8));

@@ -206,14 +206,14 @@ START_TEST_IN_CONTEXT(every_number_of_layers_has_room)
 }
 END_TEST
 
-/* Longest first, with padding, tied samples together and squares without padding. */
+/* Longest first, with padding, linked samples together and squares without padding. */
 START_TEST_IN_CONTEXT(sequences_descend)
 {
     laid l = open_laid(context, 4, 10);
     uint32_t length[] = {100, 257, 100, 5, 300, 64};
-    int64_t tie[] = {3, -1, 9, 3, -1, 9};
-    hbp_lengths_options ties = {.struct_size = sizeof ties, .ties = tie};
-    MAKES(context, l.lengths, hbp_lengths_create_u32(context, length, 6, &ties, &l.lengths));
+    int64_t link[] = {3, -1, 9, 3, -1, 9};
+    hbp_lengths_options links = {.struct_size = sizeof links, .links = link};
+    MAKES(context, l.lengths, hbp_lengths_create_u32(context, length, 6, &links, &l.lengths));
     l.options.sequence_multiple = 64;
     hbp__step step;
     open_step(&l, &step);

@@ -95,7 +95,7 @@ START_TEST_IN_CONTEXT(what_cannot_be_submitted_or_taken_is_refused)
     FAILS(context, HBP_E_INVALID, "step 0 is not submitted", hbp_stepper_take(context, stepper, &plan));
     int64_t lengths[] = {5, 0, 7};
     uint32_t loss[] = {5, 3, 8};
-    int64_t ties[] = {-1, -2, 0};
+    int64_t links[] = {-1, -2, 0};
     hbp_lengths_options options = {.struct_size = sizeof options};
     FAILS(context, HBP_E_INVALID, "sample 1 has 0 tokens",
           hbp_stepper_submit(context, stepper, lengths, 3, NULL));
@@ -106,16 +106,16 @@ START_TEST_IN_CONTEXT(what_cannot_be_submitted_or_taken_is_refused)
     FAILS(context, HBP_E_INVALID, "sample 2 has 8 loss tokens",
           hbp_stepper_submit(context, stepper, lengths, 3, &options));
     options.loss_tokens = NULL;
-    options.ties = ties;
-    FAILS(context, HBP_E_INVALID, "sample 1 has tie -2",
+    options.links = links;
+    FAILS(context, HBP_E_INVALID, "sample 1 has link -2",
           hbp_stepper_submit(context, stepper, lengths, 3, &options));
-    options.ties = NULL;
+    options.links = NULL;
     options.vision = (const uint32_t[]){0, 1, UINT32_C(1) << 31};
     FAILS(context, HBP_E_OVERFLOW, "sample 2 has 2147483648 vision units",
           hbp_stepper_submit(context, stepper, lengths, 3, &options));
     options.vision = NULL;
     options.modalities = (const int32_t[]){0, 62, 1};
-    FAILS(context, HBP_E_INVALID, "sample 1 is of kind 62",
+    FAILS(context, HBP_E_INVALID, "sample 1 is of modality 62",
           hbp_stepper_submit(context, stepper, lengths, 3, &options));
     FAILS(context, HBP_E_INVALID, "0 samples", hbp_stepper_submit(context, stepper, lengths, 0, NULL));
     FAILS(context, HBP_E_INVALID, "lengths is NULL", hbp_stepper_submit(context, stepper, NULL, 3, NULL));

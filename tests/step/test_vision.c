@@ -157,7 +157,7 @@ START_TEST(searches_come_near_the_optimum)
 END_TEST
 
 /* Lengths with a long tail, and images that have nothing to do with them. */
-static hbp_lengths *draw(hbp_context *context, uint64_t seed, int64_t count, const int64_t *tie)
+static hbp_lengths *draw(hbp_context *context, uint64_t seed, int64_t count, const int64_t *link)
 {
     hbp__rng rng = hbp__rng_make(seed, 4, 0);
     uint32_t length[600], vision[600];
@@ -166,7 +166,7 @@ static hbp_lengths *draw(hbp_context *context, uint64_t seed, int64_t count, con
         length[i] = 64 + (uint32_t)(hbp__rng_below(&rng, 6000) >> hbp__rng_below(&rng, 5));
         vision[i] = hbp__rng_below(&rng, 3) ? (uint32_t)hbp__rng_below(&rng, 12) : 0;
     }
-    hbp_lengths_options options = {.struct_size = sizeof options, .ties = tie, .vision = vision};
+    hbp_lengths_options options = {.struct_size = sizeof options, .links = link, .vision = vision};
     OK(context, hbp_lengths_create_u32(context, length, count, &options, &lengths));
     return lengths;
 }
@@ -212,11 +212,11 @@ END_TEST
 START_TEST_IN_CONTEXT(options_are_kept_beside_vision_units)
 {
     hbp_cost *cost = keep(charge(context, 0, 0, 500, 200));
-    int64_t tie[120];
+    int64_t link[120];
     for (int64_t i = 0; i < 120; i++)
-        tie[i] = i % 5 ? -1 : i / 10;
+        link[i] = i % 5 ? -1 : i / 10;
     for (uint64_t seed = 0; seed < 12; seed++) {
-        hbp_lengths *lengths = draw(context, seed, 120, seed % 2 ? tie : NULL);
+        hbp_lengths *lengths = draw(context, seed, 120, seed % 2 ? link : NULL);
         hbp_step_options o = {.struct_size = sizeof o, .max_vision = 40};
         o.tokens_per_rank = seed % 3 == 1 ? 4096 : 0;
         o.max_samples = seed % 4 == 1 ? 5 : 0;
@@ -258,11 +258,12 @@ START_TEST_IN_CONTEXT(what_holds_no_group_is_refused)
           hbp_plan_step(context, lengths, cost, &o, &plan));
     hbp_lengths_free(lengths);
     lengths = NULL;
-    v.ties = (int64_t[]){7, -1, 7, -1};
+    v.links = (int64_t[]){7, -1, 7, -1};
     o.max_vision = 6;
     v.vision = (uint32_t[]){3, 1, 4, 5};
     OK(context, hbp_lengths_create_u32(context, (uint32_t[]){50, 20, 30, 40}, 4, &v, &lengths));
-    FAILS(context, HBP_E_INFEASIBLE, "with its tied samples has 7 vision units; max_vision is 6 (7 would do)",
+    FAILS(context, HBP_E_INFEASIBLE,
+          "with its linked samples has 7 vision units; max_vision is 6 (7 would do)",
           hbp_plan_step(context, lengths, cost, &o, &plan));
     o.max_vision = -1;
     FAILS(context, HBP_E_INVALID, "`max_vision` is -1; it must be in 0..",

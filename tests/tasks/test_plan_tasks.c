@@ -195,7 +195,7 @@ START_TEST_IN_CONTEXT(workloads_come_near_the_optimum)
 }
 END_TEST
 
-/* A task leaves, and comes back: most states stay where they were, more than without a look at the past. */
+/* A task leaves, and comes back: most states are reused in place, more than without a look at the past. */
 START_TEST_IN_CONTEXT(states_stay_when_tasks_come_and_go)
 {
     hbp_machine *machine = keep(make_machine(context, "a800-80", 2));

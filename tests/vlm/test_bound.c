@@ -114,15 +114,15 @@ END_TEST
 static hbp_layers *even_layers(hbp_context *context, int32_t count)
 {
     int64_t forward[MOST_MEASURED];
-    int32_t kind[MOST_MEASURED];
+    int32_t type[MOST_MEASURED];
     for (int32_t i = 0; i < count; i++) {
         forward[i] = 1000000;
-        kind[i] = HBP_LAYER_FIXED;
+        type[i] = HBP_LAYER_FIXED;
     }
     hbp_layer_columns c = {.struct_size = sizeof c};
     c.count = count;
     c.forward_ns = forward;
-    c.kind = kind;
+    c.type = type;
     hbp_layers *layers = NULL;
     OK(context, hbp_layers_create(context, &c, &layers));
     return layers;

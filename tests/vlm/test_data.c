@@ -342,7 +342,7 @@ START_TEST_IN_CONTEXT(a_micro_batch_is_of_like_modalities)
                 ck_assert(!held || held == mask);
             }
         }
-    ck_assert(masks & (masks - 1)); /* more than one kind, or nothing was tested */
+    ck_assert(masks & (masks - 1)); /* more than one type, or nothing was tested */
     hbp__vlm_packs_close(&packs);
 }
 END_TEST

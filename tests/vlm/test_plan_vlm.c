@@ -10,12 +10,12 @@ static hbp_vlm_plan *make(const fixture *f, hbp_vlm_plan_summary *summary)
     return plan;
 }
 
-/* Total times of layers of a kind, forward and backward. */
-static double time_of(const hbp_layers *layers, int32_t kind)
+/* Total times of layers of a type, forward and backward. */
+static double time_of(const hbp_layers *layers, int32_t type)
 {
     double sum = 0;
     for (int32_t i = 0; i < layers->count; i++)
-        if (layers->kind[i] == kind)
+        if (layers->type[i] == type)
             sum += (double)(layers->forward_ns[i] + layers->backward_ns[i]);
     return sum;
 }
@@ -205,12 +205,12 @@ START_TEST_IN_CONTEXT(measured_layers_take_the_place_of_derived_ones)
 {
     fixture f = setup(context, 600);
     const int64_t forward[6] = {4000000, 4000000, 4000000, 3000000, 3000000, 3000000};
-    const int32_t kind[6] = {HBP_LAYER_VISION,   HBP_LAYER_VISION,   HBP_LAYER_VISION,
+    const int32_t type[6] = {HBP_LAYER_VISION,   HBP_LAYER_VISION,   HBP_LAYER_VISION,
                              HBP_LAYER_LANGUAGE, HBP_LAYER_LANGUAGE, HBP_LAYER_LANGUAGE};
     hbp_layer_columns columns = {.struct_size = sizeof columns};
     columns.count = 6;
     columns.forward_ns = forward;
-    columns.kind = kind;
+    columns.type = type;
     hbp_layers *layers = NULL;
     OK(f.context, hbp_layers_create(f.context, &columns, &layers));
     f.options.layers = layers;

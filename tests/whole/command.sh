@@ -101,16 +101,16 @@ printf 'length,images,kind\n100,2,1\n50,,0\n70,5,4\n' >pictures.csv
 printf '{"images":["a","b"]}\n{}\n{"images":5}\n' >pictures.jsonl
 printf '100\n50\n70\n' >tokens.txt
 units="r['vision'] == {'units': 7, 'min': 0, 'max': 5, 'mean': 7 / 3}"
-json "$units and [k['kind'] for k in r['kinds']] == [0, 1] and [k['vision'] for k in r['kinds']] == [0, 7] and
-      [k['tokens'] for k in r['kinds']] == [50, 170]" lengths pictures.csv --vision-column images
-json "$units and [(k['kind'], k['samples']) for k in r['kinds']] == [(0, 1), (1, 1), (4, 1)]" \
+json "$units and [k['modality'] for k in r['modalities']] == [0, 1] and [k['vision'] for k in r['modalities']] == [0, 7] and
+      [k['tokens'] for k in r['modalities']] == [50, 170]" lengths pictures.csv --vision-column images
+json "$units and [(k['modality'], k['samples']) for k in r['modalities']] == [(0, 1), (1, 1), (4, 1)]" \
     lengths pictures.csv --vision-column images --modality-column kind
 json "$units" lengths tokens.txt --vision pictures.jsonl
 json "$units" lengths tokens.txt --vision pictures.csv --vision-column images
-json "r['vision'] is None and [(k['kind'], k['tokens']) for k in r['kinds']] == [(0, 220)]" lengths tokens.txt
-json "r['vision']['units'] == 7 and r['samples'] == 4 and r['kinds'][1]['samples'] == 3" \
+json "r['vision'] is None and [(k['modality'], k['tokens']) for k in r['modalities']] == [(0, 220)]" lengths tokens.txt
+json "r['vision']['units'] == 7 and r['samples'] == 4 and r['modalities'][1]['samples'] == 3" \
     lengths tokens.txt --vision pictures.jsonl --max-length 80 --over-long split
-good lengths tokens.txt --vision pictures.jsonl && has "7 vision units: 0 to 5 a sample, mean 2.33" && has "kind"
+good lengths tokens.txt --vision pictures.jsonl && has "7 vision units: 0 to 5 a sample, mean 2.33" && has "modality"
 printf '1\n2\n' >two.txt
 wrong 1 "tokens.txt holds 3 lengths, but two.txt 2 numbers" lengths tokens.txt --vision two.txt
 wrong 1 "no column 'pics'; the header has length" lengths pictures.csv --vision-column pics
@@ -183,7 +183,7 @@ assert said[1].startswith(wanted.format(*samples, *tokens, r['mixture_distance']
     "$draw" "$source/examples/data/reasoning.csv" other.npy 5000 7
     wrong 1 "" validate plan.msgpack --lengths other.npy $on
 }
-json "r['steps'] >= 1 and sum(k['samples'] for k in r['kinds']) == 5000 and r['ranks'] == 32" show plan.msgpack
+json "r['steps'] >= 1 and sum(k['samples'] for k in r['modalities']) == 5000 and r['ranks'] == 32" show plan.msgpack
 good show plan.msgpack && has "seed 0"
 "$state" plan.msgpack contract.msgpack || fail "state_contract"
 json "(r['composition'], r['tokens_per_step'], r['samples_per_step'], r['hierarchy_ns'], r['mixture_ns']) ==
@@ -240,7 +240,7 @@ for m, b in enumerate(plan['steps'][0]['micro_batches']):
         fail "fit on another device said '$(cat err)'"
     good fit other.csv --model llama-3.1-8b --machine a100-80:4
     head -n 4 timeline.csv >other.csv
-    wrong 1 "cannot tell" fit other.csv $on
+    wrong 1 "cannot separate" fit other.csv $on
 fi
 wrong 2 "needs TIMELINE" fit
 json "len(r['groups']) >= 1" groups l.npy --model llama-3.1-8b,layers=4,hidden=512,ffn=1792,head_dim=16 --machine h100:1
@@ -294,7 +294,7 @@ steps = [sorted(i for b in s['micro_batches'] for p in b['packs'] for i in p['sa
          for s in json.load(open('given.json'))['steps']]
 assert steps == rows" || fail "--batches: the steps hold other samples"
     good validate given.msgpack --lengths some.npy $on && has "keeps every promise"
-    good show given.msgpack && has "no way to run these very steps takes less than"
+    good show given.msgpack && has "no schedule of these very steps takes less than"
     good plan some.npy $on --tokens-per-step 256K -o asked.msgpack && has "what no plan in steps of at most 262,144 tokens can beat"
     good show asked.msgpack && has "no plan in steps of at most 262,144 tokens takes less than"
     good plan some.npy $on --samples-per-step 4 -o small.msgpack && has "price of these steps: up to "
@@ -360,18 +360,18 @@ units="--vision-column images"
     json "r['vision'] == 7 and 0 <= r['dist_vision'] <= 1 and 0 < r['dist_tokens'] < 1 and r['vision_padding'] == 0" \
         plan pictures.csv $units $on -o units.msgpack
     good plan pictures.csv $units $on && has "7 vision units; ranks differ by"
-    good show units.msgpack && has "7 vision units" && has "of their room"
-    json "r['vision'] == 7 and r['modalities'] == [] and sum(k['vision'] for k in r['kinds']) == 7" show units.msgpack
+    good show units.msgpack && has "7 vision units" && has "of their limit"
+    json "r['vision'] == 7 and r['modalities'] == [] and sum(k['vision'] for k in r['modalities']) == 7" show units.msgpack
     json "sum(p['vision'] for p in r['packs']) == 7 and all(p['vision_capacity'] is None for p in r['packs']) and
           all(p['vision'] == sum(s['vision'] for s in p['samples']) for p in r['packs'])" show units.msgpack --step 0
     good show units.msgpack --step 0 --rank 0 && has "id:tokens+vision units"
     good validate units.msgpack --lengths pictures.csv $units $on && has "keeps every promise"
     wrong 1 "the plan was made for lengths with digest" validate units.msgpack --lengths pictures.csv
     json "r['summary']['vision'] == 7" dump units.msgpack
-    json "r['vision'] is None and r['kinds'][0]['vision'] is None" show plan.msgpack
+    json "r['vision'] is None and r['modalities'][0]['vision'] is None" show plan.msgpack
     ordered="--modality-column kind --max-vision 7 --modality-order"
     json "r['vision'] == 7 and r['vision_padding'] >= 0" plan pictures.csv $units $on $ordered -o ordered.msgpack
-    good show ordered.msgpack && has "the same kinds of sample on all ranks, of 0,1,4"
+    good show ordered.msgpack && has "the same modalities on all ranks, of 0,1,4"
     json "all(p['vision'] <= p['vision_capacity'] == 7 for p in r['packs'])" show ordered.msgpack --step 0
     good validate ordered.msgpack --lengths pictures.csv $units --modality-column kind $on
     wrong 1 "--max-vision is 7, but the lengths have no vision units" plan tokens.txt $on --max-vision 7
@@ -426,7 +426,7 @@ micro_batches='r["bound_ns"] <= r["predicted_ns"] and r["gap"] >= 0 and r["compl
     wrong 2 "--micro-batches is '3:2'; it must not begin above its end" step $step $on --micro-batches 3:2
     wrong 2 "--effort is 10; it must be in 0..9" step $step $on --effort 10
     wrong 2 "--compare" step $step $on --compare --method paper
-    wrong 2 "--tie-column" step $step $on --tie-column x
+    wrong 2 "--link-column" step $step $on --link-column x
     wrong 1 "l.npy has 5000 samples" step l.npy $on --skip 5000
     wrong 1 "--samples-per-step 5001" step l.npy $on --samples-per-step 5001
     printf '5\n70\n90000000\n900\n' >long
@@ -463,7 +463,7 @@ fi
 
 # Vision-language runs, and stages of given layers.
 cat >layers.csv <<'END'
-name,kind,forward_ms,backward_ms,state_mib,activation_mib,recomputed_mib,cut_mib
+name,type,forward_ms,backward_ms,state_mib,activation_mib,recomputed_mib,cut_mib
 a,vision,3,6,10,40,4,4
 b,vision,1,2,10,40,4,4
 c,language,4,8,10,60,6,6

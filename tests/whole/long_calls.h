@@ -19,7 +19,7 @@ static inline hbp_status create_lengths(hbp_context *context, world *w, int32_t 
     hbp_status status;
     if (kind >= 2)
         options = (hbp_lengths_options){
-            .struct_size = sizeof options, .loss_tokens = w->loss, .ties = w->tie, .vision = w->vision};
+            .struct_size = sizeof options, .loss_tokens = w->loss, .links = w->link, .vision = w->vision};
     if (kind % 2)
         status = hbp_lengths_create_u32(context, w->length, w->count, &options, &lengths);
     else
@@ -47,7 +47,7 @@ static inline hbp_status build(hbp_context *context, world *w, int32_t kind)
     hbp_lengths *lengths = NULL;
     hbp_status status = hbp_lengths_builder_create(context, &builder);
     if (status >= 0)
-        status = hbp_lengths_builder_append(context, builder, w->wide, NULL, kind ? w->tie : NULL, w->count);
+        status = hbp_lengths_builder_append(context, builder, w->wide, NULL, kind ? w->link : NULL, w->count);
     if (status >= 0)
         status = hbp_lengths_builder_finish(context, builder, &lengths);
     hbp_lengths_builder_free(builder);
@@ -69,8 +69,8 @@ static inline hbp_status read_lengths(hbp_context *context, world *w, int32_t ki
 static inline hbp_status limit(hbp_context *context, world *w, int32_t kind)
 {
     hbp_lengths *lengths = NULL;
-    hbp_status status = hbp_lengths_limit(context, kind >= 4 ? w->tied : w->plain, kind >= 4 ? 400000 : 2000,
-                                          kind % 4, &lengths);
+    hbp_status status = hbp_lengths_limit(context, kind >= 4 ? w->linked : w->plain,
+                                          kind >= 4 ? 400000 : 2000, kind % 4, &lengths);
     hbp_lengths_free(lengths);
     return status;
 }
@@ -79,7 +79,7 @@ static inline hbp_status plan_groups(hbp_context *context, world *w, int32_t kin
 {
     hbp_groups_options options = {.struct_size = sizeof options, .mode = kind % 2};
     hbp_groups *groups = NULL;
-    hbp_status status = hbp_plan_groups(context, kind < 2 ? w->plain : w->tied, w->cost, &options, &groups);
+    hbp_status status = hbp_plan_groups(context, kind < 2 ? w->plain : w->linked, w->cost, &options, &groups);
     hbp_groups_free(groups);
     return status;
 }
@@ -119,7 +119,7 @@ enum {
 
 static inline hbp_status plan_epoch(hbp_context *context, world *w, int32_t kind)
 {
-    const hbp_lengths *lengths = kind == EPOCH_TIED || kind == EPOCH_TIED_DRAWN ? w->tied : w->plain;
+    const hbp_lengths *lengths = kind == EPOCH_TIED || kind == EPOCH_TIED_DRAWN ? w->linked : w->plain;
     hbp_epoch_options options = {.struct_size = sizeof options, .mode = kind == EPOCH_PAPER};
     if (kind == EPOCH_DRAWN || kind == EPOCH_TIED_DRAWN || kind == EPOCH_THREADS)
         options.samples_per_step = 1024;
@@ -296,7 +296,7 @@ static inline hbp_status stepper(hbp_context *context, world *w, int32_t kind)
     const struct timespec pause = {0, 5000000};
     hbp_stepper *made = NULL;
     hbp_lengths_options options = {
-        .struct_size = sizeof options, .loss_tokens = w->loss, .ties = kind ? NULL : w->tie};
+        .struct_size = sizeof options, .loss_tokens = w->loss, .links = kind ? NULL : w->link};
     hbp_status status = hbp_stepper_create(context, w->cost, NULL, NULL, &made);
     if (status >= 0)
         status = hbp_stepper_submit(context, made, w->wide, w->step->count, &options);
@@ -318,7 +318,7 @@ static inline hbp_status plan_step(hbp_context *context, world *w, int32_t kind)
                                 .degrees = kind == STEP_ANY_DEGREE};
     hbp_plan *plan = NULL;
     hbp_status status =
-        hbp_plan_step(context, kind == STEP_TIED ? w->step_tied : w->step, w->cost, &options, &plan);
+        hbp_plan_step(context, kind == STEP_TIED ? w->step_linked : w->step, w->cost, &options, &plan);
     hbp_plan_free(plan);
     return status;
 }

@@ -19,13 +19,13 @@ INT64 = ("forward_ns", "backward_ns", "parameters", "state_bytes", "activation_b
 
 
 def ragged(count: int = 9, seed: int = 1) -> hbp.Layers:
-    """Layers of all kinds that recompute in every way."""
+    """Layers of all types that recompute in every way."""
     rng = np.random.default_rng(seed)
     activation = rng.integers(60, 100, count)
     return hbp.Layers(
         rng.integers(20, 90, count),
         rng.integers(20, 190, count),
-        kind=rng.permutation(np.arange(count) % 3),
+        type=rng.permutation(np.arange(count) % 3),
         state_bytes=rng.integers(10, 50, count),
         activation_bytes=activation,
         recomputed_bytes=activation // 8,
@@ -73,12 +73,12 @@ class TestLayers(unittest.TestCase):
         rng = np.random.default_rng(5)
         given = {name: rng.integers(0, 9, 4) for name in INT64}
         given["activation_bytes"] = np.full(4, 50)
-        made = hbp.Layers(**given, kind=["vision", "vision", "fixed", "language"], names=["a", "b", "c", "ü"])
+        made = hbp.Layers(**given, type=["vision", "vision", "fixed", "language"], names=["a", "b", "c", "ü"])
         for name, values in given.items():
             self.assertEqual(getattr(made, name).tolist(), values.tolist(), name)
             self.assertEqual(getattr(made, name).dtype, np.int64)
             self.assertFalse(getattr(made, name).flags.writeable)
-        self.assertEqual((made.kind.tolist(), made.kind.dtype), ([1, 1, 2, 0], np.int32))
+        self.assertEqual((made.type.tolist(), made.type.dtype), ([1, 1, 2, 0], np.int32))
         self.assertEqual((made.names, len(made)), (["a", "b", "c", "ü"], 4))
         self.assertEqual(made.counts, {"language": 1, "vision": 2, "fixed": 1})
         self.assertEqual(repr(made), "<hbp.Layers: 1 language, 2 vision, 1 fixed>")
@@ -89,26 +89,26 @@ class TestLayers(unittest.TestCase):
         self.assertEqual(made.recompute_ns.tolist(), [5, 6])
         self.assertEqual(made.working_bytes.tolist(), [7, 6])
         self.assertEqual(made.cut_bytes.tolist(), [0, 0])
-        self.assertEqual((made.kind.tolist(), made.names), ([0, 0], ["layer 0", "layer 1"]))
-        self.assertEqual(hbp.Layers([1, 2], [3, 4], kind="vision").kind.tolist(), [1, 1])
-        self.assertEqual(hbp.Layers([1], kind=np.array([2], np.uint8)).counts["fixed"], 1)
+        self.assertEqual((made.type.tolist(), made.names), ([0, 0], ["layer 0", "layer 1"]))
+        self.assertEqual(hbp.Layers([1, 2], [3, 4], type="vision").type.tolist(), [1, 1])
+        self.assertEqual(hbp.Layers([1], type=np.array([2], np.uint8)).counts["fixed"], 1)
 
-    def test_cut_kind(self):
+    def test_cut_type(self):
         """What a cut carries may grow with another size than the layer."""
-        given = dict(forward_ns=[1000, 1000], backward_ns=[1000, 1000], cut_bytes=[1000, 0], kind="vision")
+        given = dict(forward_ns=[1000, 1000], backward_ns=[1000, 1000], cut_bytes=[1000, 0], type="vision")
         link = dict(link_bytes_per_s=1e9, vision_scale=[1.0], token_scale=[2.0])
-        for cut_kind, transfer in ((None, 1000), ("language", 2000), (["fixed", "vision"], 1000)):
-            run = hbp.simulate_pipeline(hbp.Layers(**given, cut_kind=cut_kind), [0, 1, 2], **link)
+        for cut_type, transfer in ((None, 1000), ("language", 2000), (["fixed", "vision"], 1000)):
+            run = hbp.simulate_pipeline(hbp.Layers(**given, cut_type=cut_type), [0, 1, 2], **link)
             self.assertEqual(run.summary().total_ns, 4000 + 2 * transfer)
 
     def test_views_outlive_the_layers(self):
-        column, kinds = hbp.Layers([7, 8, 9], kind="fixed").forward_ns, hbp.Layers([1] * 3, kind="fixed").kind
+        column, types = hbp.Layers([7, 8, 9], type="fixed").forward_ns, hbp.Layers([1] * 3, type="fixed").type
         gc.collect()
         junk = [hbp.Layers(np.arange(3)) for _ in range(50)]
-        self.assertEqual((column.tolist(), kinds.tolist(), len(junk)), ([7, 8, 9], [2, 2, 2], 50))
+        self.assertEqual((column.tolist(), types.tolist(), len(junk)), ([7, 8, 9], [2, 2, 2], 50))
 
     def test_read(self):
-        text = "name,kind,forward_us,backward_ns,cut_bytes\npatches,vision,2,5000,70\nhead,0,3.5,6000,0\n"
+        text = "name,type,forward_us,backward_ns,cut_bytes\npatches,vision,2,5000,70\nhead,0,3.5,6000,0\n"
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "layers.csv")
             path.write_text(text)
@@ -118,7 +118,7 @@ class TestLayers(unittest.TestCase):
                 hbp.Layers.read(path)
         self.assertEqual(read.forward_ns.tolist(), [2000, 3500])
         self.assertEqual((read.backward_ns.tolist(), read.cut_bytes.tolist()), ([5000, 6000], [70, 0]))
-        self.assertEqual((read.kind.tolist(), read.names), ([1, 0], ["patches", "head"]))
+        self.assertEqual((read.type.tolist(), read.names), ([1, 0], ["patches", "head"]))
         with self.assertRaises(OSError):
             hbp.Layers.read("/no/such/file.csv")
 
@@ -128,9 +128,9 @@ class TestLayers(unittest.TestCase):
             (ValueError, "mlp_ns has 2 dimensions", dict(mlp_ns=[[1, 2]])),
             (TypeError, "cut_bytes holds float64", dict(cut_bytes=[1.0, 2.0])),
             (OverflowError, "parameters holds", dict(parameters=np.array([2**63, 1], np.uint64))),
-            (ValueError, "kind is 'text'", dict(kind=["vision", "text"])),
-            (ValueError, "cut_kind has 3 values", dict(cut_kind=["vision"] * 3)),
-            (ValueError, "kind of layer 1 is 7", dict(kind=[1, 7])),
+            (ValueError, "type is 'text'", dict(type=["vision", "text"])),
+            (ValueError, "cut_type has 3 values", dict(cut_type=["vision"] * 3)),
+            (ValueError, "type of layer 1 is 7", dict(type=[1, 7])),
             (TypeError, "names is 'ab'", dict(names="ab")),
             (ValueError, "names has 1 values", dict(names=["a"])),
             (ValueError, "NUL", dict(names=["a", "b\0"])),
@@ -306,7 +306,7 @@ class TestSimulate(unittest.TestCase):
 
     def test_scales(self):
         """Vision layers grow with vision units, language layers with tokens, fixed ones with nothing."""
-        made = hbp.Layers([1000, 100, 10], [0, 0, 0], kind=["vision", "language", "fixed"])
+        made = hbp.Layers([1000, 100, 10], [0, 0, 0], type=["vision", "language", "fixed"])
         run = hbp.simulate_pipeline(made, [0, 3], vision_scale=[2, 0], token_scale=[3, 1])
         self.assertEqual(int(run.stage_busy_ns[0]), 2 * 1000 + 4 * 100 + 2 * 10)
         apart = hbp.simulate_pipeline(
@@ -454,7 +454,7 @@ class TestRecompute(unittest.TestCase):
     def test_published_rule(self):
         """On each stage floor(free / y) - 1 language layers are released and, if those are all, vision layers
         from what is left; the first layers of a stage stay recomputed."""
-        made = hbp.Layers([10] * 10, kind=["vision"] * 4 + ["language"] * 6, activation_bytes=[100] * 10,
+        made = hbp.Layers([10] * 10, type=["vision"] * 4 + ["language"] * 6, activation_bytes=[100] * 10,
                           recomputed_bytes=[10] * 10)
         for free, wanted in (
             ([270, 0], [3, 3, 3, 3, 0, 0, 3, 3, 3, 3]),

@@ -71,7 +71,7 @@ class TestWalk(unittest.TestCase):
             self.assertEqual(pack.loss_tokens, pack.tokens)
             self.assertLessEqual(pack.padded_tokens, pack.capacity)
             self.assertEqual(pack.sum_squares, int((pack.lengths.astype(np.int64) ** 2).sum()))
-            self.assertEqual((len(pack), pack.is_dummy), (len(pack.ids), len(pack.ids) == 0))
+            self.assertEqual((len(pack), pack.is_padding), (len(pack.ids), len(pack.ids) == 0))
             self.assertEqual(pack.ranks, range(pack.first_rank, pack.first_rank + pack.sp))
 
     def test_padding(self):
@@ -85,8 +85,8 @@ class TestWalk(unittest.TestCase):
     def test_dummies(self):
         plan = hbp.plan_epoch([100, 200, 300], samples.cost(), mode="paper")
         packs = [pack for step in plan for pack in step.packs()]
-        dummies = [pack for pack in packs if pack.is_dummy]
-        self.assertEqual(len(dummies), plan.summary().dummy_packs)
+        dummies = [pack for pack in packs if pack.is_padding]
+        self.assertEqual(len(dummies), plan.summary().padding_packs)
         self.assertGreater(len(dummies), 0)
         for pack in dummies:
             self.assertEqual((pack.loss_tokens, pack.max_seqlen, pack.cu_seqlens.tolist()), (0, 0, [0]))
@@ -141,13 +141,13 @@ class TestVision(unittest.TestCase):
         self.assertEqual(int(plan.pack_vision.sum()), int(vision.sum()))
         self.assertEqual(plan.summary().vision, int(vision.sum()))
         self.assertIn("vision units", str(plan.summary()))
-        self.assertEqual(plan.summary().kinds, [])
+        self.assertEqual(plan.summary().modality_list, [])
         self.assertIsNone(plan.sample_modalities)
         self.assertIsNone(plan.micro_batch_modalities)
         for pack in plan.step(0).packs():
             self.assertEqual(pack.vision, int(pack.sample_vision.sum()))
             self.assertIsNone(pack.vision_capacity)
-            self.assertEqual(pack.kinds, [])
+            self.assertEqual(pack.modality_list, [])
             self.assertIsNone(pack.sample_modalities)
         report = hbp.simulate(plan, samples.cost())
         self.assertEqual(report.vision, int(vision.sum()))
@@ -173,17 +173,17 @@ class TestVision(unittest.TestCase):
         """A file of another program, with kinds and a limit: the library's own test wrote it."""
         golden = Path(__file__).resolve().parents[3] / "tests" / "golden" / "vision.msgpack"
         plan = hbp.Plan.load(golden)
-        self.assertEqual((plan.summary().vision, plan.summary().kinds), (59, [0, 1]))
+        self.assertEqual((plan.summary().vision, plan.summary().modality_list), (59, [0, 1]))
         limited = 0
         for step in plan:
             for row, rows in enumerate(zip(*(step.for_rank(rank) for rank in range(plan.summary().ranks)))):
-                kinds = {tuple(pack.kinds) for pack in rows}
+                kinds = {tuple(pack.modality_list) for pack in rows}
                 self.assertEqual(len(kinds), 1)
                 mask = int(plan.micro_batch_modalities[step.micro_batches[row]])
                 self.assertEqual(sum(1 << kind for kind in kinds.pop()), mask)
             for pack in step.packs():
                 self.assertEqual(pack.sample_modalities.tolist(), sorted(pack.sample_modalities.tolist()))
-                self.assertTrue(pack.is_dummy or sorted(set(pack.sample_modalities.tolist())) == pack.kinds)
+                self.assertTrue(pack.is_padding or sorted(set(pack.sample_modalities.tolist())) == pack.modality_list)
                 if pack.vision_capacity is not None:
                     limited += 1
                     self.assertLessEqual(pack.vision, pack.vision_capacity)
@@ -515,9 +515,9 @@ class TestContract(unittest.TestCase):
         for rivals, fields in (
             ("plan of these samples in so many steps", {}),
             ("plan in steps of at most 1,000 tokens", {"tokens_per_step": 1000, "composition": 3}),
-            ("way to run these very steps", {"tokens_per_step": 1000, "composition": 1}),
-            ("way to run these very steps", {"samples_per_step": 8, "composition": 2}),
-            ("way to run these very steps", {"composition": 4}),
+            ("schedule of these very steps", {"tokens_per_step": 1000, "composition": 1}),
+            ("schedule of these very steps", {"samples_per_step": 8, "composition": 2}),
+            ("schedule of these very steps", {"composition": 4}),
         ):
             self.assertIn(f"no {rivals} takes less than 2.000 s", str(self.summary(bound_ns=2 * 10**9, **fields)))
 

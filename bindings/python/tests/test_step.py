@@ -63,7 +63,7 @@ class TestStep(unittest.TestCase):
                 for _ in range(int(count or 1))
             ]
             packs = [hbp.Pack(plan, p) for p in range(offsets[row], offsets[row + 1])]
-            self.assertEqual(degrees, sorted((p.sp for p in packs if not p.is_dummy), reverse=True))
+            self.assertEqual(degrees, sorted((p.sp for p in packs if not p.is_padding), reverse=True))
 
     def test_groups_of_equal_samples(self):
         plan = hbp.plan_step([4096] * 16, samples.cost(2), min_sp=2, max_sp=2, max_micro_batches=1)
@@ -80,7 +80,7 @@ class TestStep(unittest.TestCase):
                 plan.validate(lengths, cost)
                 self.assertLessEqual(plan.summary().bound_ns, plan.summary().predicted_ns)
         static = hbp.plan_step(lengths, cost, mode="static_sp", longest_tokens=400_000).step(0)
-        self.assertEqual({pack.sp for pack in static.packs() if not pack.is_dummy}, {16})
+        self.assertEqual({pack.sp for pack in static.packs() if not pack.is_padding}, {16})
 
     def test_options(self):
         lengths, cost = batch(), samples.cost(2)
@@ -99,10 +99,10 @@ class TestStep(unittest.TestCase):
         self.assertLessEqual(more, hbp.plan_step(lengths, cost).summary().predicted_ns)
 
     def test_ties_share_a_pack(self):
-        ties = np.arange(200) // 2
-        tied = hbp.Lengths.from_array(batch(), ties=ties)
-        plan = hbp.plan_step(tied, samples.cost(2))
-        plan.validate(tied, samples.cost(2))
+        links = np.arange(200) // 2
+        linked = hbp.Lengths.from_array(batch(), links=links)
+        plan = hbp.plan_step(linked, samples.cost(2))
+        plan.validate(linked, samples.cost(2))
         for pack in plan.step(0).packs():
             self.assertTrue((np.unique(pack.ids // 2, return_counts=True)[1] == 2).all())
 

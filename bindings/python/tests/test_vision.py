@@ -350,7 +350,7 @@ class TestPlan(unittest.TestCase):
         self.assertTrue(chosen.max_tokens > 0 and chosen.max_vision > 0)
 
     def test_measured_layers(self):
-        layers = hbp.Layers([2 * 10**6] * 20 + [3 * 10**6] * 20, kind=["vision"] * 20 + ["language"] * 20)
+        layers = hbp.Layers([2 * 10**6] * 20 + [3 * 10**6] * 20, type=["vision"] * 20 + ["language"] * 20)
         plan = self.plan(layers=layers, layers_vision=16.0, layers_tokens=4500.0)
         self.assertEqual(plan.layers.forward_ns.tolist(), layers.forward_ns.tolist())
         self.assertEqual((plan.layers.counts["vision"], int(plan.cuts[-1])), (20, 40))

@@ -180,7 +180,7 @@ void hbp__plan_summarise(const hbp_plan *plan, hbp_plan_summary *summary)
     }
     for (int64_t i = 0; i < plan->packs; i++) {
         summary->padded_tokens = hbp__add_saturating(summary->padded_tokens, plan->pack_padded_tokens[i]);
-        summary->dummy_packs += plan->pack_offsets[i] == plan->pack_offsets[i + 1];
+        summary->padding_packs += plan->pack_offsets[i] == plan->pack_offsets[i + 1];
         if (plan->pack_vision)
             summary->vision = hbp__add_saturating(summary->vision, plan->pack_vision[i]);
     }

@@ -150,7 +150,7 @@ static hbp_status read_collective(hbp_context *context, hbp_machine *machine, si
         return hbp__fail(
             context, HBP_E_FORMAT,
             "collective %lld lacks one of collective, ranks, latency_ns, bytes_per_s and source, or it "
-            "is of the wrong kind",
+            "is of the wrong type",
             (long long)index);
     int32_t group = (int32_t)hbp__value_whole(ranks);
     HBP__TRY(hbp__machine_set_collective(context, machine, collective, group, hbp__value_real(latency),
@@ -171,7 +171,7 @@ static hbp_status read_rate(hbp_context *context, hbp_machine *machine, size_t i
         !hbp__value_is_number(spread) || !hbp__value_is(source, HBP__TEXT))
         return hbp__fail(
             context, HBP_E_FORMAT,
-            "rate %lld lacks one of rate, size, per_s, spread and source, or it is of the wrong kind",
+            "rate %lld lacks one of rate, size, per_s, spread and source, or it is of the wrong type",
             (long long)index);
     return hbp__machine_set_rate(context, machine, rate, hbp__value_whole(size), hbp__value_real(per_s),
                                  hbp__value_real(spread), hbp__value_text(source));

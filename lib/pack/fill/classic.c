@@ -29,7 +29,7 @@ static hbp_status fill_by_rule(hbp_context *context, const hbp_lengths *lengths,
     return status;
 }
 
-/* Items as the samples come; tied samples where the first of them does. */
+/* Items as the samples come; linked samples where the first of them does. */
 static hbp_status given_order(hbp_context *context, const hbp__items *items, uint32_t *order)
 {
     int64_t mark = hbp__scratch_mark(context);
@@ -137,7 +137,7 @@ hbp_status hbp__fill_classic(hbp_context *context, const hbp_lengths *lengths, c
         HBP__TRY(fill_by_item(context, lengths, groups, baseline, &all, out));
         break;
     default:
-        return hbp__fail(context, HBP_E_INVALID, "baseline %d is no way of packing", (int)baseline);
+        return hbp__fail(context, HBP_E_INVALID, "baseline %d is no method of packing", (int)baseline);
     }
     hbp__scratch_release(context, mark);
     hbp_status status = hbp__packs_finish(context, groups, &all, *out);

@@ -88,7 +88,7 @@ class ViewColumn(AnyColumn):
 
 
 def plain(name: str, values: Any, dtype: Optional[npt.DTypeLike] = None) -> npt.NDArray[Any]:
-    """`values` as an array. A mask would be lost on the way into C, so masked values are refused."""
+    """`values` as an array. A mask would be lost when passed to C, so masked values are refused."""
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         masked = int(np.ma.count_masked(values))
         raise TypeError(

@@ -73,7 +73,7 @@ s.bind(lib)  # the declarations below name structs
 
 
 class Opaque(c_void_p):
-    """A pointer to an object of the library. Only Python objects that hold one of the same kind convert to
+    """A pointer to an object of the library. Only Python objects that hold one of the same type convert to
     it, so that swapped arguments are a TypeError and not a crash."""
 
     @classmethod

@@ -1,5 +1,5 @@
 """The open structs, made from what the library says of them (hbp/base.h, "Records"): StepOptions is
-hbp_step_options, and so on, each made when it is first asked for. _records.pyi tells type checkers the same;
+hbp_step_options, and so on, each made when it is first asked for. _records.pyi says the same to type checkers;
 tests/stubs.py writes it."""
 
 from __future__ import annotations

@@ -82,7 +82,7 @@ class Program(Struct):
     objective: Address
     column_lower: Address
     column_upper: Address
-    column_kind: Address
+    column_type: Address
     column_priority: Address
     row_lower: Address
     row_upper: Address
@@ -305,18 +305,18 @@ class EpochOptions(Struct):
 class LengthsOptions(Struct):
     borrow: int
     loss_tokens: Address
-    ties: Address
+    links: Address
     vision: Address
     modalities: Address
 
 class LengthsColumns(Struct):
     loss_tokens: Address
-    ties: Address
+    links: Address
     vision: Address
     modalities: Address
 
 class LengthsSummary(Struct):
-    has_ties: int
+    has_links: int
     samples: int
     tokens: int
     loss_tokens: int
@@ -455,7 +455,7 @@ class LayerColumns(Struct):
     count: int
     forward_ns: Address
     backward_ns: Address
-    kind: Address
+    type: Address
     parameters: Address
     state_bytes: Address
     activation_bytes: Address
@@ -467,13 +467,13 @@ class LayerColumns(Struct):
     mlp_ns: Address
     recompute_ns: Address
     cut_bytes: Address
-    cut_kind: Address
+    cut_type: Address
     names: Address  # type: ignore[assignment]
 
 class LayersView(Struct):
     layers: int
-    kind: Address
-    cut_kind: Address
+    type: Address
+    cut_type: Address
     names: Address  # type: ignore[assignment]
     forward_ns: Address
     backward_ns: Address
@@ -586,7 +586,7 @@ class PlanSummary(Struct):
     steps: int
     micro_batches: int
     packs: int
-    dummy_packs: int
+    padding_packs: int
     samples: int
     dropped: int
     tokens: int
@@ -661,7 +661,7 @@ class RankPack(Struct):
     first_rank: int
     sp_rank: int
     recompute: int
-    is_dummy: int
+    is_padding: int
     pack: int
     first_sample: int
     samples: int
@@ -970,7 +970,7 @@ class LengthsLoadOptions(Struct):
     column: Text
     count_column: Text
     loss_column: Text
-    tie_column: Text
+    link_column: Text
     vision_column: Text
     modality_column: Text
     vision_path: Text

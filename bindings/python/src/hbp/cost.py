@@ -181,7 +181,7 @@ class Cost(Saved):
         peak_bytes: Optional[npt.ArrayLike] = None,
     ) -> tuple[Cost, FitReport]:
         """A cost fitted to measured packs, a timeline or columns with a row each, with this one as what stands
-        where they say nothing; `source` of the result tells which terms were fitted."""
+        where they say nothing; `source` of the result says which terms were fitted."""
         columns = columns_of(Measurements, locals())
         given = [name for name, column in columns.items() if column is not None]
         if timeline is not None:

@@ -1,4 +1,4 @@
-"""From packs to a plan, the four moves in one call, and the classic ways of batching."""
+"""From packs to a plan, all planning stages in one call, and the classic methods of batching."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def balance_attention(
     progress: Optional[ProgressFn] = None,
 ) -> Plan:
     """Puts packs of like cost into micro-batches, those into steps, and the steps in order (HBP, Algorithm
-    7); `mode` is "time", "sorted", "given", "random" or "vision" (alike in vision units and in tokens). With
-    `modality_order` all packs of a micro-batch hold the same kinds of samples."""
+    7); `mode` is "time", "sorted", "given", "random" or "vision" (similar in vision units and in tokens). With
+    `modality_order` all packs of a micro-batch hold the same modalities."""
     options = BalanceOptions.pick(locals())
     return Plan._make(
         lib.hbp_balance_attention, packs, groups, cost, ctypes.byref(options), progress=progress
@@ -109,9 +109,9 @@ def plan_epoch(
     """Plans an epoch of `lengths` (an array or list of tokens per sample, or hbp.Lengths).
 
     Options are the fields of hbp_epoch_options, 0 being the default of each. What a step holds is asked for in
-    one way: samples_per_step (drawn as a shuffled sampler draws them), tokens_per_step (at most), or batches (a
+    one form: samples_per_step (drawn as a shuffled sampler draws them), tokens_per_step (at most), or batches (a
     list of arrays of sample indices, the trainer's own sampler's); with none of them a number of tokens is
-    chosen, which summary().tokens_per_step tells. window_samples (a sample moves only inside its window) goes
+    chosen, which summary().tokens_per_step says. window_samples (a sample moves only inside its window) goes
     with tokens_per_step alone; composition, curriculum_steps and drop_last not with batches. composition is
     "auto", "random", "stratified" (each step a small copy of the epoch) or "hierarchy" (HBP: a step holds packs of one group); mixture_slack: thousandths
     that steps which are no hierarchy may take longer (0: 10; -1: none). Steps that a trainer can run:
@@ -121,15 +121,15 @@ def plan_epoch(
     Further: max_length (longest sample; 0: the longest there is), over_long "error", "drop", "truncate" or
     "split" for what is longer, mode "default" or "paper", groups (hbp.Groups to use), window_samples,
     max_groups, step_slack, effort, curriculum_steps, drop_last, seed, epoch, max_vision (vision units that a
-    pack may hold; micro-batches are then of packs alike in units, too), modality_order (all packs of a
-    micro-batch hold the same kinds of samples). The plan is a pure function of all of them, so that every
+    pack may hold; micro-batches are then of packs similar in units, too), modality_order (all packs of a
+    micro-batch hold the same modalities). The plan is a pure function of all of them, so that every
     rank may plan for itself."""
     (struct, _kept), data = _options(options), Lengths.of(lengths)
     return Plan._make(lib.hbp_plan_epoch, data, cost, ctypes.byref(struct), progress=progress)
 
 
 def baselines() -> list[str]:
-    """The names of the ways of others to plan an epoch: "no-packing", "sorted", ..."""
+    """The names of the methods of others to plan an epoch: "no-packing", "sorted", ..."""
     return list_names(lib.hbp_baseline_name)
 
 
@@ -141,9 +141,9 @@ def plan_baseline(
     progress: Optional[ProgressFn] = None,
     **options: Unpack[EpochKeywords],
 ) -> Plan:
-    """Plans an epoch the way of others, which baselines() names, to compare with. Options as for plan_epoch;
-    those that such a way has no use for are ignored. groups, of one group, says the length and degree of packs
-    of the classic ways; "flexsp", "hybrid-cp" and "dynamic-cp" plan each step for itself, of samples_per_step,
+    """Plans an epoch by the method of others, which baselines() names, to compare with. Options as for plan_epoch;
+    those that such a method has no use for are ignored. groups, of one group, says the length and degree of packs
+    of the classic methods; "flexsp", "hybrid-cp" and "dynamic-cp" plan each step for itself, of samples_per_step,
     batches or tokens_per_step, and heed tokens_per_rank, hybrid-cp sequence_tokens_per_rank, both of
     Megatron's min_sp."""
     number = choice("baseline", baseline, {name: index for index, name in enumerate(baselines())})

@@ -78,7 +78,7 @@ class Graph(Saved):
 
     @classmethod
     def read(cls, path: Path) -> Graph:
-        """From JSON or msgpack, told apart by content."""
+        """From JSON or msgpack, distinguished by content."""
         return cls._make(lib.hbp_graph_load, path_bytes(path))
 
     @classmethod

@@ -48,7 +48,7 @@ class Machine(Saved):
 
     @classmethod
     def preset(cls, text: str, nodes: Optional[int] = None) -> Machine:
-        """Nodes of a known kind: "h100", one of them; "h100:4", or "h100" and nodes=4; with fields replaced,
+        """Nodes of a known type: "h100", one of them; "h100:4", or "h100" and nodes=4; with fields replaced,
         "h100:4,nvlink_bytes_per_s=4e11"."""
         if nodes is not None:
             text = f"{text},nodes={int32('nodes', nodes)}"
@@ -113,13 +113,13 @@ class Machine(Saved):
         call(lib.hbp_machine_fit_collective, self, kind, number, *rows, len(ns), text_bytes(source))
 
     def set_rate(self, rate: str, size: int, per_s: float, spread: float, source: str = "given") -> None:
-        """Adds a measured rate or replaces the one of the same kind and size."""
+        """Adds a measured rate or replaces the one of the same type and size."""
         row = MachineRate.pick(locals())
         call(lib.hbp_machine_set_rate, self, ctypes.byref(row))
 
     @property
     def rates(self) -> list[Rate]:
-        """What was measured of one device, by kind, then size."""
+        """What was measured of one device, by type, then size."""
         rates = []
         for index in range(lib.hbp_machine_count_rates(self)):
             row = MachineRate()

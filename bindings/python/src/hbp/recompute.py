@@ -88,7 +88,7 @@ class LayerBytes(NamedTuple):
 def fit_layer_bytes(
     vision_layers: npt.ArrayLike, language_layers: npt.ArrayLike, freed_bytes: npt.ArrayLike
 ) -> LayerBytes:
-    """The bytes that one layer of each kind frees, from two measurements: measurement i recomputed
+    """The bytes that one layer of each type frees, from two measurements: measurement i recomputed
     vision_layers[i] and language_layers[i] layers less and took freed_bytes[i] more."""
     vision = same_count("vision_layers", integers("vision_layers", vision_layers, np.int32), 2)
     language = same_count("language_layers", integers("language_layers", language_layers, np.int32), 2)

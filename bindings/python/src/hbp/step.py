@@ -70,7 +70,7 @@ def plan_step(
 ) -> Plan:
     """Plans one step for a batch of `lengths` (an array or list of tokens per sample, or hbp.Lengths): a plan
     of one step, ids being indices of the batch. Each micro-batch is cut into SP groups of different degrees
-    that end together; plan.step(0).groups() tells them, and plan.summary().gap how far from optimal the plan
+    that end together; plan.step(0).groups() lists them, and plan.summary().gap how far from optimal the plan
     is at most.
 
     Options are the fields of hbp_step_options, 0 being the default of each: mode "default", "paper",

@@ -218,7 +218,7 @@ def plan_tasks(
     baseline: "sequential", "uniform", "optimus", "distmm". `placement` is "flows" (few bytes between GPUs and
     domains), "paper" or "sequential". reserve_bytes None keeps 5 GB free on each GPU, 0 nothing; limit_bytes
     takes the place of the GPU's memory less the reserve, -1: no limit. `previous` is the schedule from before
-    some task joined or left: states stay on their ranks where they can. The schedule is a pure function of
+    some task joined or left: states are reused on their ranks where possible. The schedule is a pure function of
     all of them."""
     options = TasksOptions.pick(
         locals(), reserve_bytes=0 if reserve_bytes is None else reserve_bytes or -1

@@ -77,7 +77,7 @@ class Vlm(Owned):
         fused_cross_entropy: bool = False,
     ) -> Layers:
         """The layers as they run on `machine`, for a micro-batch of `vision` vision units and `tokens` tokens
-        whose squared lengths sum to `squares` (0: four samples alike)."""
+        whose squared lengths sum to `squares` (0: four equal samples)."""
         options = VlmLayersOptions.pick(
             locals(), zero_stage=choice("zero_stage", zero_stage, ZERO_STAGES)
         )
