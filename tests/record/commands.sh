@@ -7,7 +7,7 @@
 awk 'BEGIN { for (i = 0; i < 1200; i++) printf "%d%s", i * 7 % 1200, i % 150 == 149 ? "\n" : " " }' >batches.txt
 awk 'BEGIN { print "length,loss,link,images,kind"; for (i = 0; i < 90; i++) print 40 + i * 97 % 900 "," 20 + i % 20 "," (i % 5 < 2 ? int(i / 5) : "") "," i % 4 "," i % 3 }' >linked.csv
 printf '300\n20\n41000\n7\n' >few.txt
-printf 'name,kind,forward_ms,backward_ms,state_mib,activation_mib,recomputed_mib,cut_mib\na,vision,3,6,10,40,4,4\nb,vision,1,2,10,40,4,4\nc,language,4,8,10,60,6,6\nd,language,1,2,10,60,6,6\ne,language,5,10,10,60,6,6\n' >layers.csv
+printf 'name,type,forward_ms,backward_ms,state_mib,activation_mib,recomputed_mib,cut_mib\na,vision,3,6,10,40,4,4\nb,vision,1,2,10,40,4,4\nc,language,4,8,10,60,6,6\nd,language,1,2,10,60,6,6\ne,language,5,10,10,60,6,6\n' >layers.csv
 
 run
 run --help

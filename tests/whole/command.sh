@@ -183,7 +183,7 @@ assert said[1].startswith(wanted.format(*samples, *tokens, r['mixture_distance']
     "$draw" "$source/examples/data/reasoning.csv" other.npy 5000 7
     wrong 1 "" validate plan.msgpack --lengths other.npy $on
 }
-json "r['steps'] >= 1 and sum(k['samples'] for k in r['modalities']) == 5000 and r['ranks'] == 32" show plan.msgpack
+json "r['steps'] >= 1 and sum(k['samples'] for k in r['pack_types']) == 5000 and r['ranks'] == 32" show plan.msgpack
 good show plan.msgpack && has "seed 0"
 "$state" plan.msgpack contract.msgpack || fail "state_contract"
 json "(r['composition'], r['tokens_per_step'], r['samples_per_step'], r['hierarchy_ns'], r['mixture_ns']) ==
@@ -361,14 +361,14 @@ units="--vision-column images"
         plan pictures.csv $units $on -o units.msgpack
     good plan pictures.csv $units $on && has "7 vision units; ranks differ by"
     good show units.msgpack && has "7 vision units" && has "of their limit"
-    json "r['vision'] == 7 and r['modalities'] == [] and sum(k['vision'] for k in r['modalities']) == 7" show units.msgpack
+    json "r['vision'] == 7 and r['modalities'] == [] and sum(k['vision'] for k in r['pack_types']) == 7" show units.msgpack
     json "sum(p['vision'] for p in r['packs']) == 7 and all(p['vision_capacity'] is None for p in r['packs']) and
           all(p['vision'] == sum(s['vision'] for s in p['samples']) for p in r['packs'])" show units.msgpack --step 0
     good show units.msgpack --step 0 --rank 0 && has "id:tokens+vision units"
     good validate units.msgpack --lengths pictures.csv $units $on && has "keeps every promise"
     wrong 1 "the plan was made for lengths with digest" validate units.msgpack --lengths pictures.csv
     json "r['summary']['vision'] == 7" dump units.msgpack
-    json "r['vision'] is None and r['modalities'][0]['vision'] is None" show plan.msgpack
+    json "r['vision'] is None and r['pack_types'][0]['vision'] is None" show plan.msgpack
     ordered="--modality-column kind --max-vision 7 --modality-order"
     json "r['vision'] == 7 and r['vision_padding'] >= 0" plan pictures.csv $units $on $ordered -o ordered.msgpack
     good show ordered.msgpack && has "the same modalities on all ranks, of 0,1,4"

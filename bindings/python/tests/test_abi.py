@@ -167,7 +167,7 @@ class TestEnumerations(unittest.TestCase):
         tables = {
             "HBP_LOSS_": plan.LOSS,
             "HBP_COLLECTIVE_": machine.COLLECTIVES,
-            "HBP_LAYER_": layers.KINDS,
+            "HBP_LAYER_": layers.LAYER_TYPES,
             "HBP_RECOMPUTE_": layers.RECOMPUTE,
             "HBP_RANKED_": pipeline.RANKED,
             "HBP_GRAPH_": graph.FORMATS,

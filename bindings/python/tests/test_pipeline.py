@@ -470,7 +470,7 @@ class TestRecompute(unittest.TestCase):
     def test_layer_bytes(self):
         fitted = hbp.fit_layer_bytes([10, 0], [2, 12], [10 * 300 + 2 * 500, 12 * 500])
         self.assertEqual((fitted.vision_bytes, fitted.language_bytes), (300, 500))
-        with self.assertRaisesRegex(hbp.InfeasibleError, "cannot tell"):
+        with self.assertRaisesRegex(hbp.InfeasibleError, "cannot separate"):
             hbp.fit_layer_bytes([1, 2], [1, 2], [5, 10])
         with self.assertRaisesRegex(ValueError, "language_layers has 3 values; it must have 2"):
             hbp.fit_layer_bytes([1, 2], [1, 2, 3], [5, 10])

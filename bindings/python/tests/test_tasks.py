@@ -325,7 +325,7 @@ class TestPlan(unittest.TestCase):
         self.check(after, schedule, 8)
         summary = schedule.summary()
         self.assertGreater(summary.kept_bytes, 0)
-        self.assertIn("stay where they were", str(summary))
+        self.assertIn("reused in place", str(summary))
         self.assertEqual(before.summary().kept_bytes, 0)
         with self.assertRaisesRegex(TypeError, "hbp.TaskSchedule"):
             hbp.plan_tasks(after, machine(), previous=after)
