@@ -68,7 +68,7 @@ def records(c_name: str) -> list:
 def constants(prefix: str) -> "dict[str, int]":
     """The headers' constants that begin so, but numbers of them."""
     found = re.findall(r"\b(HBP_[A-Z0-9_]+)\s*=\s*(-?\d+)", headers())
-    counts = ("_COUNT", "_KINDS", "_CHOICES")
+    counts = ("_COUNT", "_TYPES", "_CHOICES")
     return {name.removeprefix(prefix).lower().replace("_", "-"): int(value) for name, value in found
             if name.startswith(prefix) and not name.endswith(counts)}
 
