@@ -85,7 +85,7 @@ function structure(of, body, before,    pending, declaration) {
 function constant(declaration, comment,    name, value) {
     gsub(/[ \t\n]+$/, "", declaration); sub(/,$/, "", declaration)
     name = value = declaration; sub(/[ \t\n]*=.*/, "", name); sub(/.*=[ \t\n]*/, "", value)
-    if (name !~ /^HBP_/ || name ~ /_(COUNT|KINDS|CHOICES)$/) return
+    if (name !~ /^HBP_/ || name ~ /_(COUNT|TYPES|CHOICES)$/) return
     constants++; constant_name[constants] = name; constant_text[constants] = plain(comment); constant_value[constants] = value + 0
 }
 function enumeration(body,    declaration, pending) {
