@@ -39,10 +39,10 @@ static hbp_packs *fill(hbp_context *context, const hbp_lengths *lengths, int64_t
 }
 
 static void balance(hbp_context *context, const hbp_packs *packs, const hbp_groups *groups,
-                    const hbp_cost *cost, int32_t mode, const char *name)
+                    const hbp_cost *cost, const char *method, const char *name)
 {
     hbp_balance_options options = {.struct_size = sizeof options};
-    options.mode = mode;
+    options.method = method;
     hbp_plan *plan = NULL;
     double start = bench_cpu();
     bench_need(context, hbp_balance_attention(context, packs, groups, cost, &options, &plan), "balance");
@@ -71,9 +71,9 @@ static void compare(hbp_context *context, const hbp_lengths *lengths, int64_t vi
     bench_need(context, hbp_groups_create(context, cost, 1, &tokens, &sp, NULL, 0, &groups), "groups");
     bench_section("%lld packs of at most %lld tiles and %lld tokens on %d ranks", (long long)count,
                   (long long)vision, (long long)tokens, (int)ranks);
-    balance(context, packs, groups, cost, HBP_BALANCE_GIVEN, "in the order drawn");
-    balance(context, packs, groups, cost, HBP_BALANCE_TIME, "by time");
-    balance(context, packs, groups, cost, HBP_BALANCE_VISION, "alike in all sizes");
+    balance(context, packs, groups, cost, "given", "in the order drawn");
+    balance(context, packs, groups, cost, "time", "by time");
+    balance(context, packs, groups, cost, "vision", "alike in all sizes");
     hbp_groups_free(groups);
     hbp_cost_free(cost);
     hbp_packs_free(packs);
@@ -97,9 +97,9 @@ static int64_t count_dummies(hbp_context *context, hbp_plan *plan, int64_t *pack
 {
     hbp_plan_summary summary = {.struct_size = sizeof summary};
     bench_need(context, hbp_plan_get_summary(context, plan, &summary), "summary");
-    *packs = summary.packs - summary.dummy_packs;
+    *packs = summary.packs - summary.padding_packs;
     hbp_plan_free(plan);
-    return summary.dummy_packs;
+    return summary.padding_packs;
 }
 
 static void order(hbp_context *context, int64_t count, int32_t ranks)
@@ -112,7 +112,7 @@ static void order(hbp_context *context, int64_t count, int32_t ranks)
     hbp_groups *groups = NULL;
     bench_need(context, hbp_groups_create(context, cost, 1, &tokens, &sp, NULL, 0, &groups), "groups");
     hbp_balance_options balance = {.struct_size = sizeof balance};
-    balance.mode = HBP_BALANCE_VISION;
+    balance.method = "vision";
     balance.modality_order = 1;
     hbp_plan *plan = NULL;
     bench_need(context, hbp_balance_attention(context, packs, groups, cost, &balance, &plan), "balance");

@@ -42,7 +42,7 @@ static void epoch_default(const inputs *in)
 
 static void epoch_paper(const inputs *in)
 {
-    plan_epoch(in, &(hbp_epoch_options){.struct_size = sizeof(hbp_epoch_options), .mode = HBP_EPOCH_PAPER});
+    plan_epoch(in, &(hbp_epoch_options){.struct_size = sizeof(hbp_epoch_options), .method = "hbp"});
 }
 
 static void epoch_hierarchy(const inputs *in)
@@ -64,12 +64,9 @@ static void epoch_tight(const inputs *in)
 
 static void baselines(const inputs *in)
 {
-    static const int32_t ways[] = {HBP_BASELINE_NEXT_FIT, HBP_BASELINE_BEST_FIT_DECREASING, HBP_BASELINE_ISF};
-    for (int i = 0; i < 3; i++) {
-        hbp_plan *plan = NULL;
-        need(in, hbp_plan_baseline(in->context, in->lengths, in->cost, ways[i], NULL, &plan), "baseline");
-        hbp_plan_free(plan);
-    }
+    static const char *const ways[] = {"next-fit", "best-fit-decreasing", "isf"};
+    for (int i = 0; i < 3; i++)
+        plan_epoch(in, &(hbp_epoch_options){.struct_size = sizeof(hbp_epoch_options), .method = ways[i]});
 }
 
 static void plan_step(const inputs *in, const hbp_step_options *options, int times)
@@ -88,8 +85,9 @@ static void step_default(const inputs *in)
 
 static void step_modes(const inputs *in)
 {
-    for (int32_t mode = HBP_STEP_STATIC_SP; mode < HBP_STEP_MODE_COUNT; mode++)
-        plan_step(in, &(hbp_step_options){.struct_size = sizeof(hbp_step_options), .mode = mode}, 20);
+    static const char *const ways[] = {"static-sp", "homogeneous-sp", "hybrid-cp", "dynamic-cp"};
+    for (int i = 0; i < 4; i++)
+        plan_step(in, &(hbp_step_options){.struct_size = sizeof(hbp_step_options), .method = ways[i]}, 20);
 }
 
 static void step_equal(const inputs *in)
@@ -100,7 +98,7 @@ static void step_equal(const inputs *in)
 /* Written, read, judged, replayed, bounded. */
 static void files(const inputs *in)
 {
-    hbp_epoch_options options = {.struct_size = sizeof options, .mode = HBP_EPOCH_PAPER};
+    hbp_epoch_options options = {.struct_size = sizeof options, .method = "hbp"};
     hbp_plan *plan = NULL, *again = NULL;
     hbp_report report = {.struct_size = sizeof report};
     need(in, hbp_plan_epoch(in->context, in->lengths, in->cost, &options, &plan), "epoch");
@@ -147,7 +145,7 @@ static void vision(const inputs *in)
     hbp_vlm *vlm = NULL;
     need(in, hbp_iterative_fill(in->context, sized, &fill, &packs), "fill");
     hbp_packs_free(packs);
-    fill.mode = HBP_ISF_REFERENCE;
+    fill.method = "isf";
     need(in, hbp_iterative_fill(in->context, sized, &fill, &packs), "fill");
     hbp_packs_free(packs);
     need(in, hbp_vlm_create_preset(in->context, "internvl-1.5-26b", &vlm), "vlm");

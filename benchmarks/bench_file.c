@@ -107,7 +107,7 @@ static void compare_zlib(hbp_context *context, const hbp_plan *plan, const char 
         bench_need(context, hbp_plan_load(context, path, &loaded), "loading");
         load[k] = bench_cpu() - cpu;
         load_wall[k] = bench_wall() - wall;
-        if (hbp_plan_get_digest(loaded) != hbp_plan_get_digest(plan)) {
+        if (bench_digest(context, loaded) != bench_digest(context, plan)) {
             fprintf(stderr, "the plan read is not the plan written\n");
             exit(1);
         }

@@ -9,11 +9,10 @@
 #include "common.h"
 #include "epoch_settings.h"
 
-enum { RANKS = 64, BATCH = 512, PLAIN = 3, MODES = 5, MOST_BATCHES = 1000 };
+enum { RANKS = 64, BATCH = 512, PLAIN = 3, WAYS = 5, MOST_BATCHES = 1000 };
 
 /* The last two are Megatron's, each with the tokens a rank that serve all batches best. */
-static const int32_t modes[PLAIN] = {HBP_STEP_PAPER, HBP_STEP_DEFAULT, HBP_STEP_HOMOGENEOUS_SP};
-static const int32_t tuned[MODES - PLAIN] = {HBP_BASELINE_HYBRID_CP, HBP_BASELINE_DYNAMIC_CP};
+static const char *const ways[WAYS] = {"flexsp", "search", "homogeneous-sp", "hybrid-cp", "dynamic-cp"};
 
 /* Iteration times of the paper: DeepSpeed over FlexSP, DeepSpeed over BatchAda. */
 typedef struct published {
@@ -31,9 +30,9 @@ static const published settings[] = {
 /* Seconds of the batches of one setting, and the steps' makings. */
 typedef struct outcome {
     double static_s;
-    double seconds[MODES];
-    int64_t micro_batches[MODES];
-    int64_t per_rank[MODES];
+    double seconds[WAYS];
+    int64_t micro_batches[WAYS];
+    int64_t per_rank[WAYS];
     int64_t static_micro_batches;
     int32_t static_sp;
     int64_t slower; /* batches on which the default is slower than the published planner */
@@ -69,15 +68,15 @@ static hbp_lengths *draw(hbp_context *context, const bench_data *data, int64_t l
 }
 
 /* Seconds of a step; counts its micro-batches. `sp` may be NULL and gets the degree of its first pack. */
-static double plan(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost, int32_t mode,
+static double plan(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost, const char *method,
                    int64_t longest, int64_t *micro_batches, int32_t *sp)
 {
     hbp_plan *made = NULL;
     hbp_step_options options = {.struct_size = sizeof options};
-    options.mode = mode;
+    options.method = method;
     options.sequence_multiple = 2 * RANKS;
     options.longest_tokens = longest;
-    bench_need(context, hbp_plan_step(context, lengths, cost, &options, &made), hbp_step_mode_name(mode));
+    bench_need(context, hbp_plan_step(context, lengths, cost, &options, &made), method);
     bench_need(context, hbp_plan_validate(context, made, lengths, cost), "the plan");
     hbp_plan_summary summary = {.struct_size = sizeof summary};
     bench_need(context, hbp_plan_get_summary(context, made, &summary), "the plan");
@@ -107,13 +106,12 @@ static void plan_tuned(hbp_context *context, const int64_t *length, int64_t batc
     options.batch_offsets = offsets;
     options.batch_samples = index;
     bench_need(context, hbp_lengths_create_i64(context, length, count, NULL, &lengths), "lengths");
-    for (int m = PLAIN; m < MODES; m++) {
+    for (int m = PLAIN; m < WAYS; m++) {
         hbp_plan *made = NULL;
         epoch_setting setting;
         hbp_plan_summary summary = {.struct_size = sizeof summary};
-        bench_need(context,
-                   epoch_settings_plan(context, lengths, cost, tuned[m - PLAIN], &options, &setting, &made),
-                   hbp_baseline_name(tuned[m - PLAIN]));
+        options.method = ways[m];
+        bench_need(context, epoch_settings_plan(context, lengths, cost, &options, &setting, &made), ways[m]);
         bench_need(context, hbp_plan_validate(context, made, lengths, cost), "the plan");
         bench_need(context, hbp_plan_get_summary(context, made, &summary), "the plan");
         o->seconds[m] = (double)summary.predicted_ns / 1e9;
@@ -136,11 +134,11 @@ static void measure(hbp_context *context, const bench_data *data, const publishe
     memset(o, 0, sizeof *o);
     for (int64_t b = 0; b < batches; b++) {
         hbp_lengths *lengths = draw(context, data, longest - 2 * RANKS, (uint64_t)b);
-        o->static_s += plan(context, lengths, cost, HBP_STEP_STATIC_SP, longest, &o->static_micro_batches,
-                            &o->static_sp);
+        o->static_s +=
+            plan(context, lengths, cost, "static-sp", longest, &o->static_micro_batches, &o->static_sp);
         double seconds[PLAIN];
         for (int m = 0; m < PLAIN; m++) {
-            seconds[m] = plan(context, lengths, cost, modes[m], longest, &o->micro_batches[m], NULL);
+            seconds[m] = plan(context, lengths, cost, ways[m], longest, &o->micro_batches[m], NULL);
             o->seconds[m] += seconds[m];
         }
         o->slower += seconds[1] > seconds[0];
@@ -162,16 +160,14 @@ static void report(const published *p, int64_t batches, const outcome *o)
 {
     char name[64], target[64];
     double n = (double)batches, speed_up = o->static_s / o->seconds[0];
-    snprintf(name, sizeof name, "%s at %dK: paper mode / static SP %d", p->model, p->limit_k,
-             (int)o->static_sp);
+    snprintf(name, sizeof name, "%s at %dK: flexsp / static SP %d", p->model, p->limit_k, (int)o->static_sp);
     snprintf(target, sizeof target, "%.2f +- .15", p->flexsp);
-    bench_metric(name, "static SP / paper mode", BENCH_HIGHER, speed_up, "x");
+    bench_metric(name, "static SP / flexsp", BENCH_HIGHER, speed_up, "x");
     bench_metric(name, "static SP / default", BENCH_HIGHER, o->static_s / o->seconds[1], "x");
     bench_check(distance(speed_up, p->flexsp) <= .15, name, target, "%.2f (%.2f s / %.2f s)", speed_up,
                 o->static_s / n, o->seconds[0] / n);
-    bench_check(!o->slower, "  default never slower than paper mode", "all",
-                "%lld of %lld, %.3f times as fast", (long long)(batches - o->slower), (long long)batches,
-                o->seconds[0] / o->seconds[1]);
+    bench_check(!o->slower, "  default never slower than flexsp", "all", "%lld of %lld, %.3f times as fast",
+                (long long)(batches - o->slower), (long long)batches, o->seconds[0] / o->seconds[1]);
     bench_line("  over static SP",
                "default %.2f, homogeneous %.2f (published %.2f), hybrid CP %.2f, dynamic CP %.2f",
                o->static_s / o->seconds[1], o->static_s / o->seconds[2], p->batch_ada,
@@ -179,7 +175,7 @@ static void report(const published *p, int64_t batches, const outcome *o)
     bench_line("  best tokens a rank", "hybrid CP %lld, dynamic CP %lld", (long long)o->per_rank[3],
                (long long)o->per_rank[4]);
     bench_line("  micro-batches a step",
-               "static %.1f, paper %.1f, default %.1f, homogeneous %.1f, hybrid %.1f, dynamic %.1f",
+               "static %.1f, flexsp %.1f, default %.1f, homogeneous %.1f, hybrid %.1f, dynamic %.1f",
                (double)o->static_micro_batches / n, (double)o->micro_batches[0] / n,
                (double)o->micro_batches[1] / n, (double)o->micro_batches[2] / n,
                (double)o->micro_batches[3] / n, (double)o->micro_batches[4] / n);

@@ -192,12 +192,12 @@ static void need_equal(const pack_list *list, const hbp_packs *packs)
     }
 }
 
-static hbp_packs *fill(hbp_context *context, const hbp_lengths *lengths, const budgets *b, int32_t mode,
+static hbp_packs *fill(hbp_context *context, const hbp_lengths *lengths, const budgets *b, const char *method,
                        double *seconds)
 {
     hbp_packs *packs = NULL;
     hbp_iterative_fill_options options = {.struct_size = sizeof options};
-    options.mode = mode;
+    options.method = method;
     options.rounds = b->rounds;
     options.max_tokens = b->tokens;
     options.max_vision = b->vision;
@@ -217,15 +217,15 @@ static void compare(hbp_context *context, const pack *all, const hbp_lengths *le
         double start = bench_cpu();
         pack_list list = plain_fill(all, b);
         plain[k] = bench_cpu() - start;
-        hbp_packs *packs = fill(context, lengths, b, HBP_ISF_REFERENCE, &reference[k]);
+        hbp_packs *packs = fill(context, lengths, b, "isf", &reference[k]);
         need_equal(&list, packs);
         reference_packs = bench_count_packs(packs);
         hbp_packs_free(packs);
         list_free(&list);
         ratio[k] = plain[k] / reference[k];
-        packs = fill(context, lengths, b, HBP_ISF_DEFAULT, &standard[k]);
+        packs = fill(context, lengths, b, "vector", &standard[k]);
         standard_packs = bench_count_packs(packs);
-        bound = hbp_packs_get_bound(packs, 0);
+        bound = bench_packs_bound(packs);
         hbp_packs_free(packs);
     }
     bench_section("%lld samples under %lld units and %lld tokens, T = %d, medians of %d rounds",
@@ -295,6 +295,7 @@ static void run(hbp_context *context, const hbp_lengths *tokens, const hbp_lengt
 /* Both searches for budgets on the data as they are. */
 static void search(hbp_context *context, const hbp_lengths *tokens, const hbp_lengths *images)
 {
+    static const char *const methods[] = {"plane", "line"};
     static const char *const names[] = {"over the plane", "along the published line"};
     uint32_t t[SAMPLES], v[SAMPLES];
     for (int64_t i = 0; i < SAMPLES; i++) {
@@ -306,22 +307,22 @@ static void search(hbp_context *context, const hbp_lengths *tokens, const hbp_le
     create.vision = v;
     bench_need(context, hbp_lengths_create_u32(context, t, SAMPLES, &create, &lengths), "lengths");
     bench_section("Budgets for %d samples, 4 a pack, 8 ranks", (int)SAMPLES);
-    for (int32_t mode = 0; mode < 2; mode++) {
+    for (int way = 0; way < 2; way++) {
         hbp_budgets found = {.struct_size = sizeof found};
         hbp_budgets_options options = {.struct_size = sizeof options};
-        options.mode = mode;
+        options.method = methods[way];
         options.seed = SEED;
         double start = bench_cpu();
         bench_need(context, hbp_choose_budgets(context, lengths, &options, &found), "budgets");
         double seconds = bench_cpu() - start;
         bench_line(
-            names[mode],
+            names[way],
             "%.3f s, %d pairs: %lld units, %lld tokens, %lld packs; dist %.5f / %.5f, unused %.4f / %.4f",
             seconds, (int)found.considered, (long long)found.max_vision, (long long)found.max_tokens,
             (long long)found.packs, found.dist_vision, found.dist_tokens, found.unused_vision,
             found.unused_tokens);
-        bench_metric(names[mode], "choosing budgets", BENCH_LOWER, seconds, "s");
-        bench_metric(names[mode], "packs", BENCH_LOWER, (double)found.packs, "packs");
+        bench_metric(names[way], "choosing budgets", BENCH_LOWER, seconds, "s");
+        bench_metric(names[way], "packs", BENCH_LOWER, (double)found.packs, "packs");
     }
     hbp_lengths_free(lengths);
 }

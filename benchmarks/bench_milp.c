@@ -121,12 +121,12 @@ static void write_plan(const hbp_plan *plan, char text[64])
     write_groups(groups, text);
 }
 
-static hbp_status plan(hbp_context *context, const settings *options, const instance *i, int32_t solver,
+static hbp_status plan(hbp_context *context, const settings *options, const instance *i, int32_t exact,
                        hbp_plan **out, hbp_plan_summary *summary)
 {
     hbp_step_options step = {.struct_size = sizeof step};
     step.effort = options->effort;
-    step.solver = solver;
+    step.exact = exact;
     step.buckets = options->buckets;
     step.max_micro_batches = 1;
     step.sequence_multiple = bench_batches_multiple(i->batches.ranks);
@@ -166,7 +166,7 @@ static double solve_exact(hbp_context *context, const settings *options, const i
     watched w = {.seconds = options->seconds};
     hbp_solver solver = {sizeof solver, solve_watched, &w};
     bench_need(context, hbp_context_set_solver(context, &solver), "the solver");
-    hbp_status status = plan(context, options, i, HBP_STEP_EXACT, &found, &summary);
+    hbp_status status = plan(context, options, i, 1, &found, &summary);
     bench_need(context, hbp_context_set_solver(context, NULL), "the solver");
     if (status < 0) {
         printf("    %-7s failed   %s\n", way_name[EXACT], hbp_context_message(context));
@@ -218,7 +218,7 @@ static void run(hbp_context *context, const settings *options, const instance *i
     hbp_plan *own = NULL;
     hbp_plan_summary summary;
     char groups[64], ns[64];
-    bench_need(context, plan(context, options, i, HBP_STEP_SEARCH, &own, &summary), "the library's plan");
+    bench_need(context, plan(context, options, i, 0, &own, &summary), "the library's plan");
     write_plan(own, groups);
     snprintf(ns, sizeof ns, "%lld ns", (long long)summary.predicted_ns);
     printf("  %s %s, %d GPUs x %lld\n", i->model, i->batches.data->name, (int)i->batches.ranks,

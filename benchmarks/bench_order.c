@@ -21,15 +21,15 @@ static double draw_normal(uint64_t *state)
 static hbp_layers *make_layers(hbp_context *context, int32_t stages)
 {
     int64_t forward[MOST];
-    int32_t kind[MOST];
+    int32_t type[MOST];
     for (int32_t i = 0; i < stages; i++) {
         forward[i] = 4000000;
-        kind[i] = i < stages / 2 ? HBP_LAYER_VISION : HBP_LAYER_LANGUAGE;
+        type[i] = i < stages / 2 ? HBP_LAYER_VISION : HBP_LAYER_LANGUAGE;
     }
     hbp_layer_columns columns = {.struct_size = sizeof columns};
     columns.count = stages;
     columns.forward_ns = forward;
-    columns.kind = kind;
+    columns.type = type;
     hbp_layers *layers = NULL;
     bench_need(context, hbp_layers_create(context, &columns, &layers), "layers");
     return layers;

@@ -35,20 +35,19 @@ static int64_t count_best_fit(hbp_context *context, const hbp_lengths *lengths, 
     hbp_epoch_options options = {.struct_size = sizeof options};
     options.max_length = capacity;
     options.tokens_per_step = capacity;
+    options.method = "best-fit-decreasing";
     hbp_plan *plan = NULL;
     double start = bench_cpu();
-    bench_need(context,
-               hbp_plan_baseline(context, lengths, cost, HBP_BASELINE_BEST_FIT_DECREASING, &options, &plan),
-               "best fit decreasing");
+    bench_need(context, hbp_plan_epoch(context, lengths, cost, &options, &plan), "best fit decreasing");
     *seconds = bench_cpu() - start;
     hbp_plan_summary summary = {.struct_size = sizeof summary};
     bench_need(context, hbp_plan_get_summary(context, plan, &summary), "summary");
     hbp_plan_free(plan);
-    return summary.packs - summary.dummy_packs;
+    return summary.packs - summary.padding_packs;
 }
 
 static int64_t count_fill(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
-                          int64_t capacity, int32_t mode, int32_t max_samples, int64_t *bound,
+                          int64_t capacity, const char *method, int32_t max_samples, int64_t *bound,
                           double *seconds)
 {
     int32_t sp = 1, recompute = 0;
@@ -57,14 +56,14 @@ static int64_t count_fill(hbp_context *context, const hbp_lengths *lengths, cons
     bench_need(context, hbp_groups_create(context, cost, 1, &capacity, &sp, &recompute, 0, &groups),
                "groups");
     hbp_fill_options options = {.struct_size = sizeof options};
-    options.mode = mode;
+    options.method = method;
     options.effort = 1;
     options.max_samples = max_samples;
     double start = bench_cpu();
     bench_need(context, hbp_greedy_fill(context, lengths, groups, &options, &packs), "fill");
     *seconds = bench_cpu() - start;
     int64_t count = bench_count_packs(packs);
-    *bound = hbp_packs_get_bound(packs, 0);
+    *bound = bench_packs_bound(packs);
     hbp_packs_free(packs);
     hbp_groups_free(groups);
     return count;
@@ -92,10 +91,9 @@ static void run_capped(hbp_context *context, const hbp_cost *cost)
     for (int k = 0; k < CAPS; k++) {
         double tight_s, balanced_s;
         int64_t bound, other;
-        int64_t tight =
-            count_fill(context, lengths, cost, CAPACITY, HBP_FILL_TIGHT, caps[k], &bound, &tight_s);
+        int64_t tight = count_fill(context, lengths, cost, CAPACITY, "tight", caps[k], &bound, &tight_s);
         int64_t balanced =
-            count_fill(context, lengths, cost, CAPACITY, HBP_FILL_BALANCED, caps[k], &other, &balanced_s);
+            count_fill(context, lengths, cost, CAPACITY, "balanced", caps[k], &other, &balanced_s);
         printf("%-18s %9lld %8d %5d %9lld %9lld %9lld %8.3f %8.3f\n", data.name, (long long)count, CAPACITY,
                (int)caps[k], (long long)bound, (long long)tight, (long long)balanced, tight_s, balanced_s);
         fflush(stdout);
@@ -140,10 +138,9 @@ int main(int argc, char **argv)
             double best_s, tight_s, balanced_s;
             int64_t bound, other;
             int64_t best = count_best_fit(context, lengths, cost, capacities[k], &best_s);
-            int64_t tight =
-                count_fill(context, lengths, cost, capacities[k], HBP_FILL_TIGHT, 0, &bound, &tight_s);
+            int64_t tight = count_fill(context, lengths, cost, capacities[k], "tight", 0, &bound, &tight_s);
             int64_t balanced =
-                count_fill(context, lengths, cost, capacities[k], HBP_FILL_BALANCED, 0, &other, &balanced_s);
+                count_fill(context, lengths, cost, capacities[k], "balanced", 0, &other, &balanced_s);
             printf("%-18s %9lld %8lld %9lld %9lld %9lld %9lld %8.3f %8.3f %8.3f\n", data.name,
                    (long long)summary.samples, (long long)capacities[k], (long long)bound, (long long)best,
                    (long long)tight, (long long)balanced, best_s, tight_s, balanced_s);

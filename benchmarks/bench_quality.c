@@ -8,7 +8,7 @@
 
 static const char *const models[] = {"llama-3.1-8b", "llama-3.1-70b", "qwen2.5-32b", "deepseek-v2"};
 static const int32_t nodes[] = {4, 32};
-enum { MODELS = 4, MACHINES = 2, OWN = -1 };
+enum { MODELS = 4, MACHINES = 2 };
 
 typedef struct outcome {
     hbp_status status;
@@ -18,17 +18,19 @@ typedef struct outcome {
     hbp_report report;
 } outcome;
 
-/* Groups of one mode, in text, and the tokens of a step. */
+/* Groups of one method, in text, and the tokens of a step. */
 static hbp_status describe_groups(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
-                                  int32_t mode, char text[256], int64_t *tokens_per_step)
+                                  const char *method, char text[256], int64_t *tokens_per_step)
 {
     hbp_groups_options options = {.struct_size = sizeof options};
-    options.mode = mode;
+    options.method = method;
     hbp_groups *groups = NULL;
     hbp_status status = hbp_plan_groups(context, lengths, cost, &options, &groups);
     if (status < 0)
         return status;
-    snprintf(text, 256, "%s", hbp_groups_get_candidate_text(groups, 0));
+    hbp_groups_view view = {.struct_size = sizeof view};
+    (void)hbp_groups_get_view(groups, &view);
+    snprintf(text, 256, "%s", view.candidate_texts[0]);
     *tokens_per_step = bench_tokens_per_step(groups);
     hbp_groups_free(groups);
     return HBP_OK;
@@ -48,17 +50,17 @@ static double unused_capacity(const hbp_plan *plan)
     return room > 0 ? 1 - held / room : 0;
 }
 
-/* Plans an epoch and replays it. `way` is OWN, or a baseline; steps carry tokens_per_step whichever way. */
-static void measure(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost, int32_t way,
-                    int64_t tokens_per_step, outcome *o)
+/* Plans an epoch and replays it. Steps carry tokens_per_step whatever the method. */
+static void measure(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
+                    const char *method, int64_t tokens_per_step, outcome *o)
 {
     hbp_epoch_options options = {.struct_size = sizeof options};
+    options.method = method;
     options.tokens_per_step = tokens_per_step;
     hbp_plan *plan = NULL;
     memset(o, 0, sizeof *o);
     double start = bench_cpu();
-    o->status = way == OWN ? hbp_plan_epoch(context, lengths, cost, &options, &plan)
-                           : hbp_plan_baseline(context, lengths, cost, way, &options, &plan);
+    o->status = hbp_plan_epoch(context, lengths, cost, &options, &plan);
     o->seconds = bench_cpu() - start;
     if (o->status < 0) {
         snprintf(o->failed, sizeof o->failed, "%s", hbp_context_message(context));
@@ -85,10 +87,9 @@ static void compare_published(hbp_context *context, const hbp_lengths *lengths, 
     char text[256];
     int64_t tokens_per_step = 0;
     outcome paper, isf;
-    bench_need(context, describe_groups(context, lengths, cost, HBP_GROUPS_PAPER, text, &tokens_per_step),
-               "groups");
-    measure(context, lengths, cost, HBP_BASELINE_PAPER, tokens_per_step, &paper);
-    measure(context, lengths, cost, HBP_BASELINE_ISF, tokens_per_step, &isf);
+    bench_need(context, describe_groups(context, lengths, cost, "hbp", text, &tokens_per_step), "groups");
+    measure(context, lengths, cost, "hbp", tokens_per_step, &paper);
+    measure(context, lengths, cost, "isf", tokens_per_step, &isf);
     bench_need(context, paper.status, "paper");
     bench_need(context, isf.status, "isf");
     const char *expected = "16384 x SP 1, 131072 x SP 8";
@@ -114,9 +115,8 @@ static void compare_aims(hbp_context *context, const hbp_lengths *lengths, const
     char text[256];
     int64_t tokens_per_step = 0;
     outcome own;
-    bench_need(context, describe_groups(context, lengths, cost, HBP_GROUPS_OPTIMAL, text, &tokens_per_step),
-               "groups");
-    measure(context, lengths, cost, OWN, tokens_per_step, &own);
+    bench_need(context, describe_groups(context, lengths, cost, "optimal", text, &tokens_per_step), "groups");
+    measure(context, lengths, cost, "search", tokens_per_step, &own);
     bench_need(context, own.status, "default mode");
     const hbp_report *r = &own.report;
     bench_line("groups", "%s", text);
@@ -135,7 +135,7 @@ static void compare_aims(hbp_context *context, const hbp_lengths *lengths, const
     bench_line("DBR, CR", "%.4f, %.3f", r->dbr, r->cr);
 }
 
-/* What the comparisons of modes come to, over some of them. */
+/* What the comparisons come to, over some of them. */
 typedef struct tally {
     int plans, pairs, slower, infeasible;
     double least_ratio; /* paper's time over ours */
@@ -171,9 +171,10 @@ static void print_reason(const char *data, const char *model, int32_t count, con
     printf("%-18s %-13s %4d  infeasible: %s\n", data, model, (int)count, reason);
 }
 
-/* Both modes on one data set, model and machine; counted in `all`, and in `reference` unless it is NULL. */
-static void compare_modes(hbp_context *context, const hbp_lengths *lengths, const char *data,
-                          const char *model, int32_t node_count, tally *all, tally *reference)
+/* Default and published rule on one data set, model and machine; counted in `all`, and in `reference` unless
+ * it is NULL. */
+static void compare_methods(hbp_context *context, const hbp_lengths *lengths, const char *data,
+                            const char *model, int32_t node_count, tally *all, tally *reference)
 {
     const char *reason = "";
     char text[256], paper_text[256] = "infeasible", name[64];
@@ -182,7 +183,7 @@ static void compare_modes(hbp_context *context, const hbp_lengths *lengths, cons
     hbp_cost *cost = bench_cost(context, model, node_count, &reason);
     hbp_status status = HBP_OK;
     if (cost)
-        status = describe_groups(context, lengths, cost, HBP_GROUPS_OPTIMAL, text, &tokens_per_step);
+        status = describe_groups(context, lengths, cost, "optimal", text, &tokens_per_step);
     if (!cost || status == HBP_E_INFEASIBLE) {
         print_reason(data, model, ranks, cost ? hbp_context_message(context) : reason);
         all->infeasible++;
@@ -190,12 +191,12 @@ static void compare_modes(hbp_context *context, const hbp_lengths *lengths, cons
         return;
     }
     bench_need(context, status, "groups");
-    status = describe_groups(context, lengths, cost, HBP_GROUPS_PAPER, paper_text, &tokens_per_step);
+    status = describe_groups(context, lengths, cost, "hbp", paper_text, &tokens_per_step);
     if (status != HBP_E_INFEASIBLE)
         bench_need(context, status, "groups");
     outcome own, paper;
-    measure(context, lengths, cost, OWN, tokens_per_step, &own);
-    measure(context, lengths, cost, HBP_BASELINE_PAPER, tokens_per_step, &paper);
+    measure(context, lengths, cost, "search", tokens_per_step, &own);
+    measure(context, lengths, cost, "hbp", tokens_per_step, &paper);
     bench_need(context, own.status, "default mode");
     if (paper.status != HBP_E_INFEASIBLE)
         bench_need(context, paper.status, "paper");
@@ -237,8 +238,8 @@ static void compare_all(hbp_context *context, int is_quick, tally *all, tally *r
         hbp_lengths *lengths = bench_lengths(context, &data, BENCH_LONGEST);
         for (int m = 0; m < (is_quick ? 1 : MODELS); m++)
             for (int n = 0; n < (is_quick ? 1 : MACHINES); n++)
-                compare_modes(context, lengths, data.name, models[m], nodes[n], all,
-                              m == 0 && n == 0 ? reference : NULL);
+                compare_methods(context, lengths, data.name, models[m], nodes[n], all,
+                                m == 0 && n == 0 ? reference : NULL);
         hbp_lengths_free(lengths);
         bench_data_close(&data);
     }

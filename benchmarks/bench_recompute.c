@@ -3,6 +3,7 @@
  * are of the CPU, one thread. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "common.h"
@@ -65,11 +66,12 @@ typedef struct outcome {
 } outcome;
 
 static outcome choose(hbp_context *context, const hbp_layers *layers, const int32_t *cuts,
-                      const hbp_pipeline_options *pipeline, int32_t mode, int32_t selective, int32_t repeats)
+                      const hbp_pipeline_options *pipeline, const char *method, int32_t selective,
+                      int32_t repeats)
 {
     static int32_t choices[MOST_LAYERS];
     hbp_recompute_options options = {.struct_size = sizeof options};
-    options.mode = mode;
+    options.method = method;
     options.selective = selective;
     outcome o = {0};
     o.report = (hbp_recompute_report){.struct_size = sizeof o.report};
@@ -139,19 +141,18 @@ static void model(hbp_context *context, const char *name, const char *gpu, doubl
     printf("  %s, %g units and %g tokens, %d replicas, %d GiB; a micro-batch %.1f ms\n", name, vision, tokens,
            (int)data_parallel, (int)gib, (double)ns / 1e6);
     static const struct {
-        const char *name;
-        int32_t mode;
+        const char *name, *method;
         int32_t selective;
-    } ways[] = {{"all", HBP_MEMORY_ALL, 0},
-                {"published rule", HBP_MEMORY_PAPER, 0},
-                {"least time, whole layers", HBP_MEMORY_OPTIMAL, -1},
-                {"least time", HBP_MEMORY_OPTIMAL, 0},
-                {"none", HBP_MEMORY_NONE, 0}};
-    int64_t paper = choose(context, layers, cuts, &pipeline, HBP_MEMORY_PAPER, 0, 1).report.recompute_ns;
+    } ways[] = {{"all", "all", 0},
+                {"published rule", "omnibal", 0},
+                {"least time, whole layers", "optimal", -1},
+                {"least time", "optimal", 0},
+                {"none", "none", 0}};
+    int64_t paper = choose(context, layers, cuts, &pipeline, "omnibal", 0, 1).report.recompute_ns;
     for (size_t w = 0; w < sizeof ways / sizeof *ways; w++) {
-        outcome made = choose(context, layers, cuts, &pipeline, ways[w].mode, ways[w].selective, REPEATS);
+        outcome made = choose(context, layers, cuts, &pipeline, ways[w].method, ways[w].selective, REPEATS);
         print_row(ways[w].name, &made, paper);
-        if (ways[w].mode == HBP_MEMORY_OPTIMAL && !ways[w].selective && made.status >= 0) {
+        if (!strcmp(ways[w].method, "optimal") && !ways[w].selective && made.status >= 0) {
             char row[64];
             snprintf(row, sizeof row, "%s, %g units, %d GiB", name, vision, (int)gib);
             note(row, &made, paper);
@@ -205,8 +206,8 @@ static void random_layers(hbp_context *context, int32_t count, int32_t percent)
     pipeline.micro_batches = 1;
     pipeline.limit_bytes = &limit;
     printf("  %d layers that all differ, %d %% of what they keep\n", (int)count, (int)percent);
-    outcome paper = choose(context, layers, cuts, &pipeline, HBP_MEMORY_PAPER, 0, 1);
-    outcome best = choose(context, layers, cuts, &pipeline, HBP_MEMORY_OPTIMAL, 0, 5);
+    outcome paper = choose(context, layers, cuts, &pipeline, "omnibal", 0, 1);
+    outcome best = choose(context, layers, cuts, &pipeline, "optimal", 0, 5);
     print_row("published rule", &paper, paper.report.recompute_ns);
     print_row("least time", &best, paper.report.recompute_ns);
     char row[64];

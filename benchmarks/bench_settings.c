@@ -123,7 +123,7 @@ static const char *const setting_names[SETTINGS] = {"packs as long as the longes
                                                     "1 group",
                                                     "2 groups",
                                                     "3 groups",
-                                                    "mode paper",
+                                                    "method hbp",
                                                     "no step slack",
                                                     "no mixture slack",
                                                     "effort 3",
@@ -153,7 +153,7 @@ static void set(int setting, const base *b, hbp_epoch_options *o)
     if (setting >= 6 && setting <= 8)
         o->max_groups = setting - 5;
     if (setting == 9)
-        o->mode = HBP_EPOCH_PAPER;
+        o->method = "hbp";
     if (setting == 10)
         o->step_slack = -1;
     if (setting == 11)

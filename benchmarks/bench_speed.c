@@ -58,7 +58,7 @@ static stages time_plan(hbp_context *context, const uint32_t *length, int64_t co
     hbp_plan_view view = {.struct_size = sizeof view};
     (void)hbp_plan_get_view(plan, &view);
     s.steps = view.steps;
-    s.digest = hbp_plan_get_digest(plan);
+    s.digest = bench_digest(context, plan);
     hbp_plan_free(plan);
     hbp_packs_free(packs);
     hbp_groups_free(groups);
@@ -78,7 +78,7 @@ static double time_epoch(hbp_context *context, const uint32_t *length, int64_t c
     bench_need(context, hbp_lengths_create_u32(context, length, count, &borrow, &lengths), "lengths");
     bench_need(context, hbp_plan_epoch(context, lengths, cost, NULL, &plan), "plan");
     double seconds = bench_cpu() - start;
-    *digest = hbp_plan_get_digest(plan);
+    *digest = bench_digest(context, plan);
     hbp_plan_free(plan);
     hbp_lengths_free(lengths);
     return seconds;
@@ -157,11 +157,10 @@ static void time_fill(hbp_context *context, const uint32_t *length, int64_t coun
                       const char *peers)
 {
     static const struct {
-        const char *name;
-        int32_t mode, effort;
-    } fills[] = {{"balanced", HBP_FILL_BALANCED, 0},
-                 {"tight, effort 0", HBP_FILL_TIGHT, 0},
-                 {"tight, effort 1", HBP_FILL_TIGHT, 1}};
+        const char *name, *method;
+        int32_t effort;
+    } fills[] = {
+        {"balanced", "balanced", 0}, {"tight, effort 0", "tight", 0}, {"tight, effort 1", "tight", 1}};
     int64_t pack_length = BENCH_LONGEST;
     int32_t sp = 8, recompute = -1;
     hbp_lengths *lengths = NULL;
@@ -179,7 +178,7 @@ static void time_fill(hbp_context *context, const uint32_t *length, int64_t coun
         int64_t packs_made = 0, bound = 0;
         for (int k = 0; k < PAIRS; k++) {
             hbp_fill_options options = {.struct_size = sizeof options};
-            options.mode = fills[f].mode;
+            options.method = fills[f].method;
             options.effort = fills[f].effort;
             hbp_packs *packs = NULL;
             double sort = bench_sort(length, count), start = bench_cpu();
@@ -187,7 +186,7 @@ static void time_fill(hbp_context *context, const uint32_t *length, int64_t coun
             seconds[k] = bench_cpu() - start;
             ratio[k] = seconds[k] / sort;
             packs_made = bench_count_packs(packs);
-            bound = hbp_packs_get_bound(packs, 0);
+            bound = bench_packs_bound(packs);
             hbp_packs_free(packs);
         }
         bench_line(fills[f].name, "%.3f s, %.2f sorts; %lld packs, bound %lld", bench_median(seconds, PAIRS),

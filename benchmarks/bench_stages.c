@@ -10,7 +10,7 @@ enum { LAYERS = 1000, STAGES = 64, MOST_BATCHES = 512 };
 /* What an instance of 1,000 layers is like, or-ed. */
 enum { RANDOM = 1, TWO_KINDS = 2, LINKS = 4, SPEEDS = 8, LIMITS = 16, UNEVEN = 32 };
 
-static const char *const modes[] = {"optimal", "balanced", "parameters", "uniform", "paper"};
+static const char *const methods[] = {"optimal", "balanced", "parameters", "uniform", "omnibal"};
 
 static int64_t draw(uint64_t *state, int64_t low, int64_t high)
 {
@@ -39,7 +39,7 @@ static int64_t plain_bottleneck(const int64_t *sum)
 
 typedef struct instance {
     int64_t forward[LAYERS], sum[LAYERS + 1], state[LAYERS], activation[LAYERS], cut[LAYERS];
-    int32_t kind[LAYERS];
+    int32_t type[LAYERS];
     double vision[MOST_BATCHES], tokens[MOST_BATCHES], speed[STAGES];
     int64_t limit[STAGES];
     hbp_layers *layers;
@@ -53,7 +53,7 @@ static void make(hbp_context *context, int what, int32_t micro_batches, instance
     d->sum[0] = 0;
     for (int i = 0; i < LAYERS; i++) {
         int vision = what & TWO_KINDS && i < LAYERS / 3;
-        d->kind[i] = vision ? HBP_LAYER_VISION : HBP_LAYER_LANGUAGE;
+        d->type[i] = vision ? HBP_LAYER_VISION : HBP_LAYER_LANGUAGE;
         d->forward[i] = what & RANDOM ? draw(&state, 500000, 1500000) : vision ? 700000 : 1000000;
         d->sum[i + 1] = d->sum[i] + 3 * d->forward[i];
         d->state[i] = draw(&state, 1 << 28, 1 << 29);
@@ -66,7 +66,7 @@ static void make(hbp_context *context, int what, int32_t micro_batches, instance
     hbp_layer_columns columns = {.struct_size = sizeof columns};
     columns.count = LAYERS;
     columns.forward_ns = d->forward;
-    columns.kind = d->kind;
+    columns.type = d->type;
     columns.state_bytes = d->state;
     columns.activation_bytes = d->activation;
     columns.cut_bytes = d->cut;
@@ -95,11 +95,11 @@ static void make(hbp_context *context, int what, int32_t micro_batches, instance
 }
 
 static hbp_partition_summary partition(hbp_context *context, const hbp_layers *layers,
-                                       const hbp_pipeline_options *pipeline, int32_t mode, int32_t candidates,
-                                       int32_t order, double *seconds, hbp_status *status)
+                                       const hbp_pipeline_options *pipeline, const char *method,
+                                       int32_t candidates, int32_t order, double *seconds, hbp_status *status)
 {
     hbp_partition_options options = {.struct_size = sizeof options};
-    options.mode = mode;
+    options.method = method;
     options.candidates = candidates;
     options.order = order;
     hbp_partition *made = NULL;
@@ -122,12 +122,12 @@ static void large(hbp_context *context, const char *name, int what, int32_t micr
     double plain = bench_cpu(), one, eight;
     int64_t bottleneck = plain_bottleneck(d.sum);
     plain = bench_cpu() - plain;
-    hbp_partition_summary best = partition(context, d.layers, &d.pipeline, 0, 1, 0, &one, &status);
-    partition(context, d.layers, &d.pipeline, 0, 8, 0, &eight, &ignored);
+    hbp_partition_summary best = partition(context, d.layers, &d.pipeline, "optimal", 1, 0, &one, &status);
+    partition(context, d.layers, &d.pipeline, "optimal", 8, 0, &eight, &ignored);
     char against[48] = "does not fit";
     hbp_partition *balanced = NULL;
     hbp_partition_options options = {.struct_size = sizeof options};
-    options.mode = HBP_PARTITION_BALANCED;
+    options.method = "balanced";
     if (hbp_partition_layers(context, d.layers, &d.pipeline, &options, &balanced) >= 0) {
         hbp_partition_summary summary = {.struct_size = sizeof summary};
         bench_need(context, hbp_partition_get_summary(context, balanced, &summary), "summary");
@@ -173,16 +173,16 @@ static void formula_and_run(hbp_context *context, const char *name, int what)
         hbp_partition *made = NULL;
         bench_need(context, hbp_partition_layers(context, d.layers, p, &options, &made), "a partition");
         int64_t chosen = 0, least = INT64_MAX;
-        for (int64_t c = 0; c < hbp_partition_count_candidates(made); c++) {
-            hbp_partition_candidate candidate = {.struct_size = sizeof candidate};
-            bench_need(context, hbp_partition_get_candidate(context, made, c, &candidate, NULL), "candidate");
-            chosen = c ? chosen : candidate.simulated_ns;
-            least = candidate.simulated_ns < least ? candidate.simulated_ns : least;
+        hbp_partition_view view = {.struct_size = sizeof view};
+        (void)hbp_partition_get_view(made, &view);
+        for (int64_t c = 0; c < view.candidates; c++) {
+            chosen = c ? chosen : view.candidate_simulated_ns[c];
+            least = view.candidate_simulated_ns[c] < least ? view.candidate_simulated_ns[c] : least;
         }
         hbp_partition_free(made);
         double seconds, gain = (double)chosen / (double)least - 1;
         hbp_status status;
-        hbp_partition_summary balanced = partition(context, d.layers, p, 1, 0, 0, &seconds, &status);
+        hbp_partition_summary balanced = partition(context, d.layers, p, "balanced", 0, 0, &seconds, &status);
         faster += gain > 0.001;
         slower_than_balanced += balanced.simulated_ns < chosen;
         won += gain / DRAWS;
@@ -228,19 +228,19 @@ static void model(hbp_context *context, const char *name, double vision, double 
     bench_section("%s, %d layers on 4 stages x %d, %d micro-batches%s", name, (int)view.layers, (int)turns,
                   (int)micro_batches, uneven ? " that differ" : "");
     for (int32_t order = 0; order <= uneven; order++)
-        for (int32_t mode = 0; mode < 5; mode++) {
+        for (int way = 0; way < 5; way++) {
             double seconds;
             hbp_status status;
             char text[48];
             hbp_partition_summary s =
-                partition(context, layers, &pipeline, mode, 0, order, &seconds, &status);
-            snprintf(text, sizeof text, "%s%s%s", modes[mode], order ? ", in order" : "",
-                     mode || status == HBP_NOT_PROVEN ? "" : ", bound is least");
+                partition(context, layers, &pipeline, methods[way], 0, order, &seconds, &status);
+            snprintf(text, sizeof text, "%s%s%s", methods[way], order ? ", in order" : "",
+                     way || status == HBP_NOT_PROVEN ? "" : ", bound is least");
             bench_line(
                 text, "run %8.3f ms, predicted %8.3f, bound %8.3f, bubble %4.1f %%, cuts %5.1f MiB, %7.1f ms",
                 1e-6 * (double)s.simulated_ns, 1e-6 * (double)s.predicted_ns, 1e-6 * (double)s.bound_ns,
                 100 * s.bubble, (double)s.cut_bytes / 1048576, 1e3 * seconds);
-            if (!mode)
+            if (!way)
                 bench_metric_beside(text, "run", BENCH_LOWER, 1e-6 * (double)s.simulated_ns, "predicted ms",
                                     "bound", (double)s.simulated_ns / (double)s.bound_ns);
         }

@@ -10,6 +10,10 @@
 
 enum { SETS = BENCH_BATCH_SETS, LIMITS = 2, SETTINGS = FLEXSP_MODELS * SETS * LIMITS, MOST_BATCHES = 1000 };
 
+#define NAME(id, name, paper, text) name,
+static const char *const methods[] = {HBP_STEP_METHODS(NAME)};
+enum { METHODS = sizeof methods / sizeof *methods };
+
 static bench_data set[SETS];
 
 /* Seconds of a radix sort in this run. */
@@ -22,8 +26,8 @@ typedef struct setting {
     int limit_k;
     int32_t ranks;
     int32_t effort;
-    int32_t mode;
-    int32_t is_single; /* one micro-batch */
+    const char *method; /* NULL: the default */
+    int32_t is_single;  /* one micro-batch */
     int64_t batch;
     int64_t batches;
     uint64_t seed;
@@ -78,7 +82,7 @@ static void plan_batch(hbp_context *context, const setting *s, const hbp_cost *c
     hbp_plan *plan = NULL;
     bench_batches batches = batches_of(s);
     hbp_step_options options = {.struct_size = sizeof options};
-    options.mode = s->mode;
+    options.method = s->method;
     options.effort = s->effort;
     options.max_micro_batches = s->is_single;
     options.sequence_multiple = bench_batches_multiple(s->ranks);
@@ -257,13 +261,22 @@ static void single_micro_batches(hbp_context *context)
     bench_check(100 * gap.p95 <= 2, "gap, 95th percentile", "<= 2 %", "%.3f %%", 100 * gap.p95);
 }
 
+static int find_method(const char *name)
+{
+    for (int way = 0; way < METHODS; way++)
+        if (!strcmp(methods[way], name))
+            return way;
+    return METHODS;
+}
+
 /* Other ways beside the default one on the same batches, and more effort. */
 static void compare_ways(hbp_context *context, const setting *chosen)
 {
-    enum { EFFORTS = 2, WAYS = HBP_STEP_MODE_COUNT + EFFORTS };
+    enum { EFFORTS = 2, WAYS = METHODS + EFFORTS };
     static row own[MOST_BATCHES], other[MOST_BATCHES];
     static double ratio[WAYS][SETTINGS * MOST_BATCHES];
     int64_t count[WAYS] = {0}, faster[WAYS] = {0}, slower = 0;
+    int flexsp = find_method("flexsp");
     bench_section("Steps of %d GPUs x %lld, time over the default's: median, p95, most; faster in",
                   (int)chosen->ranks, (long long)chosen->batch);
     for (int k = 0; k < SETTINGS; k++) {
@@ -273,35 +286,33 @@ static void compare_ways(hbp_context *context, const setting *chosen)
         plan_all(context, &s, own);
         for (int way = 1; way < WAYS; way++) {
             setting t = s;
-            t.mode = way < HBP_STEP_MODE_COUNT ? way : HBP_STEP_DEFAULT;
-            t.effort = way < HBP_STEP_MODE_COUNT ? 0 : way - HBP_STEP_MODE_COUNT + 2;
+            t.method = way < METHODS ? methods[way] : methods[0];
+            t.effort = way < METHODS ? 0 : way - METHODS + 2;
             plan_all(context, &t, other);
             for (int64_t b = 0; b < s.batches; b++)
                 if (own[b].ns && other[b].ns) {
                     ratio[way][count[way]++] = (double)other[b].ns / (double)own[b].ns;
                     faster[way] += other[b].ns < own[b].ns;
-                    slower += way >= HBP_STEP_MODE_COUNT && other[b].ns > own[b].ns;
+                    slower += way >= METHODS && other[b].ns > own[b].ns;
                 }
         }
     }
     for (int way = 1; way < WAYS; way++) {
         char name[64];
-        if (way < HBP_STEP_MODE_COUNT)
-            snprintf(name, sizeof name, "%s", hbp_step_mode_name(way));
+        if (way < METHODS)
+            snprintf(name, sizeof name, "%s", methods[way]);
         else
-            snprintf(name, sizeof name, "default, effort %d", way - HBP_STEP_MODE_COUNT + 2);
+            snprintf(name, sizeof name, "default, effort %d", way - METHODS + 2);
         if (!count[way])
             continue;
         spread r = spread_of(ratio[way], count[way]);
         bench_line(name, "%.4f %.4f %.4f; %lld of %lld", r.median, r.p95, r.most, (long long)faster[way],
                    (long long)count[way]);
-        if (way < HBP_STEP_MODE_COUNT)
+        if (way < METHODS)
             bench_metric(name, "its time / ours, median", BENCH_HIGHER, r.median, "x");
     }
-    bench_check(count[HBP_STEP_PAPER] && !faster[HBP_STEP_PAPER],
-                "default never slower than the published way", "all", "%lld of %lld",
-                (long long)(count[HBP_STEP_PAPER] - faster[HBP_STEP_PAPER]),
-                (long long)count[HBP_STEP_PAPER]);
+    bench_check(count[flexsp] && !faster[flexsp], "default never slower than the published way", "all",
+                "%lld of %lld", (long long)(count[flexsp] - faster[flexsp]), (long long)count[flexsp]);
     bench_check(!slower, "more effort never slower", "all", "%lld slower", (long long)slower);
 }
 
@@ -313,23 +324,14 @@ static int find_set(const char *name)
     return SETS;
 }
 
-static int find_mode(const char *name)
-{
-    for (int32_t mode = 0; hbp_step_mode_name(mode); mode++)
-        if (!strcmp(hbp_step_mode_name(mode), name))
-            return mode;
-    return -1;
-}
-
 static int usage(void)
 {
-    fprintf(
-        stderr,
-        "usage: bench_step [--quick]\n"
-        "       bench_step [--model 7B|13B|30B] [--data wikipedia|code_files|reasoning]\n"
-        "                  [--limit 192|384] [--ranks N] [--batch K] [--batches COUNT]\n"
-        "                  [--effort E] [--mode MODE] [--seed S] [--single] [--pad-to-all] [-v] [--compare]\n"
-        "What is not given of model, data and limit takes every value.\n");
+    fprintf(stderr, "usage: bench_step [--quick]\n"
+                    "       bench_step [--model 7B|13B|30B] [--data wikipedia|code_files|reasoning]\n"
+                    "                  [--limit 192|384] [--ranks N] [--batch K] [--batches COUNT]\n"
+                    "                  [--effort E] [--method METHOD] [--seed S] [--single]\n"
+                    "                  [--pad-to-all] [-v] [--compare]\n"
+                    "What is not given of model, data and limit takes every value.\n");
     return 2;
 }
 
@@ -362,8 +364,8 @@ static int read_option(char **argument, int left, setting *s)
         s->batches = number < MOST_BATCHES ? number : MOST_BATCHES;
     else if (!strcmp(name, "--effort"))
         s->effort = (int32_t)number;
-    else if (!strcmp(name, "--mode"))
-        s->mode = find_mode(value);
+    else if (!strcmp(name, "--method"))
+        s->method = value;
     else if (!strcmp(name, "--seed"))
         s->seed = (uint64_t)number;
     else
@@ -383,7 +385,8 @@ static int run_chosen(hbp_context *context, int argc, char **argv)
     }
     if (!chosen.batch)
         chosen.batch = chosen.is_single ? chosen.ranks : 8 * (int64_t)chosen.ranks;
-    if (chosen.mode < 0 || chosen.ranks < 1 || chosen.batch < 1 || chosen.batches < 1)
+    int is_known = !chosen.method || find_method(chosen.method) < METHODS;
+    if (!is_known || chosen.ranks < 1 || chosen.batch < 1 || chosen.batches < 1)
         return usage();
     if (chosen.is_compared) {
         compare_ways(context, &chosen);

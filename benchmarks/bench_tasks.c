@@ -5,10 +5,15 @@
 
 #include "common.h"
 
-enum { SIZES = 4, MODES = 6, PLACEMENTS = 3, RUNS = 7 };
+enum { SIZES = 4, RUNS = 7 };
+
+/* Of ways and of placements, in their order. */
+enum { OVERLAP, SPINDLE, SEQUENTIAL, UNIFORM, OPTIMUS, DISTMM, WAYS };
+enum { FLOWS, RELEASED, CONSECUTIVE, PLACEMENTS };
 
 static const int32_t sizes[SIZES] = {8, 16, 32, 64};
-static const char *const ways[MODES] = {"overlap", "paper", "sequential", "uniform", "optimus", "distmm"};
+static const char *const ways[WAYS] = {"overlap", "spindle", "sequential", "uniform", "optimus", "distmm"};
+static const char *const placements[PLACEMENTS] = {"flows", "spindle", "sequential"};
 
 /* Spindle, section 5: speed-ups over DeepSpeed, which runs task after task; 0: not printed. */
 static const struct published {
@@ -29,13 +34,13 @@ typedef struct planned {
     double seconds;
 } planned;
 
-static planned plan(hbp_context *context, const hbp_graph *graph, const hbp_machine *machine, int32_t mode,
-                    int32_t placement, int64_t limit_bytes)
+static planned plan(hbp_context *context, const hbp_graph *graph, const hbp_machine *machine, int way,
+                    int placement, int64_t limit_bytes)
 {
     planned p = {.summary = {.struct_size = sizeof p.summary}, .run = {.struct_size = sizeof p.run}};
     hbp_tasks_options options = {.struct_size = sizeof options};
-    options.mode = mode;
-    options.placement = placement;
+    options.method = ways[way];
+    options.placement_method = placements[placement];
     options.limit_bytes = limit_bytes;
     hbp_task_schedule *schedule = NULL;
     p.seconds = bench_cpu();
@@ -58,9 +63,9 @@ static planned plan(hbp_context *context, const hbp_graph *graph, const hbp_mach
 
 /* One workload on one machine, every way. */
 typedef struct results {
-    planned way[MODES];
-    planned placed[PLACEMENTS]; /* of the default mode */
-    double seconds;             /* median of planning in the default mode */
+    planned way[WAYS];
+    planned placed[PLACEMENTS]; /* of the published waves */
+    double seconds;             /* median of planning by the default method */
     int32_t operators;
 } results;
 
@@ -72,13 +77,13 @@ static void measure(hbp_context *context, const char *name, int32_t gpus, result
     hbp_graph_view view = {.struct_size = sizeof view};
     (void)hbp_graph_get_view(graph, &view);
     r->operators = (int32_t)view.operators;
-    for (int32_t mode = 0; mode < MODES; mode++)
-        r->way[mode] = plan(context, graph, machine, mode, HBP_PLACE_FLOWS, 0);
-    for (int32_t placement = 0; placement < PLACEMENTS; placement++)
-        r->placed[placement] = plan(context, graph, machine, HBP_TASKS_PAPER, placement, 0);
+    for (int way = 0; way < WAYS; way++)
+        r->way[way] = plan(context, graph, machine, way, FLOWS, 0);
+    for (int placement = 0; placement < PLACEMENTS; placement++)
+        r->placed[placement] = plan(context, graph, machine, SPINDLE, placement, 0);
     double seconds[RUNS];
     for (int i = 0; i < RUNS; i++)
-        seconds[i] = plan(context, graph, machine, HBP_TASKS_OVERLAP, HBP_PLACE_FLOWS, 0).seconds;
+        seconds[i] = plan(context, graph, machine, OVERLAP, FLOWS, 0).seconds;
     r->seconds = bench_median(seconds, RUNS);
     hbp_graph_free(graph);
     hbp_machine_free(machine);
@@ -98,7 +103,7 @@ static const char *heading(const char *name, int32_t gpus)
 
 static void tell_quality(const char *name, int32_t gpus, const results *r)
 {
-    const planned *overlap = &r->way[HBP_TASKS_OVERLAP], *paper = &r->way[HBP_TASKS_PAPER];
+    const planned *overlap = &r->way[OVERLAP], *paper = &r->way[SPINDLE];
     if (overlap->status < 0 || paper->status < 0) {
         bench_line(heading(name, gpus), "%s",
                    overlap->status < 0 ? "does not fit in memory" : "published waves do not fit in memory");
@@ -114,27 +119,26 @@ static void tell_quality(const char *name, int32_t gpus, const results *r)
                         over(overlap->summary.makespan_ns, overlap->summary.bound_ns));
 }
 
-static double speed_up(const results *r, int32_t mode)
+static double speed_up(const results *r, int way)
 {
-    if (r->way[mode].status < 0 || r->way[HBP_TASKS_SEQUENTIAL].status < 0)
+    if (r->way[way].status < 0 || r->way[SEQUENTIAL].status < 0)
         return 0;
-    return over(r->way[HBP_TASKS_SEQUENTIAL].summary.makespan_ns, r->way[mode].summary.makespan_ns);
+    return over(r->way[SEQUENTIAL].summary.makespan_ns, r->way[way].summary.makespan_ns);
 }
 
 /* "optimus 1.054", or "optimus -" where it does not fit in memory. */
-static int put_speed_up(char *text, size_t room, const results *r, int32_t mode)
+static int put_speed_up(char *text, size_t room, const results *r, int way)
 {
-    double times = speed_up(r, mode);
-    return times > 0 ? snprintf(text, room, "%s %.3f, ", ways[mode], times)
-                     : snprintf(text, room, "%s -, ", ways[mode]);
+    double times = speed_up(r, way);
+    return times > 0 ? snprintf(text, room, "%s %.3f, ", ways[way], times)
+                     : snprintf(text, room, "%s -, ", ways[way]);
 }
 
 static void tell_speed_ups(const char *name, int size, const results *r)
 {
     char text[120];
     int used = 0;
-    static const int32_t order[] = {HBP_TASKS_PAPER, HBP_TASKS_OVERLAP, HBP_TASKS_OPTIMUS, HBP_TASKS_UNIFORM,
-                                    HBP_TASKS_DISTMM};
+    static const int order[] = {SPINDLE, OVERLAP, OPTIMUS, UNIFORM, DISTMM};
     for (int i = 0; i < 5; i++)
         used += put_speed_up(text + used, sizeof text - (size_t)used, r, order[i]);
     text[used - 2] = '\0';
@@ -142,7 +146,7 @@ static void tell_speed_ups(const char *name, int size, const results *r)
     for (size_t i = 0; i < sizeof published / sizeof *published; i++)
         if (strcmp(published[i].workload, name) == 0)
             target = published[i].speed_up[size];
-    double off = target > 0 ? speed_up(r, HBP_TASKS_PAPER) / target - 1 : 0;
+    double off = target > 0 ? speed_up(r, SPINDLE) / target - 1 : 0;
     char wanted[40];
     snprintf(wanted, sizeof wanted, "%.2f +- 20 %%, %+.0f %%", target, 100 * off);
     if (target > 0)
@@ -171,8 +175,8 @@ typedef struct traffic {
  * placement's, and what transfers add in each. */
 static void tell_placement(const char *name, int32_t gpus, const results *r, traffic *sum)
 {
-    const planned *flows = &r->placed[HBP_PLACE_FLOWS], *released = &r->placed[HBP_PLACE_PAPER],
-                  *plain = &r->placed[HBP_PLACE_SEQUENTIAL];
+    const planned *flows = &r->placed[FLOWS], *released = &r->placed[RELEASED],
+                  *plain = &r->placed[CONSECUTIVE];
     if (flows->status < 0 || released->status < 0 || plain->status < 0 || plain->summary.moved_bytes == 0)
         return;
     double least = (double)plain->summary.moved_bytes;
@@ -196,7 +200,7 @@ static void tell_placement(const char *name, int32_t gpus, const results *r, tra
 
 static void tell_times(const char *name, int32_t gpus, const results *r)
 {
-    double paper = 1e3 * r->way[HBP_TASKS_PAPER].seconds;
+    double paper = 1e3 * r->way[SPINDLE].seconds;
     bench_metric(heading(name, gpus), "planning", BENCH_LOWER, 1e3 * r->seconds, "ms");
     if (gpus == 64)
         bench_check(r->seconds < .02, heading(name, gpus), "< 20 ms (3 s published)",
@@ -210,10 +214,10 @@ static void tell_runs(const char *name, int32_t gpus, const results *r)
 {
     char text[160];
     int used = 0;
-    for (int32_t mode = 0; mode < MODES; mode++)
-        if (r->way[mode].status >= 0)
-            used += snprintf(text + used, sizeof text - (size_t)used, "%s%s %.1f", mode ? ", " : "",
-                             ways[mode], 1e-6 * (double)r->way[mode].run.total_ns);
+    for (int way = 0; way < WAYS; way++)
+        if (r->way[way].status >= 0)
+            used += snprintf(text + used, sizeof text - (size_t)used, "%s%s %.1f", way ? ", " : "", ways[way],
+                             1e-6 * (double)r->way[way].run.total_ns);
     if (used)
         bench_line(heading(name, gpus), "%s ms", text);
 }
@@ -221,10 +225,12 @@ static void tell_runs(const char *name, int32_t gpus, const results *r)
 static void whole_table(hbp_context *context)
 {
     static results all[16][SIZES];
-    int64_t workloads = hbp_workload_count_presets();
-    for (int64_t w = 0; w < workloads && w < 16; w++)
+    int64_t workloads = 0;
+    while (workloads < 16 && hbp_preset_get_name("workload", workloads))
+        workloads++;
+    for (int64_t w = 0; w < workloads; w++)
         for (int s = 0; s < SIZES; s++)
-            measure(context, hbp_workload_get_preset_name(w), sizes[s], &all[w][s]);
+            measure(context, hbp_preset_get_name("workload", w), sizes[s], &all[w][s]);
     traffic sum = {0};
     static const char *const sections[] = {
         "Makespan over the sum of C*, the continuous optimum of levels one after another",
@@ -235,9 +241,9 @@ static void whole_table(hbp_context *context)
     };
     for (int section = 0; section < 5; section++) {
         bench_section("%s", sections[section]);
-        for (int64_t w = 0; w < workloads && w < 16; w++)
+        for (int64_t w = 0; w < workloads; w++)
             for (int s = 0; s < SIZES; s++) {
-                const char *name = hbp_workload_get_preset_name(w);
+                const char *name = hbp_preset_get_name("workload", w);
                 if (section == 0)
                     tell_quality(name, sizes[s], &all[w][s]);
                 else if (section == 1)
@@ -314,8 +320,8 @@ static void largest(hbp_context *context)
     bench_section("100 tasks of four chains on 1,024 GPUs");
     hbp_graph *graph = many_tasks(context, 100, 1024);
     hbp_machine *machine = bench_nodes(context, "a800-80", 128);
-    planned p = plan(context, graph, machine, HBP_TASKS_OVERLAP, HBP_PLACE_FLOWS, 0);
-    planned paper = plan(context, graph, machine, HBP_TASKS_PAPER, HBP_PLACE_FLOWS, 0);
+    planned p = plan(context, graph, machine, OVERLAP, FLOWS, 0);
+    planned paper = plan(context, graph, machine, SPINDLE, FLOWS, 0);
     if (p.status < 0 || paper.status < 0)
         bench_line("it", "does not fit in memory");
     else

@@ -2,6 +2,7 @@
  * published fill, the published ablation, pairs of models, and the time that planning takes. GPU time is
  * predicted. */
 #include <stdio.h>
+#include <string.h>
 
 #include "common.h"
 
@@ -34,7 +35,7 @@ typedef struct dealt {
 } dealt;
 
 /* Packs under both budgets, dealt to 8 replicas. */
-static dealt deal(hbp_context *context, const hbp_lengths *lengths, int32_t mode, int64_t max_vision,
+static dealt deal(hbp_context *context, const hbp_lengths *lengths, const char *method, int64_t max_vision,
                   int64_t max_tokens)
 {
     const int32_t one = 1, none = 0;
@@ -42,10 +43,10 @@ static dealt deal(hbp_context *context, const hbp_lengths *lengths, int32_t mode
     hbp_iterative_fill_options fill = {.struct_size = sizeof fill};
     hbp_balance_options balance = {.struct_size = sizeof balance};
     hbp_simulate_options simulate = {.struct_size = sizeof simulate};
-    fill.mode = mode;
+    fill.method = method;
     fill.max_vision = max_vision;
     fill.max_tokens = max_tokens;
-    balance.mode = mode == HBP_ISF_DEFAULT ? HBP_BALANCE_VISION : HBP_BALANCE_GIVEN;
+    balance.method = strcmp(method, "vector") == 0 ? "vision" : "given";
     simulate.no_bound = 1;
     hbp_cost *cost = make_cost(context, 8);
     hbp_groups *groups = NULL;
@@ -59,7 +60,7 @@ static dealt deal(hbp_context *context, const hbp_lengths *lengths, int32_t mode
     bench_need(context, hbp_balance_attention(context, packs, groups, cost, &balance, &plan), "balance");
     d.seconds = bench_cpu() - start;
     d.packs = bench_count_packs(packs);
-    d.bound = hbp_packs_get_bound(packs, 0);
+    d.bound = bench_packs_bound(packs);
     bench_need(context, hbp_simulate(context, plan, cost, &simulate, &d.report), "simulate");
     bench_need(context, hbp_plan_get_summary(context, plan, &d.summary), "summary");
     hbp_plan_free(plan);
@@ -76,8 +77,8 @@ static void measure_packs(hbp_context *context, const hbp_lengths *lengths)
     printf("  %-14s %10s %10s %10s %14s %14s %10s\n", "Q_v, Q_t", "published", "packs", "bound",
            "apart: vision", "tokens", "padding");
     for (int i = 0; i < 2; i++) {
-        dealt ours = deal(context, lengths, HBP_ISF_DEFAULT, budgets[i][0], budgets[i][1]);
-        dealt theirs = deal(context, lengths, HBP_ISF_REFERENCE, budgets[i][0], budgets[i][1]);
+        dealt ours = deal(context, lengths, "vector", budgets[i][0], budgets[i][1]);
+        dealt theirs = deal(context, lengths, "isf", budgets[i][0], budgets[i][1]);
         double padding = 1 - (double)ours.summary.tokens / (double)ours.summary.padded_tokens;
         printf("  %3lld, %6lld    %10lld %10lld %10lld %14.5f %14.5f %10.4f\n", (long long)budgets[i][0],
                (long long)budgets[i][1], (long long)theirs.packs, (long long)ours.packs,
@@ -97,18 +98,18 @@ static void measure_packs(hbp_context *context, const hbp_lengths *lengths)
 }
 
 typedef struct way {
-    const char *name;
-    int32_t data, model, memory, order;
+    const char *name, *data, *partition, *recompute;
+    int32_t order;
     double published; /* GPU-days, 0: none */
 } way;
 
 /* OmniBal, table 7, Megatron's baseline. */
 static const way ways[] = {
-    {"as usual", HBP_VLM_DATA_RANDOM, HBP_PARTITION_PARAMETERS, HBP_MEMORY_ALL, -1, 61.8},
-    {"+ data", HBP_VLM_DATA_PACKED, HBP_PARTITION_PARAMETERS, HBP_MEMORY_ALL, 0, 51.9},
-    {"+ model", HBP_VLM_DATA_PACKED, HBP_PARTITION_OPTIMAL, HBP_MEMORY_ALL, 0, 29.0},
-    {"+ memory", HBP_VLM_DATA_PACKED, HBP_PARTITION_OPTIMAL, HBP_MEMORY_OPTIMAL, 0, 21.3},
-    {"OmniBal as published", HBP_VLM_DATA_ISF, HBP_PARTITION_PAPER, HBP_MEMORY_PAPER, -1, 0},
+    {"as usual", "random", "parameters", "all", -1, 61.8},
+    {"+ data", "packed", "parameters", "all", 0, 51.9},
+    {"+ model", "packed", "optimal", "all", 0, 29.0},
+    {"+ memory", "packed", "optimal", "optimal", 0, 21.3},
+    {"OmniBal as published", "isf", "omnibal", "omnibal", -1, 0},
 };
 
 enum { WAYS = sizeof ways / sizeof *ways };
@@ -125,9 +126,9 @@ static hbp_vlm_plan_summary plan_run(hbp_context *context, const hbp_lengths *le
     bench_need(context, hbp_machine_create_preset(context, "a100-80:8", &machine), "a100-80");
     options.tensor_parallel = tensor_parallel;
     options.pipeline_stages = stages;
-    options.data = w->data;
-    options.model = w->model;
-    options.memory = w->memory;
+    options.data_method = w->data;
+    options.partition_method = w->partition;
+    options.recompute_method = w->recompute;
     options.keep_order = w->order < 0;
     double start = bench_cpu();
     bench_need(context, hbp_plan_vlm(context, lengths, vlm, machine, &options, &plan), w->name);
@@ -194,7 +195,7 @@ static void time_many(hbp_context *context)
 {
     hbp_lengths *lengths = bench_vision_lengths(context, MANY);
     bench_section("1.2M samples, one thread");
-    dealt d = deal(context, lengths, HBP_ISF_DEFAULT, 18, 6016);
+    dealt d = deal(context, lengths, "vector", 18, 6016);
     bench_check(d.seconds < 2, "default data plan, 18 / 6016", "< 2 s", "%.2f s of CPU, %lld packs",
                 d.seconds, (long long)d.packs);
     double seconds;

@@ -210,6 +210,20 @@ hbp_cost *bench_cost(hbp_context *context, const char *model_name, int32_t nodes
     return cost;
 }
 
+uint64_t bench_digest(hbp_context *context, const hbp_plan *plan)
+{
+    hbp_plan_summary summary = {.struct_size = sizeof summary};
+    bench_need(context, hbp_plan_get_summary(context, plan, &summary), "summary");
+    return summary.digest;
+}
+
+int64_t bench_packs_bound(const hbp_packs *packs)
+{
+    hbp_packs_view view = {.struct_size = sizeof view};
+    (void)hbp_packs_get_view(packs, &view);
+    return view.group_bounds[0];
+}
+
 int64_t bench_count_packs(const hbp_packs *packs)
 {
     hbp_packs_view view = {.struct_size = sizeof view};

@@ -88,6 +88,12 @@ hbp_cost *bench_cost(hbp_context *context, const char *model, int32_t nodes, con
 
 /* How many packs there are; the tokens that a step of the groups carries. */
 int64_t bench_count_packs(const hbp_packs *packs);
+
+/* The digest of a plan. */
+uint64_t bench_digest(hbp_context *context, const hbp_plan *plan);
+
+/* The least packs that the first group needs. */
+int64_t bench_packs_bound(const hbp_packs *packs);
 int64_t bench_tokens_per_step(const hbp_groups *groups);
 
 #endif

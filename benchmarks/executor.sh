@@ -8,7 +8,7 @@
 #   --step-packs N        longest packs that a step has room for, a rank (default 4)
 #   --samples N           of each data set (default 24; on a GPU 64)
 #   --data "NAME..."      of examples/data/ (default "reasoning conversation_long")
-#   --ways "NAME..."      beside this, as hbp plan --method has them (default "sorted next-fit no-packing")
+#   --ways "NAME..."      beside search, as hbp plan --method has them (default "sorted next-fit no-packing")
 #   --clock wall|cpu      cpu: what ranks' threads compute, on machines that others use as well (default wall)
 #   --repeat N            run every pack N times, record the least (default 1)
 #   --rounds N            of all ways in turn (default 2)
@@ -133,10 +133,10 @@ run_way() {
 print_rows() {
     awk -v row='%-14s %6s %6s %9s %10s %10s %16s %12s\n' '
         BEGIN {
-            printf row, "way", "steps", "packs", "capacity", "tokens/s", "predicted", "over this", "whole steps"
+            printf row, "way", "steps", "packs", "capacity", "tokens/s", "predicted", "over search", "whole steps"
             printf row, "", "", "", "unused", "of packs", "", "in a round", "tokens/s"
         }
-        $1 == "this" { own[$2] = $7 }
+        $1 == "search" { own[$2] = $7 }
         {
             if (!($1 in tokens)) name[++ways] = $1
             over = own[$2] / $7
@@ -168,11 +168,11 @@ for count in $ranks; do
         quietly "$draw" "examples/data/$name.csv" "$work/lengths.npy" "$samples" 1 "$longest"
         printf '\n-- %s, %s samples of at most %s tokens\n' "$name" "$samples" "$longest"
         rm -f "$work/rows" "$work"/errors-*
-        for way in this $ways; do
+        for way in search $ways; do
             plan_way "$way"
         done
         for round in $(seq "$rounds"); do
-            for way in this $ways; do
+            for way in search $ways; do
                 run_way "$way" "$round"
             done
         done
@@ -183,7 +183,7 @@ for count in $ranks; do
 done
 cat <<'END'
 
-Over this: tokens/s over those of this library's plan. Packs count by the slowest of a micro-batch; whole steps, on the wall
+Over search: tokens/s over those of this library's plan. Packs count by the slowest of a micro-batch; whole steps, on the wall
 clock, have gradients and the optimiser as well. Nobody computes unused capacity here: no-packing and sorted run each sample
 alone, without padding, where a trainer that pads its batches would compute it all. Steps have room for the same tokens; ways
 that leave room unused take more of them.

@@ -86,12 +86,12 @@ static double squared(const bench_milp *m, int64_t k)
 /* What a group takes without sequences, and what sequence k adds to it. ns. */
 static double fixed_ns(const bench_milp *m)
 {
-    return (double)hbp_cost_predict_pack_ns(m->cost, 1, 0, 0, 0);
+    return (double)hbp_cost_predict_pack_ns(m->cost, 1, 0, 0, 0, 0);
 }
 
 static double added_ns(const bench_milp *m, int32_t degree, int64_t k)
 {
-    return (double)hbp_cost_predict_pack_ns(m->cost, degree, 0, padded(m, k), squared(m, k)) - fixed_ns(m);
+    return (double)hbp_cost_predict_pack_ns(m->cost, degree, 0, padded(m, k), squared(m, k), 0) - fixed_ns(m);
 }
 
 /* Columns: the time, then for each slot whether it is open and, for each sequence, whether it is there. */
@@ -161,7 +161,7 @@ static void build(const bench_milp *m, const slot *slots, int64_t count, program
     g->p.objective = g->objective;
     g->p.column_lower = g->column_lower;
     g->p.column_upper = g->column_upper;
-    g->p.column_kind = g->kind;
+    g->p.column_type = g->kind;
     g->p.column_priority = g->priority;
     g->p.row_lower = g->row_lower;
     g->p.row_upper = g->row_upper;
@@ -185,7 +185,7 @@ static int64_t evaluate(bench_milp *m, const slot *slots, int64_t count, const d
             }
         if (!tokens)
             continue;
-        int64_t ns = hbp_cost_predict_pack_ns(m->cost, slots[s].degree, 0, tokens, squares);
+        int64_t ns = hbp_cost_predict_pack_ns(m->cost, slots[s].degree, 0, tokens, squares, 0);
         if (ns < 0 || tokens > hbp_cost_predict_capacity(m->cost, slots[s].degree, 0))
             return 0;
         slowest = ns > slowest ? ns : slowest;

@@ -3,8 +3,8 @@
  *
  *   draw_plan OUT.svg TITLE PLAN.msgpack NAME [PLAN.msgpack NAME]...
  *
- * A block's colour is the SP degree; where a rank waits or runs a dummy has the colour of idle, and what a
- * step takes after its packs is left blank. Hovering over a block says what it is. */
+ * A block's colour is the SP degree; where a rank waits or runs a padding pack has the colour of idle, and
+ * what a step takes after its packs is left blank. Hovering over a block says what it is. */
 #include <hbp/hbp.h>
 #include <hbp/io.h>
 #include <inttypes.h>
@@ -117,7 +117,7 @@ static void put_pack(FILE *file, const panel *p, int64_t step, int64_t pack, int
         fprintf(file, ": %" PRId64 " samples, %" PRId64 " tokens, %" PRId64 " ms</title></path>\n", samples,
                 v->pack_tokens[pack], ns / 1000000);
     else
-        fprintf(file, ": a dummy, %" PRId64 " ms</title></path>\n", ns / 1000000);
+        fprintf(file, ": a padding pack, %" PRId64 " ms</title></path>\n", ns / 1000000);
 }
 
 /* Ranks [first, end) wait until `until`. Ranks that began to wait together are one block; file NULL: only

@@ -15,7 +15,7 @@ except ImportError:
 
 class AllToAll(torch.autograd.Function):
     """Ulysses: [tokens / sp, sp, heads / sp, dim], some tokens of all heads, <-> [sp, tokens / sp, heads / sp, dim],
-    all tokens of some heads. Backward is the way back."""
+    all tokens of some heads. Backward returns them."""
 
     @staticmethod
     def forward(ctx, mine, group, to_heads):

@@ -31,9 +31,11 @@ int main(void)
                  hbp_balance_attention(ctx, packs, groups, plain, NULL, &plan) < 0;
     if (!failed) {
         hbp_plan_view view = {.struct_size = sizeof view};
+        hbp_packs_view filled = {.struct_size = sizeof filled};
         hbp_plan_get_view(plan, &view);
+        hbp_packs_get_view(packs, &filled);
         printf("%lld packs, at least %lld; the packs of step 0, by rank:\n", (long long)view.packs,
-               (long long)hbp_packs_get_bound(packs, 0));
+               (long long)filled.group_bounds[0]);
         for (int64_t p = view.micro_batch_offsets[0]; p < view.micro_batch_offsets[1]; p++)
             printf("  rank %d: %lld samples, %lld tokens, %.1f M squares\n", (int)view.pack_ranks[p],
                    (long long)(view.pack_offsets[p + 1] - view.pack_offsets[p]),
@@ -54,8 +56,11 @@ int main(void)
         groups = NULL;
         failed = hbp_plan_groups(ctx, lengths, cost, NULL, &groups) < 0;
     }
-    if (!failed)
-        printf("the groups it would choose for all samples: %s\n", hbp_groups_get_candidate_text(groups, 0));
+    if (!failed) {
+        hbp_groups_view chosen = {.struct_size = sizeof chosen};
+        hbp_groups_get_view(groups, &chosen);
+        printf("the groups it would choose for all samples: %s\n", chosen.candidate_texts[0]);
+    }
     if (failed)
         fprintf(stderr, "pack: %s\n", ctx ? hbp_context_message(ctx) : "no context");
 

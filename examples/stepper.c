@@ -48,7 +48,8 @@ static hbp_status train(trainer *t, const hbp_plan *plan)
         int64_t group =
             hbp_find_communicator(t->groups, sizeof *t->groups, t->group_count, p->first_rank, p->sp);
         printf("  micro-batch %lld: ", (long long)m);
-        if (p->is_dummy) /* still to be run, on padding and without loss: the others wait for its gradients */
+        if (p->is_padding) /* still to be run, on padding and without loss: the others wait for its gradients
+                            */
             printf("nothing\n");
         else
             printf("communicator %lld, place %d of %d, %d layers recomputed, %lld samples of %lld tokens, "
@@ -71,11 +72,12 @@ static hbp_status run(trainer *t)
         if (status >= 0)
             status = hbp_stepper_take(t->ctx, t->stepper, &plan);
         if (status >= 0) {
-            hbp_plan_view view = {.struct_size = sizeof view};
-            hbp_plan_get_view(plan, &view);
-            printf("step %lld: %.0f ms, digest %016llx\n", (long long)step, (double)view.step_ns[0] / 1e6,
-                   (unsigned long long)hbp_plan_get_digest(plan));
-            status = train(t, plan);
+            hbp_plan_summary summary = {.struct_size = sizeof summary};
+            status = hbp_plan_get_summary(t->ctx, plan, &summary);
+            printf("step %lld: %.0f ms, digest %016llx\n", (long long)step,
+                   (double)summary.predicted_ns / 1e6, (unsigned long long)summary.digest);
+            if (status >= 0)
+                status = train(t, plan);
         }
         hbp_plan_free(plan);
     }

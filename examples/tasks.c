@@ -81,8 +81,8 @@ int main(void)
              r < view.group_offsets[view.slice_groups[s] + 1]; r++)
             if (view.group_ranks[r] == 3)
                 printf("rank 3: %-20s layers %2d to %2d with %d GPUs\n",
-                       hbp_task_schedule_get_meta_op_name(schedule, view.slice_meta_ops[s]),
-                       (int)view.slice_firsts[s], (int)(view.slice_firsts[s] + view.slice_operators[s] - 1),
+                       view.meta_op_names[view.slice_meta_ops[s]], (int)view.slice_firsts[s],
+                       (int)(view.slice_firsts[s] + view.slice_operators[s] - 1),
                        (int)(view.group_offsets[view.slice_groups[s] + 1] -
                              view.group_offsets[view.slice_groups[s]]));
 

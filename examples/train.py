@@ -32,7 +32,7 @@ def make_plan(path: str) -> hbp.Plan:
 
 
 def train_pack(pack: hbp.Pack) -> np.ndarray:
-    """Stands for forward and backward: the sum of token losses of each sample. A dummy pack has no sample, yet its
+    """Stands for forward and backward: the sum of token losses of each sample. A padding pack has no sample, yet its
     rank runs it, or the others would wait for its gradients for ever."""
     tokens = np.ones(pack.tokens)  # would be the samples pack.ids, end to end; attention stops at pack.cu_seqlens
     return np.add.reduceat(tokens, pack.cu_seqlens[:-1]) if len(pack) else np.zeros(0)

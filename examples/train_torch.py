@@ -38,7 +38,7 @@ def columns_of(o, step, ids, lengths, weights, total):
 
 
 def part_of(o, step, plan, pack, groups, rank, device):
-    """This rank's part of a pack. A dummy holds padding alone, or the others would wait for its gradients for ever."""
+    """This rank's part of a pack. A padding pack holds padding alone, or the others would wait for its gradients for ever."""
     total = max(pack.padded_tokens, o.pack_multiple)
     borders = pack.cu_seqlens_padded if len(pack) else np.array([0, total])
     columns = columns_of(o, step, pack.ids, pack.lengths, plan.step(0).pack_weights(pack), total)

@@ -8,6 +8,7 @@
 
 #include "costs.h"
 #include "hbp/io.h"
+#include "methods.h"
 #include "test.h"
 
 #define EVERY_SAMPLES 160
@@ -16,9 +17,9 @@
 typedef struct every {
     uint32_t tokens[EVERY_SAMPLES];
     uint32_t vision[EVERY_SAMPLES];
-    int64_t ties[EVERY_SAMPLES];
+    int64_t links[EVERY_SAMPLES];
     hbp_lengths *lengths; /* text */
-    hbp_lengths *tied;    /* the same with ties */
+    hbp_lengths *linked;  /* the same with links */
     hbp_lengths *sized;   /* the same with vision units */
     hbp_cost *cost;       /* without vision units */
     hbp_machine *machine; /* 32 GPUs */
@@ -42,13 +43,13 @@ static inline void every_open(hbp_context *context, every *e, int32_t borrow)
     for (int i = 0; i < EVERY_SAMPLES; i++) {
         e->vision[i] = hbp__rng_below(&rng, 7);
         e->tokens[i] = 256 * e->vision[i] + 20 + hbp__rng_below(&rng, i % 40 ? 900 : 30000);
-        e->ties[i] = i % 5 ? -1 : i / 10;
+        e->links[i] = i % 5 ? -1 : i / 10;
     }
     hbp_lengths_options options = {.struct_size = sizeof options, .borrow = borrow};
     OK(context, hbp_lengths_create_u32(context, e->tokens, EVERY_SAMPLES, &options, &e->lengths));
-    options.ties = e->ties;
-    OK(context, hbp_lengths_create_u32(context, e->tokens, EVERY_SAMPLES, &options, &e->tied));
-    options.ties = NULL;
+    options.links = e->links;
+    OK(context, hbp_lengths_create_u32(context, e->tokens, EVERY_SAMPLES, &options, &e->linked));
+    options.links = NULL;
     options.vision = e->vision;
     OK(context, hbp_lengths_create_u32(context, e->tokens, EVERY_SAMPLES, &options, &e->sized));
     e->cost = test_cost(context);
@@ -72,7 +73,7 @@ static inline void every_close(every *e)
     hbp_machine_free(e->machine);
     hbp_cost_free(e->cost);
     hbp_lengths_free(e->sized);
-    hbp_lengths_free(e->tied);
+    hbp_lengths_free(e->linked);
     hbp_lengths_free(e->lengths);
     rmdir(e->folder);
 }
@@ -86,7 +87,7 @@ static inline hbp_status every_create(hbp_context *context, const every *e)
 {
     hbp_lengths *lengths = NULL;
     hbp_lengths_options options = {
-        .struct_size = sizeof options, .borrow = 1, .ties = e->ties, .vision = e->vision};
+        .struct_size = sizeof options, .borrow = 1, .links = e->links, .vision = e->vision};
     hbp_status status = hbp_lengths_create_u32(context, e->tokens, EVERY_SAMPLES, &options, &lengths);
     hbp_lengths_free(lengths);
     return status;
@@ -107,16 +108,17 @@ static inline hbp_status every_packs(hbp_context *context, const every *e)
 {
     hbp_status status = HBP_OK;
     for (int32_t way = 0; way < 12 && status >= 0; way++) {
-        const hbp_lengths *lengths = way % 2 ? e->tied : e->lengths;
-        hbp_groups_options ask = {.struct_size = sizeof ask, .mode = way / 6};
-        hbp_fill_options fill = {.struct_size = sizeof fill, .mode = way / 2 % 3, .effort = 2};
+        const hbp_lengths *lengths = way % 2 ? e->linked : e->lengths;
+        hbp_groups_options ask = {.struct_size = sizeof ask, .method = hbp__groups_name(way / 6)};
+        hbp_fill_options fill = {
+            .struct_size = sizeof fill, .method = hbp__fill_name(way / 2 % 3), .effort = 2};
         hbp_groups *groups = NULL;
         hbp_packs *packs = NULL;
         status = hbp_plan_groups(context, lengths, e->cost, &ask, &groups);
         if (status >= 0)
             status = hbp_greedy_fill(context, lengths, groups, &fill, &packs);
-        for (int32_t mode = HBP_BALANCE_TIME; mode <= HBP_BALANCE_VISION && status >= 0; mode++) {
-            hbp_balance_options options = {.struct_size = sizeof options, .mode = mode};
+        for (int32_t mode = HBP__BALANCE_TIME; mode <= HBP__BALANCE_VISION && status >= 0; mode++) {
+            hbp_balance_options options = {.struct_size = sizeof options, .method = hbp__balance_name(mode)};
             hbp_plan *plan = NULL;
             status = hbp_balance_attention(context, packs, groups, e->cost, &options, &plan);
             hbp_plan_free(plan);
@@ -129,10 +131,10 @@ static inline hbp_status every_packs(hbp_context *context, const every *e)
 
 static inline hbp_status every_iterative(hbp_context *context, const every *e)
 {
-    for (int32_t mode = HBP_ISF_DEFAULT; mode <= HBP_ISF_REFERENCE; mode++) {
+    for (int32_t mode = HBP__ITERATIVE_FILL_VECTOR; mode <= HBP__ITERATIVE_FILL_ISF; mode++) {
         hbp_packs *packs = NULL;
         hbp_iterative_fill_options options = {.struct_size = sizeof options,
-                                              .mode = mode,
+                                              .method = hbp__iterative_fill_name(mode),
                                               .max_tokens = 40000,
                                               .max_vision = 60,
                                               .over_long = HBP_OVERLONG_DROP};
@@ -140,7 +142,7 @@ static inline hbp_status every_iterative(hbp_context *context, const every *e)
         hbp_packs_free(packs);
         EVERY_TRY(status);
         hbp_budgets budgets = {.struct_size = sizeof budgets};
-        hbp_budgets_options ask = {.struct_size = sizeof ask, .mode = mode, .ranks = 2};
+        hbp_budgets_options ask = {.struct_size = sizeof ask, .method = hbp__budgets_name(mode), .ranks = 2};
         EVERY_TRY(hbp_choose_budgets(context, e->sized, &ask, &budgets));
     }
     return HBP_OK;
@@ -172,9 +174,9 @@ static inline hbp_status every_epoch(hbp_context *context, const every *e)
 {
     hbp_status status = HBP_OK;
     for (int32_t way = 0; way < 12 && status >= 0; way++) {
-        const hbp_lengths *lengths = way % 2 ? e->tied : e->lengths;
+        const hbp_lengths *lengths = way % 2 ? e->linked : e->lengths;
         hbp_epoch_options options = {.struct_size = sizeof options, .seed = 3};
-        options.mode = way / 2 == 1 ? HBP_EPOCH_PAPER : HBP_EPOCH_DEFAULT;
+        options.method = hbp__epoch_name(way / 2 == 1 ? HBP__EPOCH_HBP : HBP__EPOCH_SEARCH);
         options.samples_per_step = way / 2 == 2 ? 40 : 0;
         options.window_samples = way / 2 == 3 ? 50 : 0;
         options.composition = way / 2 == 4 ? HBP_COMPOSITION_HIERARCHY : HBP_COMPOSITION_AUTO;
@@ -200,12 +202,12 @@ static inline hbp_status every_long(hbp_context *context, const every *e)
 
 static inline hbp_status every_baseline(hbp_context *context, const every *e)
 {
-    for (int32_t baseline = 0; baseline < HBP_BASELINE_COUNT; baseline++) {
+    for (int32_t method = HBP__EPOCH_HBP; method < HBP__EPOCH_METHOD_COUNT; method++) {
         hbp_epoch_options options = {.struct_size = sizeof options, .samples_per_step = 32};
-        if (baseline > HBP_BASELINE_SORTED)
+        if (method != HBP__EPOCH_NO_PACKING && method != HBP__EPOCH_SORTED)
             options.samples_per_step = 0;
         hbp_plan *plan = NULL;
-        hbp_status status = hbp_plan_baseline(context, e->lengths, e->cost, baseline, &options, &plan);
+        hbp_status status = test_plan_by(context, e->lengths, e->cost, method, &options, &plan);
         hbp_plan_free(plan);
         EVERY_TRY(status);
     }
@@ -214,25 +216,25 @@ static inline hbp_status every_baseline(hbp_context *context, const every *e)
 
 static inline hbp_status every_step(hbp_context *context, const every *e)
 {
-    for (int32_t way = 0; way < 2 * (HBP_STEP_MODE_COUNT + 3); way++) {
-        const hbp_lengths *lengths = way % 2 ? e->tied : e->lengths;
+    for (int32_t way = 0; way < 2 * (HBP__STEP_METHOD_COUNT + 3); way++) {
+        const hbp_lengths *lengths = way % 2 ? e->linked : e->lengths;
         hbp_step_options options = {.struct_size = sizeof options};
-        if (way / 2 < HBP_STEP_MODE_COUNT)
-            options.mode = way / 2;
-        else if (way / 2 == HBP_STEP_MODE_COUNT)
+        if (way / 2 < HBP__STEP_METHOD_COUNT)
+            options.method = hbp__step_name(way / 2);
+        else if (way / 2 == HBP__STEP_METHOD_COUNT)
             options.equal_samples = 1;
-        else if (way / 2 == HBP_STEP_MODE_COUNT + 1)
-            options.degrees = HBP_STEP_ANY_DEGREE;
+        else if (way / 2 == HBP__STEP_METHOD_COUNT + 1)
+            options.any_degree = 1;
         else
             options.effort = 3;
-        if (way % 2 && options.mode == HBP_STEP_PAPER)
-            continue; /* refuses ties */
+        if (way % 2 && hbp__step_method(options.method) == HBP__STEP_FLEXSP)
+            continue; /* refuses links */
         hbp_plan *plan = NULL;
         hbp_status status = hbp_plan_step(context, lengths, e->cost, &options, &plan);
         if (status >= 0)
             status = every_use(context, e, NULL, plan);
         hbp_plan_free(plan);
-        if (options.mode == HBP_STEP_DEFAULT)
+        if (hbp__step_method(options.method) == HBP__STEP_SEARCH)
             EVERY_TRY(status);
     }
     return HBP_OK;
@@ -265,8 +267,8 @@ static inline hbp_status every_tasks(hbp_context *context, const every *e)
     every_path(e, path);
     for (int32_t way = 0; way < 6 + 3; way++) {
         hbp_tasks_options options = {.struct_size = sizeof options, .effort = 1, .reserve_bytes = -1};
-        options.mode = way < 6 ? way : HBP_TASKS_OVERLAP;
-        options.placement = way < 6 ? HBP_PLACE_FLOWS : way - 6;
+        options.method = hbp__tasks_name(way < 6 ? way : HBP__TASKS_OVERLAP);
+        options.placement_method = hbp__placement_name(way < 6 ? HBP__PLACEMENT_FLOWS : way - 6);
         hbp_task_schedule *schedule = NULL, *again = NULL;
         hbp_task_run *run = NULL, *back = NULL;
         hbp_status status = hbp_plan_tasks(context, e->graph, e->machine, &options, &schedule);
@@ -306,8 +308,9 @@ static inline hbp_status every_pipeline(hbp_context *context, const every *e)
     hbp_pipeline_options pipeline = {.struct_size = sizeof pipeline, .stages = 4, .micro_batches = 8};
     if (layers_view(e->layers).layers > 512)
         return HBP_E_INVALID;
-    for (int32_t mode = HBP_PARTITION_OPTIMAL; mode <= HBP_PARTITION_PAPER; mode++) {
-        hbp_partition_options options = {.struct_size = sizeof options, .mode = mode, .order = 1};
+    for (int32_t mode = HBP__PARTITION_OPTIMAL; mode <= HBP__PARTITION_OMNIBAL; mode++) {
+        hbp_partition_options options = {
+            .struct_size = sizeof options, .method = hbp__partition_name(mode), .order = 1};
         hbp_partition *partition = NULL;
         hbp_pipeline_run *run = NULL, *back = NULL;
         EVERY_TRY(hbp_partition_layers(context, e->layers, &pipeline, &options, &partition));
@@ -315,8 +318,9 @@ static inline hbp_status every_pipeline(hbp_context *context, const every *e)
         hbp_status status = hbp_simulate_pipeline(context, e->layers, cuts, &pipeline, NULL, &run);
         if (status >= 0)
             status = hbp_order_micro_batches(context, e->layers, cuts, &pipeline, order, NULL, NULL);
-        for (int32_t memory = HBP_MEMORY_OPTIMAL; memory <= HBP_MEMORY_NONE && status >= 0; memory++) {
-            hbp_recompute_options ask = {.struct_size = sizeof ask, .mode = memory};
+        for (int32_t memory = HBP__RECOMPUTE_OPTIMAL; memory <= HBP__RECOMPUTE_NONE && status >= 0;
+             memory++) {
+            hbp_recompute_options ask = {.struct_size = sizeof ask, .method = hbp__recompute_name(memory)};
             status = hbp_choose_recompute(context, e->layers, cuts, &pipeline, &ask, choices, NULL);
         }
         if (status >= 0)
@@ -342,9 +346,9 @@ static inline hbp_status every_vlm(hbp_context *context, const every *e)
 {
     char path[96];
     every_path(e, path);
-    for (int32_t data = HBP_VLM_DATA_PACKED; data <= HBP_VLM_DATA_SORTED; data++) {
+    for (int32_t data = HBP__VLM_DATA_PACKED; data <= HBP__VLM_DATA_SORTED; data++) {
         hbp_vlm_options options = {.struct_size = sizeof options, .tensor_parallel = 4, .pipeline_stages = 4};
-        options.data = data;
+        options.data_method = hbp__vlm_data_name(data);
         options.batch_samples = 40;
         options.over_long = HBP_OVERLONG_DROP;
         options.max_tokens = 40000;

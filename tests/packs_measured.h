@@ -100,8 +100,8 @@ static inline void measure(table *t, hbp__rng *rng, const hbp_cost *truth, int64
         for (int k = 0; k < 2; k++)
             factors[k] = 1 + noise * (2. * hbp__rng_below(rng, 1 << 20) / (1 << 20) - 1);
         double ns = (double)hbp_cost_predict_pack_ns(truth, t->sp[i], t->recompute[i], t->tokens[i],
-                                                     (double)t->squares[i]);
-        double bytes = (double)hbp_cost_predict_pack_bytes(truth, t->sp[i], t->recompute[i], t->tokens[i]);
+                                                     (double)t->squares[i], 0);
+        double bytes = (double)hbp_cost_predict_pack_bytes(truth, t->sp[i], t->recompute[i], t->tokens[i], 0);
         t->time_ns[i] = (int64_t)(ns * factors[0]);
         t->bytes[i] = (int64_t)(bytes * factors[1]);
     }

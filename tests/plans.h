@@ -13,12 +13,12 @@ typedef struct plans_shape {
     uint64_t seed;
     int32_t ranks; /* a power of two, as is domain_ranks */
     int32_t domain_ranks;
-    int64_t pack_samples; /* most in a pack, not counting those tied to the last */
-    int64_t left_over;    /* pieces that no step takes; no ties then */
+    int64_t pack_samples; /* most in a pack, not counting those linked to the last */
+    int64_t left_over;    /* pieces that no step takes; no links then */
     int64_t sequence_multiple;
     int64_t pack_multiple;
     int64_t micro_batch_multiple;
-    int32_t modality_order; /* nonzero, without ties: packs of a micro-batch hold the same kinds */
+    int32_t modality_order; /* nonzero, without links: packs of a micro-batch hold the same kinds */
     int32_t pieces;         /* nonzero: of split samples, the pieces left over are told */
     const hbp_cost *cost;   /* NULL: times are drawn, a whole number of ns below 1000 */
     int64_t sequence_multiple_per_sp;
@@ -46,7 +46,7 @@ typedef struct plans_walk {
     int64_t modalities; /* kinds of the micro-batch at hand; 0: of its first pack to come */
 } plans_walk;
 
-/* Pieces shuffled; tied ones stand together, where the first of them came. The test frees them. */
+/* Pieces shuffled; linked ones stand together, where the first of them came. The test frees them. */
 static inline int64_t *plans_order(const hbp_lengths *lengths, uint64_t seed)
 {
     hbp__rng rng = hbp__rng_make(seed, 1, 0);
@@ -59,10 +59,10 @@ static inline int64_t *plans_order(const hbp_lengths *lengths, uint64_t seed)
     hbp__rng_shuffle_u32(&rng, draw, (uint64_t)lengths->count);
     for (int64_t i = 0; i < lengths->count; i++) {
         uint32_t piece = draw[i];
-        if (!lengths->tie || lengths->tie[piece] == HBP__FREE)
+        if (!lengths->link || lengths->link[piece] == HBP__FREE)
             order[at++] = piece;
-        for (int64_t j = 0; lengths->tie && lengths->tie[piece] != HBP__FREE && j < lengths->count; j++)
-            if (lengths->tie[j] == lengths->tie[piece] && !taken[j]) {
+        for (int64_t j = 0; lengths->link && lengths->link[piece] != HBP__FREE && j < lengths->count; j++)
+            if (lengths->link[j] == lengths->link[piece] && !taken[j]) {
                 taken[j] = 1;
                 order[at++] = j;
             }
@@ -143,10 +143,10 @@ static inline int64_t plans_alike(plans_walk *w, int64_t count)
     return alike;
 }
 
-static inline int plans_tied(const plans_walk *w, int64_t at)
+static inline int plans_linked(const plans_walk *w, int64_t at)
 {
-    const uint32_t *tie = w->lengths->tie;
-    return tie && tie[w->order[at]] != HBP__FREE && tie[w->order[at]] == tie[w->order[at - 1]];
+    const uint32_t *link = w->lengths->link;
+    return link && link[w->order[at]] != HBP__FREE && link[w->order[at]] == link[w->order[at - 1]];
 }
 
 static inline void plans_sample(const plans_walk *w, int64_t row, int64_t piece, int64_t *loss)
@@ -233,7 +233,7 @@ static inline int64_t plans_micro_batch(plans_walk *w)
             ;
         int64_t count = hbp__rng_below(&w->rng, (uint64_t)shape->pack_samples + 1);
         count = hbp__min_i64(count, end - w->samples);
-        while (count && w->samples + count < end && plans_tied(w, w->samples + count))
+        while (count && w->samples + count < end && plans_linked(w, w->samples + count))
             count++;
         count = plans_alike(w, count);
         slowest = hbp__max_i64(slowest, plans_pack(w, rank, sp, count));
@@ -343,33 +343,33 @@ static inline plans_shape plans_draw(uint64_t seed)
     return shape;
 }
 
-/* `count` lengths of up to `longest` tokens; with loss tokens, or ties of pairs, when `loss` or `ties`; with
- * `kinds` > 0 also up to 9 vision units and so many kinds. */
+/* `count` lengths of up to `longest` tokens; with loss tokens, or links of pairs, when `loss` or `links`;
+ * with `kinds` > 0 also up to 9 vision units and so many kinds. */
 static inline hbp_lengths *plans_vision_lengths(hbp_context *context, uint64_t seed, int64_t count,
-                                                uint32_t longest, int loss, int ties, int32_t kinds)
+                                                uint32_t longest, int loss, int links, int32_t kinds)
 {
     hbp__rng rng = hbp__rng_make(seed, 4, 0), vision_rng = hbp__rng_make(seed, 5, 0);
     uint32_t *vision = malloc((size_t)count * sizeof *vision);
     int32_t *kind = malloc((size_t)count * sizeof *kind);
     ck_assert(vision && kind);
     uint32_t *length = malloc((size_t)count * sizeof *length), *lossy = malloc((size_t)count * sizeof *lossy);
-    int64_t *tie = malloc((size_t)count * sizeof *tie);
-    ck_assert(length && lossy && tie);
+    int64_t *link = malloc((size_t)count * sizeof *link);
+    ck_assert(length && lossy && link);
     for (int64_t i = 0; i < count; i++) {
         length[i] = 1 + hbp__rng_below(&rng, longest);
         lossy[i] = hbp__rng_below(&rng, (uint64_t)length[i] + 1);
-        tie[i] = i % 5 < 2 ? 100 + i / 5 : -1;
+        link[i] = i % 5 < 2 ? 100 + i / 5 : -1;
         vision[i] = hbp__rng_below(&vision_rng, 10);
         kind[i] = kinds ? (int32_t)hbp__rng_below(&vision_rng, (uint64_t)kinds) : 0;
     }
     hbp_lengths_options options = {.struct_size = sizeof options,
                                    .loss_tokens = loss ? lossy : NULL,
-                                   .ties = ties ? tie : NULL,
+                                   .links = links ? link : NULL,
                                    .vision = kinds ? vision : NULL,
                                    .modalities = kinds ? kind : NULL};
     hbp_lengths *lengths = NULL;
     OK(context, hbp_lengths_create_u32(context, length, count, &options, &lengths));
-    free(tie);
+    free(link);
     free(lossy);
     free(length);
     free(kind);
@@ -378,9 +378,9 @@ static inline hbp_lengths *plans_vision_lengths(hbp_context *context, uint64_t s
 }
 
 static inline hbp_lengths *plans_lengths(hbp_context *context, uint64_t seed, int64_t count, uint32_t longest,
-                                         int loss, int ties)
+                                         int loss, int links)
 {
-    return plans_vision_lengths(context, seed, count, longest, loss, ties, 0);
+    return plans_vision_lengths(context, seed, count, longest, loss, links, 0);
 }
 
 #endif

@@ -2,6 +2,7 @@
 #ifndef HBP_TESTS_TASK_COLUMNS_H
 #define HBP_TESTS_TASK_COLUMNS_H
 
+#include "base/methods.h"
 #include "test.h"
 
 #include "base/rng.h"
@@ -78,8 +79,8 @@ static inline void task_columns_summary(hbp__rng *rng, uint64_t seed, hbp_task_s
 {
     hbp_task_summary *summary = &s->summary;
     summary->struct_size = sizeof *summary;
-    summary->mode = (int32_t)(seed % 6);
-    summary->placement = (int32_t)(seed % 3);
+    s->method = (int32_t)(seed % 6);
+    s->placement = (int32_t)(seed % 3);
     summary->gpus = (int32_t)s->ranks;
     summary->domain_gpus = s->ranks < 8 ? (int32_t)s->ranks : 8;
     summary->operators = (int32_t)s->operators_total;

@@ -14,6 +14,18 @@
         return view;                                                                                         \
     }
 
+/* The digest that the summary has. */
+#define TEST_DIGEST(object, summary)                                                                         \
+    static inline uint64_t object##_digest(const hbp_##object *from)                                         \
+    {                                                                                                        \
+        hbp_context *context = NULL;                                                                         \
+        summary found = {.struct_size = sizeof found};                                                       \
+        ck_assert_int_eq(hbp_context_create(NULL, &context), HBP_OK);                                        \
+        ck_assert_int_eq(hbp_##object##_get_summary(context, from, &found), HBP_OK);                         \
+        hbp_context_free(context);                                                                           \
+        return found.digest;                                                                                 \
+    }
+
 TEST_VIEW(graph)
 TEST_VIEW(layers)
 TEST_VIEW(lengths)
@@ -25,5 +37,8 @@ TEST_VIEW(task_run)
 TEST_VIEW(vlm_plan)
 TEST_VIEW(plan)
 TEST_VIEW(task_schedule)
+
+TEST_DIGEST(plan, hbp_plan_summary)
+TEST_DIGEST(task_schedule, hbp_task_summary)
 
 #endif

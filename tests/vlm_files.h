@@ -2,6 +2,7 @@
 #ifndef HBP_TESTS_VLM_FILES_H
 #define HBP_TESTS_VLM_FILES_H
 
+#include "base/methods.h"
 #include "files.h"
 #include "hbp/io.h"
 #include "io/plan/plan_file.h"
@@ -18,7 +19,7 @@ static inline hbp_vlm_plan *draw_plan(hbp_context *context, uint64_t seed, int32
     MAKES(context, f->machine, hbp_machine_create_preset(context, "a100-80:4", &f->machine));
     hbp_vlm_options *o = &f->options;
     *o = (hbp_vlm_options){.struct_size = sizeof *o};
-    o->data = way;
+    o->data_method = hbp__vlm_data_name(way);
     o->pipeline_stages = stages;
     o->virtual_stages = virtual_stages;
     o->data_parallel = 1 + (int32_t)hbp__rng_below(&rng, 3);

@@ -2,6 +2,7 @@
 #ifndef HBP_TESTS_VLM_RUNS_H
 #define HBP_TESTS_VLM_RUNS_H
 
+#include "base/methods.h"
 #include "base/rng.h"
 #include "data/plan/plan.h"
 #include "failing.h"
@@ -70,12 +71,12 @@ static inline hbp__vlm_run open_run(const fixture *f)
 static inline hbp_layers *draw_measured(hbp_context *context, hbp__rng *rng, int32_t count)
 {
     int64_t column[10][MOST_MEASURED];
-    int32_t kind[MOST_MEASURED], vision = 1 + (int32_t)hbp__rng_below(rng, (uint64_t)count - 1);
+    int32_t type[MOST_MEASURED], vision = 1 + (int32_t)hbp__rng_below(rng, (uint64_t)count - 1);
     ck_assert_int_le(count, MOST_MEASURED);
     for (int32_t i = 0; i < count; i++) {
-        kind[i] = i < vision ? HBP_LAYER_VISION : HBP_LAYER_LANGUAGE;
+        type[i] = i < vision ? HBP_LAYER_VISION : HBP_LAYER_LANGUAGE;
         if (!hbp__rng_below(rng, 8))
-            kind[i] = HBP_LAYER_FIXED;
+            type[i] = HBP_LAYER_FIXED;
         int64_t kept = 20000 + (int64_t)hbp__rng_below(rng, 80000);
         column[0][i] = 100000 + (int64_t)hbp__rng_below(rng, 900000);    /* forward_ns */
         column[1][i] = column[0][i] * 2;                                 /* backward_ns */
@@ -92,7 +93,7 @@ static inline hbp_layers *draw_measured(hbp_context *context, hbp__rng *rng, int
     hbp_layer_columns c = {.struct_size = sizeof c};
     c.working_bytes = hbp__rng_below(rng, 2) ? column[9] : NULL;
     c.count = count;
-    c.kind = kind;
+    c.type = type;
     c.forward_ns = column[0];
     c.backward_ns = column[1];
     c.state_bytes = column[2];
@@ -129,7 +130,7 @@ static inline small small_setup(hbp__rng *rng, int32_t layers, int32_t stages, i
     s.layers = draw_measured(f->context, rng, layers);
     hbp_vlm_options *o = &f->options;
     *o = (hbp_vlm_options){.struct_size = sizeof *o};
-    o->data = way;
+    o->data_method = hbp__vlm_data_name(way);
     o->pipeline_stages = stages;
     o->virtual_stages = virtual_stages;
     o->data_parallel = replicas;
@@ -173,7 +174,7 @@ static inline void read_scales(const hbp__vlm_run *run, const hbp__vlm_reference
                                int64_t step, int32_t replica, scales *out)
 {
     int64_t first = data->step_offsets[step], count = data->step_offsets[step + 1] - first;
-    int padded = run->options.data >= HBP_VLM_DATA_RANDOM;
+    int padded = hbp__vlm_data_method(run->options.data_method) >= HBP__VLM_DATA_RANDOM;
     double whole = r->token_ns * r->mean.tokens + r->square_ns * r->mean.squares;
     ck_assert_int_le(count, MOST_STEP);
     hbp_pipeline_options *o = &out->options;

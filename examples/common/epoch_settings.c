@@ -1,6 +1,7 @@
 #include "epoch_settings.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "step_settings.h"
 #include "sweep.h"
@@ -27,7 +28,6 @@ typedef struct search {
     const hbp_cost *cost;
     hbp_cost_terms terms;
     hbp_epoch_options options;
-    int32_t baseline;
     int64_t tokens_per_step; /* on average, where samples are asked for */
     int64_t longest;         /* as packs are padded */
 } search;
@@ -40,14 +40,19 @@ typedef struct trial {
     sweep sweep;
 } trial;
 
-static int has_own_steps(int32_t baseline)
+static int is(const hbp_epoch_options *options, const char *method)
 {
-    return baseline == HBP_BASELINE_HYBRID_CP || baseline == HBP_BASELINE_DYNAMIC_CP;
+    return strcmp(options->method, method) == 0;
 }
 
-static int is_one_sample(int32_t baseline)
+static int has_own_steps(const hbp_epoch_options *options)
 {
-    return baseline == HBP_BASELINE_NO_PACKING || baseline == HBP_BASELINE_SORTED;
+    return is(options, "hybrid-cp") || is(options, "dynamic-cp");
+}
+
+static int is_one_sample(const hbp_epoch_options *options)
+{
+    return is(options, "no-packing") || is(options, "sorted");
 }
 
 /* The least layers to recompute for packs so long; -1: memory holds none. */
@@ -76,7 +81,7 @@ static hbp_status plan_with(const trial *t, int64_t value, epoch_setting *settin
     hbp_status status = HBP_OK;
     *setting = (epoch_setting){.tokens_per_rank = sp ? 0 : value, .min_sp = sp ? 0 : t->min_sp};
     options.min_sp = t->min_sp;
-    if (s->baseline == HBP_BASELINE_HYBRID_CP) {
+    if (is(&s->options, "hybrid-cp")) {
         options.sequence_tokens_per_rank = value;
     } else if (!sp) {
         options.tokens_per_rank = value;
@@ -92,7 +97,7 @@ static hbp_status plan_with(const trial *t, int64_t value, epoch_setting *settin
         options.groups = groups;
     }
     if (status >= 0)
-        status = hbp_plan_baseline(s->context, s->lengths, s->cost, s->baseline, &options, out);
+        status = hbp_plan_epoch(s->context, s->lengths, s->cost, &options, out);
     hbp_groups_free(groups);
     return status;
 }
@@ -153,7 +158,7 @@ static hbp_status sweep_packs(trial *t)
     if (o->tokens_per_rank)
         most = least_of(most, o->tokens_per_rank * t->sp);
     most -= most % multiple;
-    if (is_one_sample(s->baseline))
+    if (is_one_sample(&s->options))
         return sweep_try(&t->sweep, least);
     /* Tokens that samples have on average are no cap: one micro-batch may pass them by a little. */
     if (most < least)
@@ -195,7 +200,7 @@ static hbp_status sweep_degrees(trial *trials, int count)
         status = sweep_packs(&trials[i]);
     int64_t near_ns = find_near(trials, count);
     for (int i = 0; i < count && status >= 0; i++)
-        if (is_near(&trials[i], near_ns) && !is_one_sample(trials->search->baseline))
+        if (is_near(&trials[i], near_ns) && !is_one_sample(&trials->search->options))
             status = sweep_refine(&trials[i].sweep, REFINED);
     return status;
 }
@@ -205,7 +210,7 @@ static hbp_status sweep_per_rank(trial *t)
     const search *s = t->search;
     hbp_step_options o = {.struct_size = sizeof o};
     int64_t least, most;
-    o.degrees = HBP_STEP_ANY_DEGREE;
+    o.any_degree = 1;
     o.tokens_per_rank = s->options.tokens_per_rank;
     o.min_sp = t->min_sp;
     if (!step_settings_range(s->cost, &o, &s->terms, s->longest, &least, &most))
@@ -261,7 +266,7 @@ static hbp_status cut_part(const search *s, const hbp_lengths_summary *l, hbp_le
     double mean = (double)l->tokens / (double)l->samples;
     double wanted = (double)s->tokens_per_step / mean * PART_STEPS;
     int64_t count = wanted > PART_SAMPLES ? (wanted < 1e15 ? (int64_t)wanted : l->samples) : PART_SAMPLES;
-    if (count >= l->samples || s->options.batches || l->has_ties)
+    if (count >= l->samples || s->options.batches || l->has_links)
         return HBP_OK;
     int64_t *length = malloc((size_t)count * sizeof *length), longest = 0;
     if (!length)
@@ -291,18 +296,17 @@ static hbp_status sweep_all(search *s, const hbp_lengths *lengths, trial *trials
                             epoch_setting *best, hbp_plan **out)
 {
     hbp_status status = HBP_OK;
-    for (int i = 0; i < count && has_own_steps(s->baseline) && status >= 0; i++)
+    for (int i = 0; i < count && has_own_steps(&s->options) && status >= 0; i++)
         status = sweep_per_rank(&trials[i]);
-    if (!has_own_steps(s->baseline))
+    if (!has_own_steps(&s->options))
         status = sweep_degrees(trials, count);
     return status < 0 ? status : plan_best(trials, count, lengths, best, out);
 }
 
 hbp_status epoch_settings_plan(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
-                               int32_t baseline, const hbp_epoch_options *options, epoch_setting *best,
-                               hbp_plan **out)
+                               const hbp_epoch_options *options, epoch_setting *best, hbp_plan **out)
 {
-    search s = {context, lengths, 0, cost, {.struct_size = sizeof s.terms}, *options, baseline, 0, 0};
+    search s = {context, lengths, 0, cost, {.struct_size = sizeof s.terms}, *options, 0, 0};
     hbp_lengths_summary l = {.struct_size = sizeof l};
     hbp_lengths *part = NULL;
     hbp_status status = hbp_cost_get_terms(context, cost, &s.terms);
@@ -315,8 +319,8 @@ hbp_status epoch_settings_plan(hbp_context *context, const hbp_lengths *lengths,
     s.tokens_per_step = tokens_of_step(options, &l);
     s.longest =
         options->max_length && options->max_length < l.max_length ? options->max_length : l.max_length;
-    int own = has_own_steps(baseline), count = s.terms.degrees;
-    int is_swept = own || (baseline != HBP_BASELINE_PAPER && baseline != HBP_BASELINE_FLEXSP);
+    int own = has_own_steps(options), count = s.terms.degrees;
+    int is_swept = own || (!is(options, "hbp") && !is(options, "flexsp"));
     trial *trials = is_swept && s.tokens_per_step > 0 ? calloc((size_t)count, sizeof *trials) : NULL;
     if (trials) {
         for (int i = 0; i < count; i++)
@@ -334,5 +338,5 @@ hbp_status epoch_settings_plan(hbp_context *context, const hbp_lengths *lengths,
     free(trials);
     if (status < 0 || *out)
         return status;
-    return hbp_plan_baseline(context, lengths, cost, baseline, options, out);
+    return hbp_plan_epoch(context, lengths, cost, options, out);
 }

@@ -1,4 +1,4 @@
-/* The ways of others to plan an epoch, each at its own best settings under the same contract. */
+/* Methods of others to plan an epoch, each at its own best settings under the same contract. */
 #ifndef HBP_EXAMPLES_EPOCH_SETTINGS_H
 #define HBP_EXAMPLES_EPOCH_SETTINGS_H
 
@@ -13,13 +13,13 @@ typedef struct epoch_setting {
     int32_t min_sp;          /* of the same */
 } epoch_setting;
 
-/* Plans the epoch the way of `baseline` with what makes it fastest under the contract of the options. Classic
- * ways: on every degree of the cost, packs from the longest sample to what memory, the caps and the tokens of
- * a step allow, with as few layers recomputed as that takes. Megatron's two: one number of tokens a rank and
- * one least degree for all steps. Large data sets are swept by an even part of them; the best few settings
- * are then planned in full. Fails as hbp_plan_baseline does where no setting has a plan. */
+/* Plans the epoch by options->method, which must be given, with what makes it fastest under the contract of
+ * the options. Classic ways: on every degree of the cost, packs from the longest sample to what memory, the
+ * caps and the tokens of a step allow, with as few layers recomputed as that takes. Megatron's two: one
+ * number of tokens a rank and one least degree for all steps. Large data sets are swept by an even part of
+ * them; the best few settings are then planned in full. Fails as hbp_plan_epoch does where no setting has a
+ * plan. */
 hbp_status epoch_settings_plan(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
-                               int32_t baseline, const hbp_epoch_options *options, epoch_setting *best,
-                               hbp_plan **out);
+                               const hbp_epoch_options *options, epoch_setting *best, hbp_plan **out);
 
 #endif

@@ -1,5 +1,7 @@
 #include "step_settings.h"
 
+#include <string.h>
+
 #include <stddef.h>
 
 #include "sweep.h"
@@ -23,16 +25,20 @@ typedef struct trial {
     hbp_step_options options;
 } trial;
 
-int step_settings_swept(int32_t mode)
+static int is(const hbp_step_options *options, const char *method)
 {
-    return mode != HBP_STEP_DEFAULT;
+    return strcmp(options->method, method) == 0;
+}
+
+int step_settings_swept(const char *method)
+{
+    return method && strcmp(method, "search") != 0;
 }
 
 /* The option that is swept. */
 static int64_t *swept_of(hbp_step_options *options)
 {
-    return options->mode == HBP_STEP_HYBRID_CP ? &options->sequence_tokens_per_rank
-                                               : &options->tokens_per_rank;
+    return is(options, "hybrid-cp") ? &options->sequence_tokens_per_rank : &options->tokens_per_rank;
 }
 
 /* Plans with a value, and tells its time. */
@@ -53,7 +59,7 @@ static hbp_status measure(void *user, int64_t value, int64_t *ns)
 
 static int is_used(const hbp_step_options *o, int32_t degree)
 {
-    int any = o->degrees == HBP_STEP_ANY_DEGREE || !(degree & (degree - 1));
+    int any = o->any_degree || !(degree & (degree - 1));
     return any && degree >= o->min_sp && (!o->max_sp || degree <= o->max_sp);
 }
 
@@ -99,9 +105,9 @@ typedef struct variant {
  */
 static int list_variants(const hbp_step_options *o, const hbp_cost_terms *t, variant *list)
 {
-    int count = 0, one = o->mode == HBP_STEP_STATIC_SP;
-    int least = o->mode == HBP_STEP_HYBRID_CP || o->mode == HBP_STEP_DYNAMIC_CP;
-    int buckets = o->mode == HBP_STEP_PAPER && !o->buckets ? (int)(sizeof BUCKETS / sizeof *BUCKETS) : 0;
+    int count = 0, one = is(o, "static-sp");
+    int least = is(o, "hybrid-cp") || is(o, "dynamic-cp");
+    int buckets = is(o, "flexsp") && !o->buckets ? (int)(sizeof BUCKETS / sizeof *BUCKETS) : 0;
     for (int32_t i = 0; i < t->degrees && (one || least) && count < MOST_VARIANTS; i++) {
         if (!is_used(o, t->degree[i]))
             continue;
@@ -126,7 +132,7 @@ static hbp_status sweep_variant(trial *tried, const hbp_cost_terms *t, const var
 {
     sweep s = {.measure = measure, .user = tried};
     int64_t least = 0, most = 0;
-    int is_paper = v->options.mode == HBP_STEP_PAPER;
+    int is_paper = is(&v->options, "flexsp");
     tried->options = v->options;
     *ns = INT64_MAX;
     if (!find_range(tried->cost, &v->options, t, v->first, v->last, longest, &least, &most))
@@ -173,14 +179,13 @@ hbp_status step_settings_plan(hbp_context *context, const hbp_lengths *lengths, 
     hbp_step_options best = *options;
     trial tried = {context, lengths, cost, *options};
     int64_t best_ns = INT64_MAX;
-    if (!step_settings_swept(options->mode) ||
-        (options->mode == HBP_STEP_PAPER && options->solver == HBP_STEP_EXACT))
+    if (!step_settings_swept(options->method) || (options->exact && is(options, "flexsp")))
         return hbp_plan_step(context, lengths, cost, options, out);
     hbp_status status = hbp_cost_get_terms(context, cost, &t);
     if (status >= 0)
         status = hbp_lengths_get_summary(context, lengths, &l);
     int count = status >= 0 ? list_variants(options, &t, list) : 0;
-    if (status >= 0 && options->mode == HBP_STEP_PAPER)
+    if (status >= 0 && is(options, "flexsp"))
         status = pick_buckets(&tried, list, &count);
     for (int i = 0; i < count && status >= 0; i++) {
         int64_t value = 0, ns;

@@ -77,7 +77,7 @@ static const option options[] = {
     {"profile", KIND_TEXT, AT(profile), EX_RUN, "FILE",
      "the profile the plan was made with: warn if it is of another machine", 0},
     {"cost", KIND_TEXT, AT(cost), EX_RUN, "FILE",
-     "the cost the plan was made with (hbp fit): warn alike, and compare with it", 0},
+     "the cost the plan was made with (hbp fit): warn of it, too, and compare with it", 0},
     {"output", KIND_TEXT, AT(output), EX_PROBE | EX_MEASURE, "FILE",
      "the profile or the timeline to write; -o for short", 0},
     {"seconds", KIND_NUMBER, AT(seconds), EX_PROBE | EX_MEASURE, "X",
@@ -94,7 +94,7 @@ void ex_options_print_help(void)
 {
     puts("usage: hbp_executor run PLAN --model NAME [options]     train a transformer by a plan\n"
          "       hbp_executor probe -o FILE [options]            measure this machine into a profile\n"
-         "       hbp_executor measure --model NAME -o FILE       measure packs of many kinds, for hbp fit\n"
+         "       hbp_executor measure --model NAME -o FILE       measure packs of many types, for hbp fit\n"
          "\n"
          "Started alone, by mpirun -n RANKS, or by torchrun with --comm nccl. Exit status: 0 on success, 1 "
          "on\n"

@@ -16,10 +16,13 @@ static int write_profile(const ex_options *o, hbp_context *context, const ex_ran
     hbp_machine_fields f = {.struct_size = sizeof f};
     if (hbp_machine_get_fields(context, machine, &f) < 0)
         return ex_fail(fault, "%s", hbp_context_message(context));
+    hbp_machine_rate rate = {.struct_size = sizeof rate};
+    long long rates = 0;
+    while (hbp_machine_get_rate(machine, rates, &rate))
+        rates++;
     printf("wrote %s: %s, %d rank%s (%s), %.3g TFLOP/s in products, %lld rates\n", o->output,
            hbp_machine_get_name(machine), (int)rank->comm->ranks, rank->comm->ranks == 1 ? "" : "s",
-           rank->comm->name, f.flops_per_s * f.gemm_efficiency / 1e12,
-           (long long)hbp_machine_count_rates(machine));
+           rank->comm->name, f.flops_per_s * f.gemm_efficiency / 1e12, rates);
     return 0;
 }
 

@@ -203,7 +203,7 @@ static int prepare(const inputs *in, ex_rank *rank, ex_walk_options *w)
         return -1;
     /* A cost that cannot judge the run is refused now, not after it. */
     for (int64_t p = 0; in->cost && !o->unpacked && p < view.packs; p++)
-        if (hbp_cost_predict_pack_ns(in->cost, view.pack_sp[p], 0, 1, 1) < 0)
+        if (hbp_cost_predict_pack_ns(in->cost, view.pack_sp[p], 0, 1, 1, 0) < 0)
             return ex_fail(&rank->fault, "%s does not allow SP %d, which pack %lld of the plan has", o->cost,
                            (int)view.pack_sp[p], (long long)p);
     if (ex_check_plan(&check, &rank->fault) < 0 ||

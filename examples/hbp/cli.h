@@ -23,7 +23,7 @@ typedef struct cli {
     const char *column;
     const char *count_column;
     const char *loss_column;
-    const char *tie_column;
+    const char *link_column;
     const char *vision_file;
     const char *vision_column;
     const char *modality_column;
@@ -46,8 +46,7 @@ typedef struct cli {
     double dp_overlap;
     double sp_overlap;
 
-    int64_t method;   /* 0: this library's; else a mode of the planner */
-    int64_t baseline; /* 0: none; else a HBP_BASELINE_* + 1 */
+    int64_t method; /* its place in the list of what is planned; 0: the default */
     int64_t max_groups;
     int64_t tokens_per_step;
     int64_t seed;
@@ -227,7 +226,7 @@ hbp_status cli_make_cost(cli *c);
 /* --batches into the options; what they point to lives as long as `c`. */
 hbp_status cli_read_batches(cli *c, hbp_epoch_options *options);
 
-hbp_status cli_make_groups(cli *c, int32_t mode);
+hbp_status cli_make_groups(cli *c, int64_t method);
 int64_t cli_tokens_of_groups(const cli *c); /* that a step of them carries */
 /* c->plan from c->file, and c->vlm_plan where it is the data of one. */
 hbp_status cli_load_plan(cli *c);
@@ -323,8 +322,8 @@ double cli_now(void); /* seconds, monotonic */
 /* measured.c: rates and collectives of a machine. */
 shown show_flops(double per_s); /* 137.5 GFLOP/s */
 json_t *measured_collectives(const hbp_machine *machine);
-json_t *measured_rates(hbp_context *context, const hbp_machine *machine);
-void print_measured(hbp_context *context, const hbp_machine *machine);
+json_t *measured_rates(const hbp_machine *machine);
+void print_measured(const hbp_machine *machine);
 
 /* A table printed at once, columns as wide as needed. A header that begins with '<' is flush left. */
 typedef struct table {

@@ -3,6 +3,7 @@
 
 #include "cli.h"
 #include "epoch_settings.h"
+#include "options.h"
 
 /* One way of batching, at its best settings, and what it came to; `failed` keeps the library's message. */
 typedef struct way {
@@ -17,15 +18,19 @@ typedef struct way {
 /* FlexSP takes some 75 ms for a step of 512 samples on 32 GPUs. */
 #define FLEXSP_STEPS 512
 
-enum { WAYS = HBP_BASELINE_COUNT + 1, COLUMNS = 10 };
+#define ONE(id, name, paper, text) +1
+enum { WAYS = HBP_EPOCH_METHODS(ONE), COLUMNS = 10 };
+#undef ONE
 
-/* Plans the epoch one way, `baseline` -1 being this library's own, and measures it. */
-static hbp_status measure(cli *c, int32_t baseline, const hbp_epoch_options *options, way *w)
+/* Plans the epoch by the options' method, at its best settings unless it is this library's, and measures it.
+ */
+static hbp_status measure(cli *c, const hbp_epoch_options *options, way *w)
 {
     double start = cli_now();
-    hbp_status status = baseline < 0 ? hbp_plan_epoch(c->context, c->lengths, c->cost, options, &c->plan)
-                                     : epoch_settings_plan(c->context, c->lengths, c->cost, baseline, options,
-                                                           &w->setting, &c->plan);
+    hbp_status status =
+        strcmp(options->method, "search") == 0
+            ? hbp_plan_epoch(c->context, c->lengths, c->cost, options, &c->plan)
+            : epoch_settings_plan(c->context, c->lengths, c->cost, options, &w->setting, &c->plan);
     w->seconds = cli_now() - start;
     w->report = (hbp_report){.struct_size = sizeof w->report};
     w->summary.struct_size = sizeof w->summary;
@@ -190,26 +195,26 @@ int cli_compare(cli *c)
     cli_epoch_options(c, &options);
     CLI_TRY(c, cli_read_batches(c, &options));
     if (!options.samples_per_step && !options.batches && !options.tokens_per_step) {
-        CLI_TRY(c, cli_make_groups(c, c->method == HBP_EPOCH_PAPER ? HBP_GROUPS_PAPER : HBP_GROUPS_OPTIMAL));
+        CLI_TRY(c, cli_make_groups(c, 0));
         options.tokens_per_step = cli_tokens_of_groups(c);
     }
     way ways[WAYS] = {{.name = "this plan"}};
-    CLI_TRY(c, measure(c, -1, &options, &ways[0]));
-    for (int32_t i = 0; i < HBP_BASELINE_COUNT; i++) {
+    CLI_TRY(c, measure(c, &options, &ways[0]));
+    for (int i = 1; i < WAYS; i++) {
         hbp_epoch_options asked = options;
-        ways[i + 1].name = hbp_baseline_name(i);
-        if (i == HBP_BASELINE_FLEXSP && !c->all_methods && ways[0].report.steps > FLEXSP_STEPS) {
-            snprintf(ways[i + 1].failed, sizeof ways[i + 1].failed,
+        asked.method = ways[i].name = cli_value_name("HBP_EPOCH_METHODS", i);
+        if (strcmp(asked.method, "flexsp") == 0 && !c->all_methods && ways[0].report.steps > FLEXSP_STEPS) {
+            snprintf(ways[i].failed, sizeof ways[i].failed,
                      "left out, for it takes minutes to plan %lld steps; --all has it",
                      (long long)ways[0].report.steps);
             continue;
         }
         /* As many tokens as the samples of a step have on average. */
-        if (i == HBP_BASELINE_PAPER && (options.samples_per_step || options.batches)) {
+        if (strcmp(asked.method, "hbp") == 0 && (options.samples_per_step || options.batches)) {
             asked.samples_per_step = asked.batches = 0;
             asked.tokens_per_step = ways[0].report.tokens / ways[0].report.steps;
         }
-        if (measure(c, i, &asked, &ways[i + 1]) == HBP_E_CANCELLED)
+        if (measure(c, &asked, &ways[i]) == HBP_E_CANCELLED)
             return cli_failed(c);
     }
     int64_t bound_ns = 0;

@@ -41,15 +41,9 @@ static int is_preset(const cli_option *option)
 
 static void put_presets(const char *option)
 {
-    int is_model = strcmp(option, "model") == 0, is_vlm = strcmp(option, "vlm") == 0;
-    int64_t count = is_model ? hbp_model_count_presets()
-                    : is_vlm ? hbp_vlm_count_presets()
-                             : hbp_machine_count_presets();
-    for (int64_t i = 0; i < count; i++)
-        printf("%s%s", i ? " " : "",
-               is_model ? hbp_model_get_preset_name(i)
-               : is_vlm ? hbp_vlm_get_preset_name(i)
-                        : hbp_machine_get_preset_name(i));
+    const char *name;
+    for (int64_t i = 0; (name = hbp_preset_get_name(option, i)) != NULL; i++)
+        printf("%s%s", i ? " " : "", name);
 }
 
 static void put_commands(void)

@@ -46,8 +46,8 @@ static json_t *candidates_json(const hbp_groups *groups)
     (void)hbp_groups_get_view(groups, &view);
     json_t *list = json_array();
     for (int64_t i = 0; i < view.candidates; i++)
-        json_array_append_new(list, json_pack("{s:s,s:I}", "groups", hbp_groups_get_candidate_text(groups, i),
-                                              "epoch_ns", (json_int_t)view.candidate_ns[i]));
+        json_array_append_new(list, json_pack("{s:s,s:I}", "groups", view.candidate_texts[i], "epoch_ns",
+                                              (json_int_t)view.candidate_ns[i]));
     return list;
 }
 
@@ -117,7 +117,7 @@ static void print_candidates(const hbp_groups *groups, int all)
     for (int64_t i = 0; i < rows; i++) {
         table_add_text(&t, show_time((double)view.candidate_ns[i]));
         table_add_text(&t, show_real("%.3f", (double)view.candidate_ns[i] / (double)view.candidate_ns[0]));
-        table_add(&t, "%s", hbp_groups_get_candidate_text(groups, i));
+        table_add(&t, "%s", view.candidate_texts[i]);
     }
     table_end(&t);
     if (rows < count)
@@ -167,7 +167,7 @@ int cli_groups(cli *c)
 {
     CLI_TRY(c, cli_read_lengths(c, c->file));
     CLI_TRY(c, cli_make_cost(c));
-    CLI_TRY(c, cli_make_groups(c, c->method == HBP_EPOCH_PAPER ? HBP_GROUPS_PAPER : HBP_GROUPS_OPTIMAL));
+    CLI_TRY(c, cli_make_groups(c, c->method));
     hbp_groups_view view = {.struct_size = sizeof view};
     (void)hbp_groups_get_view(c->groups, &view);
     int64_t longest = view.pack_lengths[view.groups - 1];

@@ -60,14 +60,15 @@ void cli_print_options(const cli_command *command)
     }
 }
 
-static void print_list(const char *name, int64_t count, const char *(*name_of)(int64_t))
+static void print_list(const char *title, const char *family)
 {
-    int at = printf("%s:", name);
-    for (int64_t i = 0; i < count; i++) {
-        int length = (int)strlen(name_of(i)) + 2;
-        if (at + length > COLUMNS)
+    int at = printf("%s:", title);
+    const char *name = hbp_preset_get_name(family, 0), *next;
+    for (int64_t i = 1; name; i++, name = next) {
+        next = hbp_preset_get_name(family, i);
+        if (at + (int)strlen(name) + 2 > COLUMNS)
             at = printf("\n ") - 1;
-        at += printf(i + 1 < count ? " %s," : " %s\n", name_of(i));
+        at += printf(next ? " %s," : " %s\n", name);
     }
 }
 
@@ -83,10 +84,10 @@ void cli_print_help(void)
         "standard input. PLAN is a plan, or the file of a task schedule, of a run of tasks or of a run of a\n"
         "pipeline. `hbp COMMAND --help` lists the options; every command that answers takes --json.\n"
         "Exit status: 0 on success, 1 on failure, 2 on wrong usage, 130 after Ctrl-C.\n\n");
-    print_list("models", hbp_model_count_presets(), hbp_model_get_preset_name);
-    print_list("vision-language models", hbp_vlm_count_presets(), hbp_vlm_get_preset_name);
-    print_list("workloads of many tasks", hbp_workload_count_presets(), hbp_workload_get_preset_name);
-    print_list("machines", hbp_machine_count_presets(), hbp_machine_get_preset_name);
+    print_list("models", "model");
+    print_list("vision-language models", "vlm");
+    print_list("workloads of many tasks", "workload");
+    print_list("machines", "machine");
 }
 
 /* Text for troff: hyphens that are minus signs, no backslash of its own, and no request at a line's start. */
@@ -133,12 +134,14 @@ static void put_command(const cli_command *command)
         }
 }
 
-static void put_names(const char *what, int64_t count, const char *(*name_of)(int64_t))
+static void put_names(const char *title, const char *family)
 {
-    printf(".TP\n%s\n", what);
-    for (int64_t i = 0; i < count; i++) {
-        put_roff(name_of(i));
-        printf(i + 1 < count ? ",\n" : "\n");
+    printf(".TP\n%s\n", title);
+    const char *name = hbp_preset_get_name(family, 0), *next;
+    for (int64_t i = 1; name; i++, name = next) {
+        next = hbp_preset_get_name(family, i);
+        put_roff(name);
+        printf(next ? ",\n" : "\n");
     }
 }
 
@@ -159,10 +162,10 @@ void cli_print_man(void)
     for (int i = 0; i < count; i++)
         put_command(&commands[i]);
     printf(".SH PRESETS\n");
-    put_names("models", hbp_model_count_presets(), hbp_model_get_preset_name);
-    put_names("vision\\-language models", hbp_vlm_count_presets(), hbp_vlm_get_preset_name);
-    put_names("workloads of many tasks", hbp_workload_count_presets(), hbp_workload_get_preset_name);
-    put_names("machines", hbp_machine_count_presets(), hbp_machine_get_preset_name);
+    put_names("models", "model");
+    put_names("vision\\-language models", "vlm");
+    put_names("workloads of many tasks", "workload");
+    put_names("machines", "machine");
     printf(".SH \"EXIT STATUS\"\n.TP\n0\nsuccess\n.TP\n1\n"
            "failure: one line on standard error says what, with the value and the limit\n"
            ".TP\n2\nwrong usage: nothing was written\n.TP\n130\nafter Ctrl\\-C\n");

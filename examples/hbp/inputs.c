@@ -6,6 +6,7 @@
 #include "cli.h"
 #include "hbp/io.h"
 #include "objects.h"
+#include "options.h"
 
 /* Failures of the command's own get status -100, so that CLI_TRY prints the message kept here, not the
  * context's. */
@@ -120,7 +121,7 @@ hbp_status cli_read_lengths(cli *c, const char *path)
     options.column = c->column;
     options.count_column = c->count_column;
     options.loss_column = c->loss_column;
-    options.tie_column = c->tie_column;
+    options.link_column = c->link_column;
     options.vision_path = c->vision_file;
     options.vision_column = c->vision_column;
     options.modality_column = c->modality_column;
@@ -211,10 +212,10 @@ hbp_status cli_make_cost(cli *c)
     return hbp_cost_create(c->context, c->model, c->machine, &options, &c->cost);
 }
 
-hbp_status cli_make_groups(cli *c, int32_t mode)
+hbp_status cli_make_groups(cli *c, int64_t method)
 {
     hbp_groups_options options = {.struct_size = sizeof options};
-    options.mode = mode;
+    options.method = cli_value_name("HBP_GROUPS_METHODS", method);
     options.max_groups = (int32_t)c->max_groups;
     options.tokens_per_step = c->tokens_per_step;
     options.max_length = c->max_length;
@@ -246,7 +247,7 @@ hbp_status cli_load_plan(cli *c)
 void cli_epoch_options(const cli *c, hbp_epoch_options *options)
 {
     *options = (hbp_epoch_options){.struct_size = sizeof *options};
-    options->mode = (int32_t)c->method;
+    options->method = cli_value_name("HBP_EPOCH_METHODS", c->method);
     options->over_long = (int32_t)c->over_long;
     options->max_groups = (int32_t)c->max_groups;
     options->micro_batch_multiple = (int32_t)c->micro_batch_multiple;

@@ -73,7 +73,7 @@ static json_t *kinds_json(const kinds *of)
     for (int k = 0; k < KINDS; k++)
         if (of->samples[k])
             json_array_append_new(
-                list, json_pack("{s:i,s:I,s:I,s:I}", "kind", k, "samples", (json_int_t)of->samples[k],
+                list, json_pack("{s:i,s:I,s:I,s:I}", "modality", k, "samples", (json_int_t)of->samples[k],
                                 "tokens", (json_int_t)of->tokens[k], "vision", (json_int_t)of->vision[k]));
     return list;
 }
@@ -97,10 +97,10 @@ static int print_json(cli *c, const hbp_lengths_summary *s, const int64_t *quant
                   (json_int_t)s->min_length, "max_length", (json_int_t)s->max_length, "mean_length",
                   (double)s->tokens / (double)s->samples, "distinct_lengths", (json_int_t)s->distinct_lengths,
                   "overlong_samples", (json_int_t)s->overlong_samples, "overlong_tokens",
-                  (json_int_t)s->overlong_tokens, "has_ties", (int)s->has_ties, "digest",
+                  (json_int_t)s->overlong_tokens, "has_links", (int)s->has_links, "digest",
                   show_digest(s->digest).s, "quantiles", quantile_list, "histogram", histogram);
     json_object_set_new(c->result, "vision", vision_json(s));
-    json_object_set_new(c->result, "kinds", kinds_json(of));
+    json_object_set_new(c->result, "modalities", kinds_json(of));
     return cli_print_json(c);
 }
 
@@ -145,7 +145,7 @@ static void print_vision(const hbp_lengths_summary *s, const kinds *of)
         return;
     printf("\n");
     table t;
-    table_begin(&t, 4, (const char *[]){"kind", "samples", "tokens", "vision units"});
+    table_begin(&t, 4, (const char *[]){"modality", "samples", "tokens", "vision units"});
     for (int k = 0; k < KINDS; k++) {
         if (!of->samples[k])
             continue;
@@ -186,7 +186,7 @@ int cli_lengths(cli *c)
            show_number(s.distinct_lengths, "distinct length").s);
     if (s.loss_tokens != s.tokens)
         printf(", %s", show_number(s.loss_tokens, "loss token").s);
-    printf("%s\n", s.has_ties ? ", with ties" : "");
+    printf("%s\n", s.has_links ? ", with links" : "");
     if (s.overlong_samples)
         printf("%s longer than %s, %s left out\n", show_number(s.overlong_samples, "sample").s,
                show_length(c->max_length).s, show_number(s.overlong_tokens, "token").s);

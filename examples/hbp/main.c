@@ -27,7 +27,7 @@ static const cli_command commands[] = {
      "Plan many tasks on one machine: which operators on how many GPUs, on which, when.", cli_tasks},
     {"fit", CLI_FIT, 1, "TIMELINE", "A cost from what a run measured; -o saves it for --cost.", cli_fit},
     {"show", CLI_SHOW, 1, "PLAN", "A plan, one step of it, or what one rank runs in it.", cli_show},
-    {"compare", CLI_COMPARE, 1, "FILE", "This plan beside the classic ways of batching, and the bound.",
+    {"compare", CLI_COMPARE, 1, "FILE", "This plan beside the classic methods of batching, and the bound.",
      cli_compare},
     {"trace", CLI_TRACE, 1, "PLAN", "A timeline of ranks that opens in Perfetto.", cli_trace},
     {"validate", CLI_VALIDATE, 1, "PLAN", "Check every promise of a plan.", cli_validate},

@@ -19,25 +19,23 @@ json_t *measured_collectives(const hbp_machine *machine)
     json_t *rows = json_array();
     for (int32_t k = 0; k < HBP_COLLECTIVE_COUNT; k++)
         for (int32_t ranks = 1; ranks <= MOST_RANKS; ranks++) {
-            double latency, rate;
-            const char *source;
-            if (!hbp_machine_get_collective(machine, k, ranks, &latency, &rate, &source))
+            hbp_machine_collective c = {.struct_size = sizeof c};
+            if (!hbp_machine_get_collective(machine, k, ranks, &c))
                 continue;
-            double spread = hbp_machine_get_collective_spread(machine, k, ranks);
-            json_array_append_new(rows, json_pack("{s:s,s:i,s:o,s:o,s:o,s:s}", "collective", collectives[k],
-                                                  "ranks", (int)ranks, "latency_ns", json_number(latency),
-                                                  "bytes_per_s", json_number(rate), "spread",
-                                                  spread < 0 ? json_null() : json_number(spread), "source",
-                                                  source));
+            json_array_append_new(
+                rows,
+                json_pack("{s:s,s:i,s:o,s:o,s:o,s:s}", "collective", collectives[k], "ranks", (int)ranks,
+                          "latency_ns", json_number(c.latency_ns), "bytes_per_s", json_number(c.bytes_per_s),
+                          "spread", c.spread > 0 ? json_number(c.spread) : json_null(), "source", c.source));
         }
     return rows;
 }
 
-json_t *measured_rates(hbp_context *context, const hbp_machine *machine)
+json_t *measured_rates(const hbp_machine *machine)
 {
     json_t *rows = json_array();
     hbp_machine_rate r = {.struct_size = sizeof r};
-    for (int64_t i = 0; hbp_machine_get_rate(context, machine, i, &r) >= 0; i++)
+    for (int64_t i = 0; hbp_machine_get_rate(machine, i, &r); i++)
         json_array_append_new(rows, json_pack("{s:s,s:I,s:o,s:o,s:s}", "rate", rates[r.rate], "size",
                                               (json_int_t)r.size, "per_s", json_number(r.per_s), "spread",
                                               json_number(r.spread), "source", r.source));
@@ -50,21 +48,19 @@ static void print_collectives(const hbp_machine *machine)
     int rows = 0;
     for (int32_t k = 0; k < HBP_COLLECTIVE_COUNT; k++)
         for (int32_t ranks = 1; ranks <= MOST_RANKS; ranks++) {
-            double latency, rate;
-            const char *source;
-            if (!hbp_machine_get_collective(machine, k, ranks, &latency, &rate, &source))
+            hbp_machine_collective c = {.struct_size = sizeof c};
+            if (!hbp_machine_get_collective(machine, k, ranks, &c))
                 continue;
             if (!rows++)
                 table_begin(
                     &t, 6,
                     (const char *[]){"<collective", "GPUs", "latency", "bandwidth", "spread", "<source"});
-            double spread = hbp_machine_get_collective_spread(machine, k, ranks);
             table_add(&t, "%s", collectives[k]);
             table_add(&t, "%d", (int)ranks);
-            table_add_text(&t, show_time(latency));
-            table_add_text(&t, show_real("%.1f GB/s", rate / 1e9));
-            table_add_text(&t, spread < 0 ? show_real("-", 0) : show_share(spread));
-            table_add(&t, "%s", source);
+            table_add_text(&t, show_time(c.latency_ns));
+            table_add_text(&t, show_real("%.1f GB/s", c.bytes_per_s / 1e9));
+            table_add_text(&t, c.spread > 0 ? show_share(c.spread) : show_real("-", 0));
+            table_add(&t, "%s", c.source);
         }
     if (rows) {
         printf("\n");
@@ -72,16 +68,15 @@ static void print_collectives(const hbp_machine *machine)
     }
 }
 
-void print_measured(hbp_context *context, const hbp_machine *machine)
+void print_measured(const hbp_machine *machine)
 {
     table t;
     print_collectives(machine);
     hbp_machine_rate r = {.struct_size = sizeof r};
-    for (int64_t i = 0; i < hbp_machine_count_rates(machine); i++) {
-        if (hbp_machine_get_rate(context, machine, i, &r) < 0)
-            break;
+    int64_t rows = 0;
+    for (; hbp_machine_get_rate(machine, rows, &r); rows++) {
         int copy = r.rate == HBP_RATE_COPY;
-        if (i == 0)
+        if (rows == 0)
             table_begin(&t, 5, (const char *[]){"<rate", "size", "value", "spread", "<source"});
         table_add(&t, "%s", rates[r.rate]);
         table_add_text(&t, copy ? show_bytes((double)r.size) : show_count(r.size));
@@ -89,7 +84,7 @@ void print_measured(hbp_context *context, const hbp_machine *machine)
         table_add_text(&t, show_share(r.spread));
         table_add(&t, "%s", r.source);
     }
-    if (hbp_machine_count_rates(machine) > 0) {
+    if (rows) {
         printf("\n");
         table_end(&t);
     }

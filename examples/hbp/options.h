@@ -63,12 +63,8 @@ const char *cli_choice_name(const cli_option *option, const cli_taken *taken, in
 /* The option's text with range or choices and default, as --help has it. */
 void cli_describe(const cli_option *option, char *text, size_t bytes);
 
-/* The names of --method, by value. */
 const char *cli_collective_name(int64_t value);
-const char *cli_epoch_method(int64_t value);
-const char *cli_baseline_method(int64_t value);
-const char *cli_step_method(int64_t value);
-/* The name of a value among the choices of a record: ("HBP_TASKS", 1) is "paper". */
+/* The name of a value among the choices of a record: ("HBP_TASKS_METHODS", 1) is "spindle". */
 const char *cli_value_name(const char *choices, int64_t value);
 
 #endif

@@ -11,8 +11,8 @@ static int print_json(cli *c, const hbp_plan_summary *s, const hbp_report *r, do
         "I}",
         "path", c->output, "digest", show_digest(s->digest).s, "lengths_digest",
         show_digest(s->lengths_digest).s, "ranks", (json_int_t)s->ranks, "steps", (json_int_t)s->steps,
-        "micro_batches", (json_int_t)s->micro_batches, "packs", (json_int_t)s->packs, "dummy_packs",
-        (json_int_t)s->dummy_packs, "samples", (json_int_t)s->samples, "dropped", (json_int_t)s->dropped,
+        "micro_batches", (json_int_t)s->micro_batches, "packs", (json_int_t)s->packs, "padding_packs",
+        (json_int_t)s->padding_packs, "samples", (json_int_t)s->samples, "dropped", (json_int_t)s->dropped,
         "tokens", (json_int_t)s->tokens, "overlong_samples", (json_int_t)s->overlong_samples,
         "overlong_tokens", (json_int_t)s->overlong_tokens, "complete", (int)s->complete, "proven",
         (int)s->proven, "planning_seconds", seconds, "epoch_ns", (json_int_t)r->epoch_ns, "bound_ns",
@@ -30,10 +30,13 @@ static int print_json(cli *c, const hbp_plan_summary *s, const hbp_report *r, do
     return cli_print_json(c);
 }
 
+/* search and hbp plan under the contract as it is given. */
+#define FIRST_BASELINE 2
+
 /* Steps that are not what was asked for, where no other kept to the tokens or the windows. */
 static void print_other_composition(const cli *c, const hbp_plan_summary *s)
 {
-    if (!c->baseline && !c->batches_file && c->composition && s->composition &&
+    if (c->method < FIRST_BASELINE && !c->batches_file && c->composition && s->composition &&
         s->composition != c->composition)
         printf(
             "note: composition %s was asked for; the steps are %s, since none that are %s keep to the other "
@@ -64,7 +67,7 @@ static void print_text(const cli *c, const hbp_plan_summary *s, const hbp_report
                show_number(s->vision, "vision unit").s, show_share(r->dist_vision).s,
                show_share(r->dist_tokens).s);
     if (r->vision_padding > 0)
-        printf("%s of the room for vision units is left free\n", show_share(r->vision_padding).s);
+        printf("%s of the capacity for vision units is left free\n", show_share(r->vision_padding).s);
     if (s->overlong_samples)
         printf("%s over-long, %s left out\n", show_number(s->overlong_samples, "sample").s,
                show_number(s->overlong_tokens, "token").s);
@@ -77,14 +80,12 @@ static void print_text(const cli *c, const hbp_plan_summary *s, const hbp_report
 }
 
 /* Steps as large as those of this library's plan, for the methods of others. */
-static hbp_status plan_classic(cli *c, hbp_epoch_options *options)
+static hbp_status plan_baseline(cli *c, hbp_epoch_options *options)
 {
-    hbp_status status = cli_make_groups(c, HBP_GROUPS_OPTIMAL);
+    hbp_status status = cli_make_groups(c, 0);
     if (status >= 0 && !options->tokens_per_step && !options->samples_per_step && !options->batches)
         options->tokens_per_step = cli_tokens_of_groups(c);
-    return status < 0 ? status
-                      : hbp_plan_baseline(c->context, c->lengths, c->cost, (int32_t)c->baseline - 1, options,
-                                          &c->plan);
+    return status < 0 ? status : hbp_plan_epoch(c->context, c->lengths, c->cost, options, &c->plan);
 }
 
 /* The plan's own bound; a plan without one gets that of its samples in as many steps, unless it drops some.
@@ -99,18 +100,15 @@ static hbp_status find_bound(cli *c, const hbp_plan_summary *summary, int64_t *b
 
 int cli_plan(cli *c)
 {
-    if (c->baseline == HBP_BASELINE_PAPER + 1) { /* the library's own planner, with its bound */
-        c->method = HBP_EPOCH_PAPER;
-        c->baseline = 0;
-    }
     CLI_TRY(c, cli_read_lengths(c, c->file));
     CLI_TRY(c, cli_make_cost(c));
     hbp_epoch_options options;
     cli_epoch_options(c, &options);
     CLI_TRY(c, cli_read_batches(c, &options));
     double start = cli_now();
-    CLI_TRY(c, c->baseline ? plan_classic(c, &options)
-                           : hbp_plan_epoch(c->context, c->lengths, c->cost, &options, &c->plan));
+    CLI_TRY(c, c->method >= FIRST_BASELINE
+                   ? plan_baseline(c, &options)
+                   : hbp_plan_epoch(c->context, c->lengths, c->cost, &options, &c->plan));
     double seconds = cli_now() - start;
     hbp_report report = {.struct_size = sizeof report};
     hbp_simulate_options simulate = {.struct_size = sizeof simulate};

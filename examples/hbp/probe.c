@@ -121,9 +121,9 @@ static int print_json(cli *c, const hbp_machine_fields *all)
                       fields[i].is_integer ? json_integer((json_int_t)value) : json_number(value), "source",
                       source ? source : "unknown"));
     }
-    c->result = json_pack("{s:s,s:o,s:o,s:o}", "name", hbp_machine_get_name(c->machine), "fields", values,
-                          "collectives", measured_collectives(c->machine), "rates",
-                          measured_rates(c->context, c->machine));
+    c->result =
+        json_pack("{s:s,s:o,s:o,s:o}", "name", hbp_machine_get_name(c->machine), "fields", values,
+                  "collectives", measured_collectives(c->machine), "rates", measured_rates(c->machine));
     return cli_print_json(c);
 }
 
@@ -141,7 +141,7 @@ static void print_text(cli *c, const hbp_machine_fields *all)
         table_add(&t, "%s", source ? source : "unknown");
     }
     table_end(&t);
-    print_measured(c->context, c->machine);
+    print_measured(c->machine);
     if (all->gpus_per_node == 0)
         printf("\nno GPU was recognised; --machine NAME or --set gpus_per_node=8,... describes one\n");
 }
@@ -160,10 +160,10 @@ int cli_probe(cli *c)
         CLI_TRY(c, cli_run_executor(c));
         CLI_TRY(c, cli_set_machine(c));
     } else {
-        int32_t kind = c->xml         ? HBP_PROBE_XML_FILE
+        int32_t type = c->xml         ? HBP_PROBE_XML_FILE
                        : c->synthetic ? HBP_PROBE_SYNTHETIC
                                       : HBP_PROBE_THIS_MACHINE;
-        CLI_TRY(c, hbp_machine_probe(c->context, kind, c->xml ? c->xml : c->synthetic, &c->machine));
+        CLI_TRY(c, hbp_machine_probe(c->context, type, c->xml ? c->xml : c->synthetic, &c->machine));
         CLI_TRY(c, cli_set_machine(c));
     }
     int status = c->nccl_topo ? apply(c, c->nccl_topo, 1) : 0;

@@ -13,8 +13,9 @@ enum { PRINTED_SLICES = 40 };
 hbp_status cli_read_graph(cli *c, const char *text)
 {
     int named = 0;
-    for (int64_t i = 0; i < hbp_workload_count_presets(); i++)
-        named |= strcmp(text, hbp_workload_get_preset_name(i)) == 0;
+    const char *name;
+    for (int64_t i = 0; (name = hbp_preset_get_name("workload", i)) != NULL; i++)
+        named |= strcmp(text, name) == 0;
     hbp_status status = cli_make_machine(c);
     if (status < 0)
         return status;
@@ -44,12 +45,11 @@ json_t *cli_slices_json(const hbp_task_schedule *s)
             wave++;
         json_array_append_new(
             list, json_pack("{s:I,s:i,s:s,s:s,s:i,s:i,s:I,s:I,s:o}", "wave", (json_int_t)wave, "meta_op",
-                            (int)view.slice_meta_ops[i], "name",
-                            hbp_task_schedule_get_meta_op_name(s, view.slice_meta_ops[i]), "task",
-                            hbp_task_schedule_get_task_name(s, view.meta_op_tasks[view.slice_meta_ops[i]]),
-                            "first", (int)view.slice_firsts[i], "operators", (int)view.slice_operators[i],
-                            "start_ns", (json_int_t)view.slice_starts[i], "end_ns",
-                            (json_int_t)view.slice_ends[i], "ranks", ranks_json(s, view.slice_groups[i])));
+                            (int)view.slice_meta_ops[i], "name", view.meta_op_names[view.slice_meta_ops[i]],
+                            "task", view.task_names[view.meta_op_tasks[view.slice_meta_ops[i]]], "first",
+                            (int)view.slice_firsts[i], "operators", (int)view.slice_operators[i], "start_ns",
+                            (json_int_t)view.slice_starts[i], "end_ns", (json_int_t)view.slice_ends[i],
+                            "ranks", ranks_json(s, view.slice_groups[i])));
     }
     return list;
 }
@@ -89,8 +89,8 @@ static void print_slices(const cli *c, int64_t most)
         while (view.wave_offsets[wave + 1] <= i)
             wave++;
         table_add(&t, "%lld", (long long)wave);
-        table_add(&t, "%s", hbp_task_schedule_get_task_name(s, view.meta_op_tasks[view.slice_meta_ops[i]]));
-        table_add(&t, "%s", hbp_task_schedule_get_meta_op_name(s, view.slice_meta_ops[i]));
+        table_add(&t, "%s", view.task_names[view.meta_op_tasks[view.slice_meta_ops[i]]]);
+        table_add(&t, "%s", view.meta_op_names[view.slice_meta_ops[i]]);
         table_add(&t, "%d-%d", (int)view.slice_firsts[i],
                   (int)(view.slice_firsts[i] + view.slice_operators[i] - 1));
         table_add(&t, "%d", (int)view.slice_gpus[i]);
@@ -146,9 +146,9 @@ void cli_print_schedule(const cli *c, const hbp_task_summary *s, const hbp_task_
            show_number(s->operators, "operator").s, show_number(s->meta_ops, "MetaOp").s,
            show_number(s->levels, "level").s, show_number(s->gpus, "GPU").s);
     print_slices(c, c->all ? INT64_MAX : PRINTED_SLICES);
-    printf("\n%s: %s a step, at most %s above the best there can be (%s); %.3f of the sum of C*\n",
-           cli_value_name("HBP_TASKS", s->mode), show_time((double)s->makespan_ns).s, show_share(s->gap).s,
-           show_time((double)s->bound_ns).s, share_of(s->makespan_ns, s->relaxed_ns));
+    printf("\n%s: %s a step, at most %s above the best there can be (%s); %.3f of the sum of C*\n", s->method,
+           show_time((double)s->makespan_ns).s, show_share(s->gap).s, show_time((double)s->bound_ns).s,
+           share_of(s->makespan_ns, s->relaxed_ns));
     if (r)
         print_run(r);
     printf("%s between slices, of which %s leaves its GPU and %s its NVLink domain\n",
@@ -167,11 +167,11 @@ static int show_schedule(cli *c)
     hbp_task_summary s = {.struct_size = sizeof s};
     CLI_TRY(c, hbp_task_schedule_get_summary(c->context, c->schedule, &s));
     cli_clear_progress();
-    const char *digest = show_digest(hbp_task_schedule_get_digest(c->schedule)).s;
+    const char *digest = show_digest(s.digest).s;
     if (c->json) {
         c->result = cli_schedule_json(&s, NULL);
-        json_object_set_new(c->result, "method", json_string(cli_value_name("HBP_TASKS", s.mode)));
-        json_object_set_new(c->result, "placement", json_string(cli_value_name("HBP_PLACE", s.placement)));
+        json_object_set_new(c->result, "method", json_string(s.method));
+        json_object_set_new(c->result, "placement_method", json_string(s.placement_method));
         json_object_set_new(c->result, "digest", json_string(digest));
         json_object_set_new(c->result, "slices", cli_slices_json(c->schedule));
         return cli_print_json(c);
@@ -230,9 +230,11 @@ static int validate_schedule(cli *c)
     int wrong = load_company(c);
     if (wrong)
         return wrong;
+    hbp_task_summary s = {.struct_size = sizeof s};
+    CLI_TRY(c, hbp_task_schedule_get_summary(c->context, c->schedule, &s));
     hbp_status status =
         c->graph ? hbp_task_schedule_validate(c->context, c->schedule, c->graph, c->machine) : HBP_OK;
-    return cli_print_validity(c, status, hbp_task_schedule_get_digest(c->schedule),
+    return cli_print_validity(c, status, s.digest,
                               c->graph ? "keeps every promise to its graph and the machine"
                                        : "agrees with itself (not checked: --graph on --machine)");
 }
@@ -272,9 +274,9 @@ static int trace_run(cli *c)
     CLI_TRY(c, hbp_task_run_get_summary(c->context, c->task_run, &run));
     CLI_TRY(c, hbp_task_schedule_load(c->context, c->schedule_file, &c->schedule));
     CLI_TRY(c, hbp_task_schedule_get_summary(c->context, c->schedule, &s));
-    if (s.slices != view.slices || hbp_task_schedule_get_digest(c->schedule) != run.schedule_digest)
+    if (s.slices != view.slices || s.digest != run.schedule_digest)
         return cli_error("%s is a run of schedule %s; %s is %s", c->file, show_digest(run.schedule_digest).s,
-                         c->schedule_file, show_digest(hbp_task_schedule_get_digest(c->schedule)).s);
+                         c->schedule_file, show_digest(s.digest).s);
     CLI_TRY(c, hbp_task_schedule_trace(c->context, c->schedule, c->task_run, c->output));
     return cli_print_written(c);
 }

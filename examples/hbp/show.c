@@ -11,7 +11,7 @@ typedef struct kind {
     int32_t recompute;
     int64_t capacity;
     int64_t packs;
-    int64_t dummies;
+    int64_t padding;
     int64_t samples;
     int64_t tokens;
     int64_t vision;
@@ -42,7 +42,7 @@ static int count_kinds(const hbp_plan *plan, kind *kinds)
                                         .capacity = view.pack_capacity[p]};
             k = k < KINDS ? k : KINDS - 1;
             kinds[k].packs++;
-            kinds[k].dummies += view.pack_offsets[p + 1] == view.pack_offsets[p];
+            kinds[k].padding += view.pack_offsets[p + 1] == view.pack_offsets[p];
             kinds[k].samples += view.pack_offsets[p + 1] - view.pack_offsets[p];
             kinds[k].tokens += view.pack_tokens[p];
             kinds[k].vision += view.pack_vision ? view.pack_vision[p] : 0;
@@ -90,20 +90,20 @@ static int overview_json(cli *c, const hbp_plan_summary *s, const kind *kinds, i
             rows,
             json_pack("{s:I,s:i,s:i,s:I,s:I,s:I,s:I,s:I,s:o,s:I}", "capacity", (json_int_t)kinds[i].capacity,
                       "sp", (int)kinds[i].sp, "recompute", (int)kinds[i].recompute, "micro_batches",
-                      (json_int_t)kinds[i].micro_batches, "packs", (json_int_t)kinds[i].packs, "dummy_packs",
-                      (json_int_t)kinds[i].dummies, "samples", (json_int_t)kinds[i].samples, "tokens",
-                      (json_int_t)kinds[i].tokens, "vision", vision_json(s, kinds[i].vision), "predicted_ns",
-                      (json_int_t)kinds[i].ns));
+                      (json_int_t)kinds[i].micro_batches, "packs", (json_int_t)kinds[i].packs,
+                      "padding_packs", (json_int_t)kinds[i].padding, "samples", (json_int_t)kinds[i].samples,
+                      "tokens", (json_int_t)kinds[i].tokens, "vision", vision_json(s, kinds[i].vision),
+                      "predicted_ns", (json_int_t)kinds[i].ns));
     c->result = json_pack(
         "{s:s,s:s,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:o,s:o,s:I,s:o,s:o,s:I,s:I,s:o}", "digest",
         show_digest(s->digest).s, "lengths_digest", show_digest(s->lengths_digest).s, "ranks",
         (json_int_t)s->ranks, "steps", (json_int_t)s->steps, "first_step", (json_int_t)s->first_step,
-        "micro_batches", (json_int_t)s->micro_batches, "packs", (json_int_t)s->packs, "dummy_packs",
-        (json_int_t)s->dummy_packs, "samples", (json_int_t)s->samples, "dropped", (json_int_t)s->dropped,
+        "micro_batches", (json_int_t)s->micro_batches, "packs", (json_int_t)s->packs, "padding_packs",
+        (json_int_t)s->padding_packs, "samples", (json_int_t)s->samples, "dropped", (json_int_t)s->dropped,
         "tokens", (json_int_t)s->tokens, "loss_tokens", (json_int_t)s->loss_tokens, "vision",
         vision_json(s, s->vision), "modalities", modalities_json(s->modalities), "predicted_ns",
         (json_int_t)s->predicted_ns, "bound_ns", json_known(s->bound_ns), "gap", json_number(s->gap), "seed",
-        (json_int_t)s->seed, "epoch", (json_int_t)s->epoch, "kinds", rows);
+        (json_int_t)s->seed, "epoch", (json_int_t)s->epoch, "pack_types", rows);
     json_add_contract(c->result, s);
     if (c->result && c->vlm_plan)
         json_object_set_new(c->result, "vlm", cli_vlm_json(c));
@@ -141,13 +141,13 @@ static int overview(cli *c)
     if (s.vision >= 0)
         printf("%s\n", show_number(s.vision, "vision unit").s);
     if (s.modalities)
-        printf("every micro-batch holds the same kinds of sample on all ranks, of %s\n",
+        printf("every micro-batch holds the same modalities on all ranks, of %s\n",
                show_modalities(s.modalities).s);
     printf("\n");
     table t;
     table_begin(&t, s.vision < 0 ? 9 : 11,
-                (const char *[]){"pack", "SP", "recomputed layers", "micro-batches", "packs", "dummies",
-                                 "samples", "filled", "time", "vision units", "of their room"});
+                (const char *[]){"pack", "SP", "recomputed layers", "micro-batches", "packs", "padding",
+                                 "samples", "filled", "time", "vision units", "of their limit"});
     for (int i = 0; i < count; i++) {
         double room = (double)kinds[i].packs * (double)kinds[i].capacity;
         table_add_text(&t, show_length(kinds[i].capacity));
@@ -155,7 +155,7 @@ static int overview(cli *c)
         table_add(&t, "%d", (int)kinds[i].recompute);
         table_add_text(&t, show_count(kinds[i].micro_batches));
         table_add_text(&t, show_count(kinds[i].packs));
-        table_add_text(&t, show_count(kinds[i].dummies));
+        table_add_text(&t, show_count(kinds[i].padding));
         table_add_text(&t, show_count(kinds[i].samples));
         table_add_text(&t, show_share((double)kinds[i].tokens / room));
         table_add_text(&t, show_time((double)kinds[i].ns));
@@ -249,7 +249,7 @@ static void begin_packs(table *t, const hbp_plan *plan)
     if (view.pack_vision)
         headers[columns++] = "vision units";
     if (view.micro_batch_modalities)
-        headers[columns++] = "kinds";
+        headers[columns++] = "modalities";
     table_begin(t, columns, headers);
 }
 
@@ -272,7 +272,7 @@ static void print_samples(const hbp_plan *plan, int64_t micro_batch, int64_t p, 
     }
     if (end < view.pack_offsets[p + 1])
         printf(" and %lld more; --all shows them", (long long)(view.pack_offsets[p + 1] - end));
-    printf(view.pack_offsets[p + 1] == view.pack_offsets[p] ? " none: a dummy\n" : "\n");
+    printf(view.pack_offsets[p + 1] == view.pack_offsets[p] ? " none: a padding pack\n" : "\n");
 }
 
 /* One step: all of its packs, or those of one rank with their samples. */

@@ -34,32 +34,23 @@ static json_t *cuts_json(const int32_t *cuts, int64_t count)
     return list;
 }
 
-static hbp_status get_candidate(cli *c, const hbp_partition *partition, int64_t i,
-                                hbp_partition_candidate *candidate, const int32_t **cuts)
-{
-    *candidate = (hbp_partition_candidate){.struct_size = sizeof *candidate};
-    return hbp_partition_get_candidate(c->context, partition, i, candidate, cuts);
-}
-
 static int print_json(cli *c, const hbp_partition *partition, const hbp_partition_summary *s)
 {
     hbp_partition_view view = {.struct_size = sizeof view};
     (void)hbp_partition_get_view(partition, &view);
     json_t *candidates = json_array();
-    for (int64_t i = 0; i < hbp_partition_count_candidates(partition); i++) {
-        hbp_partition_candidate one;
-        const int32_t *other;
-        CLI_TRY(c, get_candidate(c, partition, i, &one, &other));
+    for (int64_t i = 0; i < view.candidates; i++)
         json_array_append_new(
-            candidates,
-            json_pack("{s:o,s:I,s:I,s:I,s:o,s:s}", "cuts", cuts_json(other, view.chunks + 1), "predicted_ns",
-                      (json_int_t)one.predicted_ns, "simulated_ns", (json_int_t)one.simulated_ns, "cut_bytes",
-                      (json_int_t)one.cut_bytes, "variance", json_number(one.stage_variance), "ranked",
-                      show_ranked(one.ranked).s));
-    }
+            candidates, json_pack("{s:o,s:I,s:I,s:I,s:o,s:s}", "cuts",
+                                  cuts_json(view.candidate_cuts + i * (view.chunks + 1), view.chunks + 1),
+                                  "predicted_ns", (json_int_t)view.candidate_predicted_ns[i], "simulated_ns",
+                                  (json_int_t)view.candidate_simulated_ns[i], "cut_bytes",
+                                  (json_int_t)view.candidate_cut_bytes[i], "variance",
+                                  json_number(view.candidate_variance[i]), "ranked",
+                                  show_ranked(view.candidate_ranked[i]).s));
     c->result =
         json_pack("{s:s,s:o,s:b,s:I,s:I,s:I,s:i,s:I,s:I,s:o,s:o,s:I,s:o,s:o,s:o}", "partition",
-                  cli_value_name("HBP_PARTITION", (int32_t)c->partition), "cuts",
+                  cli_value_name("HBP_PARTITION_METHODS", c->partition), "cuts",
                   cuts_json(view.cuts, view.chunks + 1), "proven", (int)s->proven, "predicted_ns",
                   (json_int_t)s->predicted_ns, "bound_ns", (json_int_t)s->bound_ns, "simulated_ns",
                   (json_int_t)s->simulated_ns, "bottleneck", (int)s->bottleneck, "bottleneck_ns",
@@ -96,22 +87,19 @@ static int print_text(cli *c, const hbp_partition *partition, const hbp_partitio
            show_time((double)s->predicted_ns).s,
            s->proven && s->predicted_ns == s->bound_ns ? ", which no cuts go below" : "",
            show_share(s->bubble).s, show_bytes((double)s->cut_bytes).s);
-    if (!s->proven && s->bound_ns > 0 && c->partition == HBP_PARTITION_OPTIMAL)
+    if (!s->proven && s->bound_ns > 0 && !c->partition)
         printf("a limit cut the search short; no partition has less than %s by the formula\n",
                show_time((double)s->bound_ns).s);
     if (!c->all)
         return 0;
     printf("\n");
     table_begin(&t, 5, (const char *[]){"<cuts", "step", "formula", "over the cuts", "<best by"});
-    for (int64_t i = 0; i < hbp_partition_count_candidates(partition); i++) {
-        hbp_partition_candidate one;
-        const int32_t *other;
-        CLI_TRY(c, get_candidate(c, partition, i, &one, &other));
-        table_add_text(&t, show_cuts(other, view.chunks + 1));
-        table_add_text(&t, show_time((double)one.simulated_ns));
-        table_add_text(&t, show_time((double)one.predicted_ns));
-        table_add_text(&t, show_bytes((double)one.cut_bytes));
-        table_add_text(&t, show_ranked(one.ranked));
+    for (int64_t i = 0; i < view.candidates; i++) {
+        table_add_text(&t, show_cuts(view.candidate_cuts + i * (view.chunks + 1), view.chunks + 1));
+        table_add_text(&t, show_time((double)view.candidate_simulated_ns[i]));
+        table_add_text(&t, show_time((double)view.candidate_predicted_ns[i]));
+        table_add_text(&t, show_bytes((double)view.candidate_cut_bytes[i]));
+        table_add_text(&t, show_ranked(view.candidate_ranked[i]));
     }
     table_end(&t);
     return 0;
@@ -140,7 +128,7 @@ int cli_stages(cli *c)
     pipeline.micro_batches = (int32_t)(c->step_micro_batches ? c->step_micro_batches : 4 * c->stages);
     pipeline.link_bytes_per_s = c->link_gb_per_s * 1e9;
     pipeline.link_overlap = c->link_overlap;
-    options.mode = (int32_t)c->partition;
+    options.method = cli_value_name("HBP_PARTITION_METHODS", c->partition);
     CLI_TRY(c, hbp_layers_load(c->context, c->file, &c->layers));
     if (c->memory_mib) {
         limit = malloc((size_t)c->stages * sizeof *limit);

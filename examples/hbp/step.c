@@ -5,6 +5,7 @@
 
 #include "cli.h"
 #include "hbp/io.h"
+#include "options.h"
 #include "step_settings.h"
 
 #ifdef HBP_COMMAND_GLPK
@@ -13,7 +14,7 @@
 
 /* One way of planning the step and what it came to; `failed` keeps the library's message. */
 typedef struct way {
-    int32_t mode;
+    const char *method;
     int64_t tokens_per_rank; /* the best one, where settings were swept; else 0 */
     int32_t sp;              /* the same of static SP */
     int32_t least_sp;        /* of Megatron's two; else 0 */
@@ -23,6 +24,10 @@ typedef struct way {
     double idle;
     hbp_plan_summary summary;
 } way;
+
+#define ONE(id, name, paper, text) +1
+enum { WAYS = HBP_STEP_METHODS(ONE) };
+#undef ONE
 
 /* What one micro-batch is made of. */
 typedef struct micro_batch {
@@ -159,10 +164,10 @@ static int parse_range(const char *text, hbp_step_options *options)
 static int read_options(cli *c, hbp_step_options *options)
 {
     *options = (hbp_step_options){.struct_size = sizeof *options};
-    options->mode = (int32_t)c->method;
-    options->solver = c->exact ? HBP_STEP_EXACT : HBP_STEP_SEARCH;
+    options->method = cli_value_name("HBP_STEP_METHODS", c->method);
+    options->exact = (int32_t)c->exact;
     options->effort = (int32_t)c->effort;
-    options->degrees = c->any_degree ? HBP_STEP_ANY_DEGREE : HBP_STEP_POWERS_OF_TWO;
+    options->any_degree = (int32_t)c->any_degree;
     options->recompute = (int32_t)c->recompute;
     options->micro_batch_multiple = (int32_t)c->micro_batch_multiple;
     options->sequence_multiple = c->sequence_multiple;
@@ -175,9 +180,9 @@ static int read_options(cli *c, hbp_step_options *options)
     options->sequence_multiple_per_sp = c->sequence_multiple_per_sp;
     options->pack_multiple_per_sp = c->pack_multiple_per_sp;
     options->max_vision = c->max_vision;
-    if ((c->samples_per_step || c->skip) && (c->tie_column || c->loss_column))
-        return cli_usage("--samples-per-step and --skip keep neither loss tokens nor ties: leave "
-                         "--loss-column and --tie-column out");
+    if ((c->samples_per_step || c->skip) && (c->link_column || c->loss_column))
+        return cli_usage("--samples-per-step and --skip keep neither loss tokens nor links: leave "
+                         "--loss-column and --link-column out");
     return c->micro_batches ? parse_range(c->micro_batches, options) : 0;
 }
 
@@ -186,15 +191,16 @@ static hbp_status measure(cli *c, const hbp_step_options *given, int swept, way 
 {
     hbp_step_options best = *given, *options = &best;
     hbp_status status = HBP_OK;
-    w->mode = options->mode;
-    if (swept && step_settings_swept(options->mode)) {
+    w->method = options->method;
+    if (swept && step_settings_swept(options->method)) {
+        int is_static = strcmp(options->method, "static-sp") == 0;
         status = step_settings_plan(c->context, c->lengths, c->cost, options, &c->plan);
         hbp_plan_free(c->plan);
         c->plan = NULL;
-        w->tokens_per_rank = options->mode == HBP_STEP_HYBRID_CP ? options->sequence_tokens_per_rank
-                                                                 : options->tokens_per_rank;
-        w->sp = options->mode == HBP_STEP_STATIC_SP ? options->min_sp : 0;
-        w->least_sp = options->mode == HBP_STEP_STATIC_SP ? 0 : options->min_sp;
+        w->tokens_per_rank = strcmp(options->method, "hybrid-cp") == 0 ? options->sequence_tokens_per_rank
+                                                                       : options->tokens_per_rank;
+        w->sp = is_static ? options->min_sp : 0;
+        w->least_sp = is_static ? 0 : options->min_sp;
         w->buckets = options->buckets;
     }
     double start = cli_now();
@@ -231,10 +237,9 @@ static hbp_status save(cli *c)
 static json_t *way_json(const way *w)
 {
     const hbp_plan_summary *s = &w->summary;
-    const char *mode = hbp_step_mode_name(w->mode);
     if (w->failed[0])
-        return json_pack("{s:s,s:s}", "method", mode, "failed", w->failed);
-    return json_pack("{s:s,s:s,s:I,s:I,s:I,s:I,s:I,s:o,s:o,s:b,s:b,s:o,s:f}", "method", mode, "digest",
+        return json_pack("{s:s,s:s}", "method", w->method, "failed", w->failed);
+    return json_pack("{s:s,s:s,s:I,s:I,s:I,s:I,s:I,s:o,s:o,s:b,s:b,s:o,s:f}", "method", w->method, "digest",
                      show_digest(s->digest).s, "ranks", (json_int_t)s->ranks, "samples",
                      (json_int_t)s->samples, "tokens", (json_int_t)s->tokens, "micro_batches",
                      (json_int_t)s->micro_batches, "predicted_ns", (json_int_t)s->predicted_ns, "bound_ns",
@@ -299,7 +304,7 @@ static int print_text(const cli *c, const way *w)
 static int print_ways_json(cli *c, const way *ways, int64_t bound_ns)
 {
     json_t *list = json_array();
-    for (int32_t i = 0; i < HBP_STEP_MODE_COUNT; i++) {
+    for (int32_t i = 0; i < WAYS; i++) {
         json_t *row = way_json(&ways[i]);
         if (row && !ways[i].failed[0]) {
             json_object_set_new(
@@ -338,11 +343,11 @@ static void print_ways(const way *ways, int64_t bound_ns, int is_exact)
 {
     table t;
     table_begin(&t, 8,
-                (const char *[]){"<method", "<best settings", "step", "x default", "gap", "micro-batches",
+                (const char *[]){"<method", "<best settings", "step", "x search", "gap", "micro-batches",
                                  "idle", "planned in"});
-    for (int32_t i = 0; i < HBP_STEP_MODE_COUNT; i++) {
+    for (int32_t i = 0; i < WAYS; i++) {
         const hbp_plan_summary *s = &ways[i].summary;
-        table_add(&t, "%s", hbp_step_mode_name(i));
+        table_add(&t, "%s", ways[i].method);
         if (ways[i].failed[0]) {
             for (int k = 1; k < 8; k++)
                 table_add(&t, "-");
@@ -358,38 +363,37 @@ static void print_ways(const way *ways, int64_t bound_ns, int is_exact)
         table_add_text(&t, show_time(ways[i].seconds * 1e9));
     }
     table_end(&t);
-    for (int32_t i = 0; i < HBP_STEP_MODE_COUNT; i++)
+    for (int32_t i = 0; i < WAYS; i++)
         if (ways[i].failed[0])
-            printf("  %s: %s\n", hbp_step_mode_name(i), ways[i].failed);
+            printf("  %s: %s\n", ways[i].method, ways[i].failed);
     int is_swept = 0;
-    for (int32_t i = 0; i < HBP_STEP_MODE_COUNT; i++)
+    for (int32_t i = 0; i < WAYS; i++)
         is_swept |= ways[i].tokens_per_rank > 0;
     if (is_swept)
-        printf(
-            "\nbest settings: swept were tokens a rank by all methods but the default%s, static-sp's degree "
-            "and the least degree\nof hybrid-cp and dynamic-cp%s.\n",
-            is_exact ? " and paper" : "",
-            is_exact ? "; paper has 16 buckets, as published"
-                     : "; of paper also its buckets: 16 as published, 64 and none");
+        printf("\nbest settings: swept were tokens a rank by all methods but search%s, static-sp's degree "
+               "and the least degree\nof hybrid-cp and dynamic-cp%s.\n",
+               is_exact ? " and flexsp" : "",
+               is_exact ? "; flexsp has 16 buckets, as published"
+                        : "; of flexsp also its buckets: 16 as published, 64 and none");
     if (bound_ns > 0)
         printf("\nNo plan of this step takes less than %s %s.\n", show_time((double)bound_ns).s,
-               show_conditions(&ways[HBP_STEP_DEFAULT].summary).s);
+               show_conditions(&ways[0].summary).s);
 }
 
 static int compare(cli *c, hbp_step_options *options)
 {
-    way ways[HBP_STEP_MODE_COUNT] = {{0}};
-    for (int32_t mode = 0; mode < HBP_STEP_MODE_COUNT; mode++) {
-        options->mode = mode;
-        options->solver =
-            c->exact && mode <= HBP_STEP_PAPER ? HBP_STEP_EXACT : HBP_STEP_SEARCH; /* the others have none */
-        hbp_status status = measure(c, options, 1, &ways[mode]);
+    way ways[WAYS] = {{0}};
+    for (int i = 0; i < WAYS; i++) {
+        options->method = cli_value_name("HBP_STEP_METHODS", i);
+        options->exact =
+            c->exact && (i == 0 || strcmp(options->method, "flexsp") == 0); /* others have none */
+        hbp_status status = measure(c, options, 1, &ways[i]);
         hbp_plan_free(c->plan);
         c->plan = NULL;
-        if (status == HBP_E_CANCELLED || (status < 0 && mode == HBP_STEP_DEFAULT))
+        if (status == HBP_E_CANCELLED || (status < 0 && i == 0))
             return cli_failed(c);
     }
-    int64_t bound_ns = ways[HBP_STEP_DEFAULT].summary.bound_ns;
+    int64_t bound_ns = ways[0].summary.bound_ns;
     cli_clear_progress();
     if (c->json)
         return print_ways_json(c, ways, bound_ns);

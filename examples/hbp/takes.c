@@ -133,21 +133,6 @@ const char *cli_value_name(const char *choices, int64_t value)
     return "unknown";
 }
 
-const char *cli_epoch_method(int64_t value)
-{
-    return value == 0 ? "default" : value == 1 ? hbp_baseline_name(HBP_BASELINE_PAPER) : NULL;
-}
-
-const char *cli_baseline_method(int64_t value)
-{
-    return value == 0 ? "default" : hbp_baseline_name((int32_t)value - 1);
-}
-
-const char *cli_step_method(int64_t value)
-{
-    return hbp_step_mode_name((int32_t)value);
-}
-
 const char *cli_collective_name(int64_t value)
 {
     static const char *const names[HBP_COLLECTIVE_COUNT] = {"all-to-all", "all-gather", "reduce-scatter",

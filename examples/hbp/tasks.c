@@ -7,8 +7,8 @@
 /* One way of running the tasks, and what it came to; `failed` keeps the library's message. */
 typedef struct way {
     const char *name;
-    int32_t mode;
-    int32_t placement;
+    const char *method;
+    const char *placement;
     char failed[256];
     double seconds;
     hbp_task_summary summary;
@@ -18,8 +18,8 @@ typedef struct way {
 static void read_options(const cli *c, hbp_tasks_options *options)
 {
     *options = (hbp_tasks_options){.struct_size = sizeof *options};
-    options->mode = (int32_t)c->method;
-    options->placement = (int32_t)c->placement;
+    options->method = cli_value_name("HBP_TASKS_METHODS", c->method);
+    options->placement_method = cli_value_name("HBP_PLACEMENT_METHODS", c->placement);
     options->effort = (int32_t)c->effort;
     options->reserve_bytes = c->reserve_mib << 20;
     options->limit_bytes = c->memory_mib << 20;
@@ -45,8 +45,8 @@ static hbp_status run_schedule(cli *c, way *w)
 /* Plans by one method into c->schedule and simulates it. */
 static hbp_status measure(cli *c, hbp_tasks_options *options, way *w)
 {
-    options->mode = w->mode;
-    options->placement = w->placement;
+    options->method = w->method;
+    options->placement_method = w->placement;
     hbp_task_schedule_free(c->schedule);
     c->schedule = NULL;
     double start = cli_now();
@@ -61,8 +61,8 @@ static hbp_status measure(cli *c, hbp_tasks_options *options, way *w)
 
 static json_t *way_json(const way *w)
 {
-    json_t *row = json_pack("{s:s,s:s,s:s}", "name", w->name, "method", cli_value_name("HBP_TASKS", w->mode),
-                            "placement", cli_value_name("HBP_PLACE", w->placement));
+    json_t *row =
+        json_pack("{s:s,s:s,s:s}", "name", w->name, "method", w->method, "placement_method", w->placement);
     if (!row)
         return NULL;
     if (w->failed[0]) {
@@ -79,8 +79,7 @@ static int print_json(cli *c, const way *w)
 {
     c->result = way_json(w);
     if (c->result) {
-        json_object_set_new(c->result, "digest",
-                            json_string(show_digest(hbp_task_schedule_get_digest(c->schedule)).s));
+        json_object_set_new(c->result, "digest", json_string(show_digest(w->summary.digest).s));
         json_object_set_new(c->result, "slices", cli_slices_json(c->schedule));
         json_object_set_new(c->result, "path", c->output ? json_string(c->output) : json_null());
     }
@@ -98,8 +97,7 @@ static int print_text(cli *c, const way *w)
                show_bytes((double)s->kept_bytes).s, show_bytes((double)s->fetched_bytes).s);
     printf("\n");
     if (c->output)
-        printf("wrote %s, digest %s\n", show_name(c->output).s,
-               show_digest(hbp_task_schedule_get_digest(c->schedule)).s);
+        printf("wrote %s, digest %s\n", show_name(c->output).s, show_digest(s->digest).s);
     if (c->run_out)
         printf("wrote %s, digest %s\n", show_name(c->run_out).s, show_digest(w->run.digest).s);
     if (c->trace_file)
@@ -114,12 +112,12 @@ static double share_of(int64_t part, int64_t whole)
 
 static int compare(cli *c)
 {
-    way ways[] = {{.name = "this plan", .mode = HBP_TASKS_OVERLAP},
-                  {.name = "Spindle", .mode = HBP_TASKS_PAPER, .placement = HBP_PLACE_PAPER},
-                  {.name = "DistMM", .mode = HBP_TASKS_DISTMM},
-                  {.name = "Optimus", .mode = HBP_TASKS_OPTIMUS},
-                  {.name = "uniform", .mode = HBP_TASKS_UNIFORM},
-                  {.name = "sequential", .mode = HBP_TASKS_SEQUENTIAL}};
+    way ways[] = {{.name = "this plan", .method = "overlap", .placement = "flows"},
+                  {.name = "Spindle", .method = "spindle", .placement = "spindle"},
+                  {.name = "DistMM", .method = "distmm", .placement = "flows"},
+                  {.name = "Optimus", .method = "optimus", .placement = "flows"},
+                  {.name = "uniform", .method = "uniform", .placement = "flows"},
+                  {.name = "sequential", .method = "sequential", .placement = "flows"}};
     enum { WAYS = sizeof ways / sizeof *ways };
     hbp_tasks_options options;
     read_options(c, &options);
@@ -209,26 +207,27 @@ int cli_tasks(cli *c)
             "--graph-out and --schedule");
     if (c->schedule_file && (c->previous_file || c->method || c->placement || c->effort || c->reserve_mib))
         return cli_usage(
-            "--schedule plans nothing; leave out --previous, --method, --placement, --effort and "
+            "--schedule plans nothing; leave out --previous, --method, --placement-method, --effort and "
             "--reserve");
     CLI_TRY(c, cli_read_graph(c, c->file));
     if (c->previous_file)
         CLI_TRY(c, hbp_task_schedule_load(c->context, c->previous_file, &c->previous));
     if (c->compare)
         return compare(c);
-    way w = {.mode = (int32_t)c->method, .placement = (int32_t)c->placement};
+    way w = {.method = cli_value_name("HBP_TASKS_METHODS", c->method),
+             .placement = cli_value_name("HBP_PLACEMENT_METHODS", c->placement)};
     if (c->schedule_file) {
         CLI_TRY(c, hbp_task_schedule_load(c->context, c->schedule_file, &c->schedule));
         CLI_TRY(c, run_schedule(c, &w));
         CLI_TRY(c, check_memory(c, &w.summary));
-        w.mode = w.summary.mode;
-        w.placement = w.summary.placement;
+        w.method = w.summary.method;
+        w.placement = w.summary.placement_method;
     } else {
         hbp_tasks_options options;
         read_options(c, &options);
         CLI_TRY(c, measure(c, &options, &w));
     }
-    w.name = cli_value_name("HBP_TASKS", w.summary.mode);
+    w.name = w.summary.method;
     CLI_TRY(c, write_files(c));
     cli_clear_progress();
     return c->json ? print_json(c, &w) : print_text(c, &w);

@@ -123,7 +123,7 @@ shown show_rivals(const hbp_plan_summary *s)
     /* The samples of each step were chosen before the steps were planned. */
     int are_chosen = s->composition == HBP_COMPOSITION_RANDOM && !s->mixture_ns;
     if (are_chosen || s->composition == HBP_COMPOSITION_GIVEN || s->samples_per_step > 0)
-        snprintf(out.s, sizeof out.s, "way to run these very steps");
+        snprintf(out.s, sizeof out.s, "schedule of these very steps");
     else if (s->tokens_per_step)
         snprintf(out.s, sizeof out.s, "plan in steps of at most %.40s",
                  show_number(s->tokens_per_step, "token").s);

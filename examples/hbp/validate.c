@@ -18,14 +18,16 @@ int cli_validate(cli *c)
         CLI_TRY(c, cli_read_lengths(c, c->lengths_file));
     if (c->model_text || c->cost_file)
         CLI_TRY(c, cli_make_cost(c));
+    hbp_plan_summary s = {.struct_size = sizeof s};
+    CLI_TRY(c, hbp_plan_get_summary(c->context, c->plan, &s));
     hbp_status status = hbp_plan_validate(c->context, c->plan, c->lengths, c->cost);
     if (status >= 0 && c->vlm_plan)
         status = hbp_vlm_plan_validate(c->context, c->vlm_plan, c->lengths);
     cli_clear_progress();
     if (c->json) {
         c->result = json_pack("{s:b,s:s,s:s,s:b,s:b}", "valid", status >= 0, "message", cli_message(c),
-                              "digest", show_digest(hbp_plan_get_digest(c->plan)).s, "against_lengths",
-                              c->lengths != NULL, "against_cost", c->cost != NULL);
+                              "digest", show_digest(s.digest).s, "against_lengths", c->lengths != NULL,
+                              "against_cost", c->cost != NULL);
         int printed = cli_print_json(c);
         return printed ? printed : status < 0;
     }
@@ -34,6 +36,6 @@ int cli_validate(cli *c)
     printf("%s keeps every promise%s%s%s, digest %s\n", show_name(c->file).s,
            c->lengths ? ", holds the data set's samples" : "", c->cost ? ", fits the machine" : "",
            c->vlm_plan ? ", its stages and steps take what its layers and packs do" : "",
-           show_digest(hbp_plan_get_digest(c->plan)).s);
+           show_digest(s.digest).s);
     return 0;
 }

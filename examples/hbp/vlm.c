@@ -4,10 +4,11 @@
 #include "hbp/io.h"
 #include "options.h"
 
-/* One way of planning a run, and what it came to; `failed` keeps the library's message. */
+/* One method of planning a run, and what it came to; `failed` keeps the library's message. */
 typedef struct way {
     const char *name;
-    int32_t data, model, memory, order;
+    const char *data, *partition, *recompute;
+    int32_t order;
     char failed[256];
     double seconds;
     hbp_vlm_plan_summary summary;
@@ -41,9 +42,9 @@ static hbp_status make_inputs(cli *c)
 static void read_options(const cli *c, hbp_vlm_options *options)
 {
     *options = (hbp_vlm_options){.struct_size = sizeof *options};
-    options->data = (int32_t)c->data;
-    options->model = (int32_t)c->partition;
-    options->memory = (int32_t)c->memory;
+    options->data_method = cli_value_name("HBP_VLM_DATA_METHODS", c->data);
+    options->partition_method = cli_value_name("HBP_PARTITION_METHODS", c->partition);
+    options->recompute_method = cli_value_name("HBP_RECOMPUTE_METHODS", c->memory);
     options->tensor_parallel = (int32_t)c->tensor_parallel;
     options->pipeline_stages = (int32_t)c->stages;
     options->virtual_stages = (int32_t)c->virtual_stages;
@@ -70,9 +71,9 @@ static void read_options(const cli *c, hbp_vlm_options *options)
 static hbp_status measure(cli *c, hbp_vlm_options *options, way *w)
 {
     double start = cli_now();
-    options->data = w->data;
-    options->model = w->model;
-    options->memory = w->memory;
+    options->data_method = w->data;
+    options->partition_method = w->partition;
+    options->recompute_method = w->recompute;
     options->keep_order = w->order < 0;
     hbp_status status = hbp_plan_vlm(c->context, c->lengths, c->vlm, c->machine, options, &c->vlm_plan);
     w->seconds = cli_now() - start;
@@ -101,9 +102,8 @@ static json_t *summary_json(const hbp_vlm_plan_summary *s)
 
 static json_t *way_json(const way *w)
 {
-    json_t *row = json_pack("{s:s,s:s,s:s}", "data", cli_value_name("HBP_VLM_DATA", w->data), "partition",
-                            cli_value_name("HBP_PARTITION", w->model), "memory",
-                            cli_value_name("HBP_MEMORY", w->memory));
+    json_t *row = json_pack("{s:s,s:s,s:s}", "data_method", w->data, "partition_method", w->partition,
+                            "recompute_method", w->recompute);
     if (!row)
         return NULL;
     if (w->failed[0]) {
@@ -156,15 +156,20 @@ json_t *cli_vlm_json(const cli *c)
     return row;
 }
 
+static shown show_data_digest(const cli *c)
+{
+    hbp_plan_summary s = {.struct_size = sizeof s};
+    (void)hbp_plan_get_summary(c->context, hbp_vlm_plan_get_data(c->vlm_plan), &s);
+    return show_digest(s.digest);
+}
+
 static int print_json(cli *c, const way *w)
 {
     c->result = way_json(w);
     if (c->result) {
         add_layers(c, c->result);
         json_object_set_new(c->result, "pack_samples", json_integer(w->summary.pack_samples));
-        json_object_set_new(
-            c->result, "plan_digest",
-            json_string(show_digest(hbp_plan_get_digest(hbp_vlm_plan_get_data(c->vlm_plan))).s));
+        json_object_set_new(c->result, "plan_digest", json_string(show_data_digest(c).s));
         add_stages(c, c->result);
         json_object_set_new(c->result, "path", c->output ? json_string(c->output) : json_null());
     }
@@ -207,7 +212,7 @@ static double samples_per_pack(const cli *c)
 {
     hbp_plan_summary data = {.struct_size = sizeof data};
     hbp_plan_get_summary(c->context, hbp_vlm_plan_get_data(c->vlm_plan), &data);
-    int64_t packs = data.packs - data.dummy_packs;
+    int64_t packs = data.packs - data.padding_packs;
     return packs ? (double)data.samples / (double)packs : 0;
 }
 
@@ -271,20 +276,19 @@ static int print_text(cli *c, const way *w)
     if (s->dropped)
         printf("%s dropped\n", show_number(s->dropped, "sample").s);
     if (c->output)
-        printf("wrote %s, digest %s\n", show_name(c->output).s,
-               show_digest(hbp_plan_get_digest(hbp_vlm_plan_get_data(c->vlm_plan))).s);
+        printf("wrote %s, digest %s\n", show_name(c->output).s, show_data_digest(c).s);
     return 0;
 }
 
 /* The steps of OmniBal's ablation, each part alone, and the method as published. */
 static const way ways[] = {
-    {"as usual", HBP_VLM_DATA_RANDOM, HBP_PARTITION_PARAMETERS, HBP_MEMORY_ALL, -1, "", 0, {0}},
-    {"data", HBP_VLM_DATA_PACKED, HBP_PARTITION_PARAMETERS, HBP_MEMORY_ALL, 0, "", 0, {0}},
-    {"model", HBP_VLM_DATA_RANDOM, HBP_PARTITION_OPTIMAL, HBP_MEMORY_ALL, -1, "", 0, {0}},
-    {"memory", HBP_VLM_DATA_RANDOM, HBP_PARTITION_PARAMETERS, HBP_MEMORY_OPTIMAL, -1, "", 0, {0}},
-    {"data + model", HBP_VLM_DATA_PACKED, HBP_PARTITION_OPTIMAL, HBP_MEMORY_ALL, 0, "", 0, {0}},
-    {"data + model + memory", HBP_VLM_DATA_PACKED, HBP_PARTITION_OPTIMAL, HBP_MEMORY_OPTIMAL, 0, "", 0, {0}},
-    {"OmniBal as published", HBP_VLM_DATA_ISF, HBP_PARTITION_PAPER, HBP_MEMORY_PAPER, -1, "", 0, {0}},
+    {"as usual", "random", "parameters", "all", -1, "", 0, {0}},
+    {"data", "packed", "parameters", "all", 0, "", 0, {0}},
+    {"model", "random", "optimal", "all", -1, "", 0, {0}},
+    {"memory", "random", "parameters", "optimal", -1, "", 0, {0}},
+    {"data + model", "packed", "optimal", "all", 0, "", 0, {0}},
+    {"data + model + memory", "packed", "optimal", "optimal", 0, "", 0, {0}},
+    {"OmniBal as published", "isf", "omnibal", "omnibal", -1, "", 0, {0}},
 };
 
 enum { WAYS = sizeof ways / sizeof *ways };
@@ -365,12 +369,14 @@ int cli_vlm(cli *c)
 {
     hbp_vlm_options options;
     if (c->compare && (c->output || c->data || c->partition || c->memory))
-        return cli_usage("--compare plans in several ways and writes none of the plans");
+        return cli_usage("--compare plans by several methods and writes none of the plans");
     CLI_TRY(c, make_inputs(c));
     read_options(c, &options);
     if (c->compare)
         return compare(c, &options);
-    way w = {.data = options.data, .model = options.model, .memory = options.memory};
+    way w = {.data = options.data_method,
+             .partition = options.partition_method,
+             .recompute = options.recompute_method};
     CLI_TRY(c, measure(c, &options, &w));
     if (c->output)
         CLI_TRY(c, save(c));

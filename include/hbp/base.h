@@ -89,6 +89,13 @@ HBP_API const char *hbp_status_text(hbp_status status);
  * and filled no further; one of a newer caller may set no field that the library does not know
  * (HBP_E_VERSION). A size below 4 or past 65,536 is HBP_E_INVALID. */
 
+/* ---- Methods ----
+ *
+ * An algorithm is chosen by its name, a text: options.method = "flexsp". The lists, HBP_..._METHODS(X), stand
+ * beside the options that take them, a line X(id, name, paper, text) each; the first is the default, which
+ * NULL means, too. Options are refused with HBP_E_INVALID, which lists the names, for any other. Lists grow
+ * at the end: the places of methods in them never change. */
+
 /* ---- Records ----
  *
  * What the headers say of every open struct, for whoever makes a binding, a command or a form of it: its
@@ -115,7 +122,7 @@ typedef struct hbp_field {
     const char *name;
     const char *declared; /* its type in C, "const int64_t *"; NULL of a struct */
     const char *shape;    /* of an array, as the header has it: "count"; NULL: none given */
-    const char *choices;  /* the constants that it may be, for hbp_record_get_choice; NULL: none */
+    const char *choices;  /* the constants or methods that it may be, for hbp_record_get_choice; NULL: none */
     const char *text;     /* one paragraph of the header */
     int32_t is_flag;      /* nonzero: 0 or nonzero, nothing else matters */
     int32_t is_ranged;    /* nonzero: what is below least or above most is refused with HBP_E_INVALID */
@@ -125,13 +132,15 @@ typedef struct hbp_field {
     double most_real;
 } hbp_field;
 
-/* A constant that a field may be. */
+/* A constant that a field may be, or a method. */
 typedef struct hbp_choice {
     uint32_t struct_size;
-    int32_t value;
-    const char *name;     /* "drop" */
-    const char *constant; /* "HBP_OVERLONG_DROP" */
+    int32_t value;        /* of a method its place in the list, 0 being the default */
+    const char *name;     /* "drop", "flexsp" */
+    const char *constant; /* "HBP_OVERLONG_DROP"; NULL of a method */
     const char *text;
+    const char *paper; /* where a method was published; "": this library's, or common knowledge; NULL of a
+                          constant */
 } hbp_choice;
 
 /* The structs' names, 0 <= index: "hbp_step_options"; NULL past the end. Thread: any. */
@@ -141,7 +150,8 @@ HBP_API const char *hbp_record_get_struct_name(int64_t index);
  * text. HBP_E_INVALID past its end and for an unknown struct, `field` then being zeros. Thread: any. */
 HBP_API hbp_status hbp_record_get_field(const char *structure, int64_t index, hbp_field *field);
 
-/* Constant `index` of those that `choices` of a field names. HBP_E_INVALID past the end. Thread: any. */
+/* Constant or method `index` of those that `choices` of a field names ("HBP_OVERLONG", "HBP_STEP_METHODS").
+ * HBP_E_INVALID past the end. Thread: any. */
 HBP_API hbp_status hbp_record_get_choice(const char *choices, int64_t index, hbp_choice *choice);
 
 /* ---- Context ---- */
@@ -231,7 +241,7 @@ typedef struct hbp_program {
     const double *objective;        /* [columns] */
     const double *column_lower;     /* [columns] */
     const double *column_upper;     /* [columns] */
-    const int32_t *column_kind;     /* [columns] HBP_COLUMN_*; integer columns have integer bounds */
+    const int32_t *column_type;     /* [columns] HBP_COLUMN_*; integer columns have integer bounds */
     const int32_t *column_priority; /* [columns] >= 0: branch on the highest first; a hint; NULL: none */
     const double *row_lower;        /* [rows] */
     const double *row_upper;        /* [rows] */
@@ -259,8 +269,8 @@ typedef struct hbp_solver_answer {
     int32_t status;   /* HBP_SOLVER_* */
     double objective; /* of values, where there are */
     double bound;     /* no point has a smaller objective, within the solver's tolerances; -infinity: none */
-    double *values;   /* [columns] the caller's room; filled when optimal or feasible */
-    char *message;    /* [message_bytes] the caller's room for one line about a failure */
+    double *values;   /* [columns] the caller's buffer; filled when optimal or feasible */
+    char *message;    /* [message_bytes] the caller's buffer for one line about a failure */
     int64_t message_bytes;
     int64_t iterations; /* of the simplex method that it took; 0: not counted */
 } hbp_solver_answer;

@@ -11,12 +11,19 @@
 
 HBP_BEGIN_DECLS
 
+/* ---- Presets ---- */
+
+/* The names that hbp_model_create_preset, hbp_machine_create_preset, hbp_vlm_create_preset and
+ * hbp_graph_create_workload know: preset `index`, from 0, of the family "model", "machine", "vlm" or
+ * "workload"; NULL past its end, and for no such family. Static text. Thread: any. */
+HBP_API const char *hbp_preset_get_name(const char *family, int64_t index);
+
 /* ---- Model ---- */
 
 /* The transformer: a preset, a set of fields, or a Hugging Face config.json. Immutable once made; shareable.
  */
 
-/* Kinds of feed-forward network. */
+/* Types of feed-forward network. */
 enum { HBP_MLP_GATED = 0, HBP_MLP_PLAIN = 1 };
 
 typedef struct hbp_model hbp_model;
@@ -63,10 +70,7 @@ HBP_API hbp_status hbp_model_create_preset(hbp_context *context, const char *tex
 HBP_API hbp_status hbp_model_create_variant(hbp_context *context, const hbp_model *base, const char *text,
                                             hbp_model **out);
 
-/* The presets' names, 0 <= index < count; NULL past the end. Static text. Thread: any. */
-HBP_API int64_t hbp_model_count_presets(void);
-HBP_API const char *hbp_model_get_preset_name(int64_t index);
-
+/* Frees the model; NULL is allowed. Thread: any. */
 HBP_API void hbp_model_free(hbp_model *model);
 
 /* What follows from the fields. */
@@ -138,8 +142,8 @@ typedef struct hbp_machine_fields {
     double flops_per_s;          /* dense bf16 peak of one GPU */
     double gemm_efficiency;      /* fraction of the peak that matrix products reach */
     double attention_efficiency; /* and that attention reaches */
-    double nvlink_bytes_per_s;   /* one way, per GPU, as NCCL reaches it */
-    double network_bytes_per_s;  /* one way, per GPU */
+    double nvlink_bytes_per_s;   /* one direction, per GPU, as NCCL reaches it */
+    double network_bytes_per_s;  /* one direction, per GPU */
     double nvlink_latency_ns;    /* of one collective call inside the NVLink domain */
     double network_latency_ns;   /* and across it */
 } hbp_machine_fields;
@@ -154,18 +158,25 @@ HBP_API hbp_status hbp_machine_create(hbp_context *context, const hbp_machine_fi
  * HBP_E_INVALID names the text and what is wrong with it, and offers the nearest name of a preset or field.
  */
 HBP_API hbp_status hbp_machine_create_preset(hbp_context *context, const char *text, hbp_machine **out);
-HBP_API int64_t hbp_machine_count_presets(void);
-HBP_API const char *hbp_machine_get_preset_name(int64_t index);
 
-/* Sets one collective over `ranks` GPUs: latency in ns, bus bandwidth in bytes/s, and a source of at most 63
- * characters. */
-HBP_API hbp_status hbp_machine_set_collective(hbp_context *context, hbp_machine *machine, int32_t collective,
-                                              int32_t ranks, double latency_ns, double bytes_per_s,
-                                              const char *source);
+/* A measured collective over `ranks` GPUs. */
+typedef struct hbp_machine_collective {
+    uint32_t struct_size;
+    int32_t collective; /* [HBP_COLLECTIVE_*] */
+    int32_t ranks;
+    double latency_ns;  /* of a call */
+    double bytes_per_s; /* bus bandwidth */
+    double spread;      /* of repeats, their interquartile range / median; 0: not known */
+    const char *source; /* at most 63 characters, NULL: "given"; owned by the machine when read back */
+} hbp_machine_collective;
 
-/* Sets one collective over `ranks` GPUs from own timings [count]: the same fit. `bytes` are sizes as
- * nccl-tests counts them: a rank's send buffer, or of an all-gather what it receives. HBP_E_INVALID for fewer
- * than two sizes, and where time does not grow with the size. */
+/* Adds a collective or replaces the one over as many GPUs. */
+HBP_API hbp_status hbp_machine_set_collective(hbp_context *context, hbp_machine *machine,
+                                              const hbp_machine_collective *collective);
+
+/* Sets one collective over `ranks` GPUs from own timings [count]: the fit of hbp_machine_apply_nccl_tests.
+ * `bytes` are sizes as nccl-tests counts them: a rank's send buffer, or of an all-gather what it receives.
+ * HBP_E_INVALID for fewer than two sizes, and where time does not grow with the size. */
 HBP_API hbp_status hbp_machine_fit_collective(hbp_context *context, hbp_machine *machine, int32_t collective,
                                               int32_t ranks, const double *bytes, const double *ns,
                                               int64_t count, const char *source);
@@ -188,28 +199,22 @@ typedef struct hbp_machine_rate {
     const char *source; /* device and date, at most 63 characters; owned by the machine when read back */
 } hbp_machine_rate;
 
-/* Adds a rate or replaces the one of the same kind and size. Rates are kept in profiles for whoever reads
+/* Adds a rate or replaces the one of the same type and size. Rates are kept in profiles for whoever reads
  * them; costs are made from the fields alone. */
 HBP_API hbp_status hbp_machine_set_rate(hbp_context *context, hbp_machine *machine,
                                         const hbp_machine_rate *rate);
 
-/* The rates, ascending in kind, then size: 0 <= index < count. Thread: shareable. */
-HBP_API int64_t hbp_machine_count_rates(const hbp_machine *machine);
-HBP_API hbp_status hbp_machine_get_rate(hbp_context *context, const hbp_machine *machine, int64_t index,
-                                        hbp_machine_rate *rate);
+/* Rate `index`, from 0, ascending in type, then size: fills *rate and returns 1, or returns 0 past the end.
+ * Thread: shareable. */
+HBP_API int32_t hbp_machine_get_rate(const hbp_machine *machine, int64_t index, hbp_machine_rate *rate);
 
-/* How many repeats of one measured collective differed: the spread that goes with hbp_machine_set_collective;
- * -1 when it was not measured or its spread is not known. */
-HBP_API hbp_status hbp_machine_set_collective_spread(hbp_context *context, hbp_machine *machine,
-                                                     int32_t collective, int32_t ranks, double spread);
-HBP_API double hbp_machine_get_collective_spread(const hbp_machine *machine, int32_t collective,
-                                                 int32_t ranks);
-
-/* Names the machine, at most 63 characters: what a profile's reader is told. */
+/* Names the machine, at most 63 characters: what a profile's reader sees. */
 HBP_API hbp_status hbp_machine_set_name(hbp_context *context, hbp_machine *machine, const char *name);
 
+/* Frees the machine; NULL is allowed. Thread: any. */
 HBP_API void hbp_machine_free(hbp_machine *machine);
 
+/* The machine's name: the preset's, what was set, or "given". Owned by the machine. Thread: shareable. */
 HBP_API const char *hbp_machine_get_name(const hbp_machine *machine);
 HBP_API hbp_status hbp_machine_get_fields(hbp_context *context, const hbp_machine *machine,
                                           hbp_machine_fields *fields);
@@ -218,9 +223,9 @@ HBP_API hbp_status hbp_machine_get_fields(hbp_context *context, const hbp_machin
  * field. Owned by the machine. */
 HBP_API const char *hbp_machine_get_source(const hbp_machine *machine, const char *field);
 
-/* A measured collective: sets the three and returns 1, or returns 0 when `ranks` was not measured. */
+/* A measured collective: fills *found and returns 1, or returns 0 when `ranks` was not measured. */
 HBP_API int32_t hbp_machine_get_collective(const hbp_machine *machine, int32_t collective, int32_t ranks,
-                                           double *latency_ns, double *bytes_per_s, const char **source);
+                                           hbp_machine_collective *found);
 
 /* ---- Cost ---- */
 
@@ -298,7 +303,7 @@ typedef struct hbp_cost_terms {
     int32_t lockstep_ranks;         /* M, consecutive ranks that wait for one another in every micro-batch;
                                        0: N. 1: the ranks of each pack alone (docs: lockstep) */
     int32_t uneven_micro_batches; /* [flag] nonzero: ranks skip a micro-batch in which their lockstep set has
-                                     no samples, at no cost; 0: they run a dummy */
+                                     no samples, at no cost; 0: they run a padding pack */
 } hbp_cost_terms;
 
 /* Makes a cost from given terms; tables are copied. HBP_E_INVALID names a negative or non-finite term, a
@@ -352,29 +357,25 @@ typedef struct hbp_fit_report {
 /* Fits a1, a2, B and each measured degree's v_d, and with peak_bytes static, act and, where the numbers of
  * recomputed layers differ, kept: non-negative regression on relative errors in which a pack that took three
  * times as long as its like hardly matters (Huber). B and v_d keep the prior's proportion to a1, static and
- * kept to act, where the packs cannot tell them from it (all of one length, all on one degree); r1, r2, l_d,
- * work, logits and buffer are fitted where the packs show that the prior's are wrong. All else is the
+ * kept to act, where the packs cannot separate them from it (all of one length, all on one degree); r1, r2,
+ * l_d, work, logits and buffer are fitted where the packs show that the prior's are wrong. All else is the
  * prior's; the sources of the result say which is which. Returns HBP_E_INFEASIBLE with two terms' names when
- * the measurements cannot tell them apart (a1 and a2 when every document has one length, any with fewer packs
+ * the measurements cannot separate them (a1 and a2 when every document has one length, any with fewer packs
  * than terms), HBP_E_INVALID for a row that makes no sense, HBP_E_CANCELLED. `report` may be NULL. O(count).
  * Thread: one per context. */
 HBP_API hbp_status hbp_cost_fit(hbp_context *context, const hbp_cost *prior,
                                 const hbp_measurements *measurements, hbp_cost **out, hbp_fit_report *report);
 
+/* Frees the cost; NULL is allowed. Thread: any. */
 HBP_API void hbp_cost_free(hbp_cost *cost);
 
-/* Predicted time in ns and peak bytes per rank of one pack; -1 when `sp` is not an allowed degree or
- * `recompute` is outside [0, layers]. Thread: shareable. */
+/* Predicted time in ns and peak bytes per rank of one pack, of `tokens` tokens and `vision` vision units (0
+ * where the cost charges none); -1 when `sp` is not an allowed degree, `recompute` is outside [0, layers] or
+ * a size is negative. Thread: shareable. */
 HBP_API int64_t hbp_cost_predict_pack_ns(const hbp_cost *cost, int32_t sp, int32_t recompute, int64_t tokens,
-                                         double sum_squares);
+                                         double sum_squares, int64_t vision);
 HBP_API int64_t hbp_cost_predict_pack_bytes(const hbp_cost *cost, int32_t sp, int32_t recompute,
-                                            int64_t tokens);
-
-/* The same for a pack that holds `vision` vision units as well; -1, too, for a negative number. */
-HBP_API int64_t hbp_cost_predict_vision_pack_ns(const hbp_cost *cost, int32_t sp, int32_t recompute,
-                                                int64_t tokens, double sum_squares, int64_t vision);
-HBP_API int64_t hbp_cost_predict_vision_pack_bytes(const hbp_cost *cost, int32_t sp, int32_t recompute,
-                                                   int64_t tokens, int64_t vision);
+                                            int64_t tokens, int64_t vision);
 
 /* The most tokens that a pack on `sp` ranks with `recompute` layers recomputed may hold, at most
  * HBP_MAX_LENGTH; 0 when none fits. */
@@ -402,11 +403,11 @@ typedef struct hbp_timeline_columns {
     const int32_t *first_rank;
     const int32_t *sp;
     const int32_t *recompute;
-    const int64_t *samples; /* 0: a dummy; NULL: what has no tokens is one */
+    const int64_t *samples; /* 0: a padding pack; NULL: what has no tokens is one */
     const int64_t *tokens;  /* padding included: what was computed */
     const int64_t *sum_squares;
     const int64_t *start_ns;         /* since the run began; may be NULL */
-    const int64_t *time_ns;          /* at least 1, a dummy's at least 0 */
+    const int64_t *time_ns;          /* at least 1, a padding pack's at least 0 */
     const int64_t *communication_ns; /* of it in all-to-alls, at most all of it; may be NULL */
     const int64_t *peak_bytes;       /* of the fullest rank; may be NULL */
     const char *device;              /* what it ran on, "NVIDIA H100 80GB HBM3"; NULL: not known */
@@ -422,17 +423,18 @@ HBP_API hbp_status hbp_timeline_create(hbp_context *context, const hbp_timeline_
 HBP_API hbp_status hbp_timeline_get_columns(hbp_context *context, const hbp_timeline *timeline,
                                             hbp_timeline_columns *columns);
 
-/* The same rows for hbp_cost_fit, dummies left out; owned by the timeline. Thread: shareable. */
+/* The same rows for hbp_cost_fit, padding packs left out; owned by the timeline. Thread: shareable. */
 HBP_API hbp_status hbp_timeline_get_measurements(hbp_context *context, const hbp_timeline *timeline,
                                                  hbp_measurements *measurements);
 
+/* Frees the timeline; NULL is allowed. Thread: any. */
 HBP_API void hbp_timeline_free(hbp_timeline *timeline);
 
 /* How far a cost's predictions are from what was measured: |predicted - measured| / measured. */
 typedef struct hbp_timeline_report {
     uint32_t struct_size;
     int32_t ranks;
-    int64_t packs; /* dummies left out */
+    int64_t packs; /* padding packs left out */
     int64_t steps;
     double median_pack_error;
     double p95_pack_error;

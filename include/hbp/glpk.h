@@ -3,7 +3,8 @@
  * In a library of its own, libhbp-glpk, because GLPK is under the GPL-3.0: a program that links libhbp-glpk
  * must be distributed under terms that the GPL allows. libhbp never links it, and hbp.h does not include
  * this.
- */
+ *
+ * Stability: stable. */
 #ifndef HBP_GLPK_H
 #define HBP_GLPK_H
 

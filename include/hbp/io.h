@@ -26,10 +26,10 @@ typedef struct hbp_lengths_load_options {
     const char *column;        /* of the length; NULL: "length", then "len", "tokens", "num_tokens" */
     const char *count_column;  /* CSV: of a histogram's counts; NULL: "count" where present; "": none */
     const char *loss_column;   /* of loss tokens; NULL: none */
-    const char *tie_column;    /* of ties; NULL: none */
+    const char *link_column;   /* values that link samples; NULL: none */
     const char *vision_column; /* of vision units, in `vision_path` where one is given; NULL: none, or there
                                   "vision", then "images", "num_images", "tiles" */
-    const char *modality_column; /* of kinds of sample; NULL: none */
+    const char *modality_column; /* of modalities; NULL: none */
     const char *vision_path; /* a second file with a number of vision units per sample, in any of the formats,
                                 as many as there are lengths; 0 is allowed. NULL: none */
 } hbp_lengths_load_options;
@@ -37,9 +37,9 @@ typedef struct hbp_lengths_load_options {
 /* Reads .npy (1-D integers), text (one length a line, # comments), CSV (comma, tab or semicolon; with a
  * header, or bare lengths, or bare "length,count"), JSON lines, Megatron or DeepSpeed .idx (a sample is a
  * sequence); each plain or gzipped; "-" is standard input. A JSON field that is an array counts its elements,
- * so "input_ids" gives the length and "images" the vision units; an empty tie, null or none, is -1, and empty
- * vision units are 0. Memory is bounded by the lengths held, not by the file. Returns HBP_E_FORMAT with line
- * or byte offset, HBP_E_VERSION for a version of .npy or .idx it does not know, HBP_E_SYSTEM when a file
+ * so "input_ids" gives the length and "images" the vision units; an empty link, null or none, is -1, and
+ * empty vision units are 0. Memory is bounded by the lengths held, not by the file. Returns HBP_E_FORMAT with
+ * line or byte offset, HBP_E_VERSION for a version of .npy or .idx it does not know, HBP_E_SYSTEM when a file
  * cannot be read, HBP_E_INVALID when `vision_path` holds more or fewer numbers than there are lengths, and
  * the errors of hbp_lengths_create_*, with the line. Thread: one per context. */
 HBP_API hbp_status hbp_lengths_load(hbp_context *context, const char *path,
@@ -50,7 +50,7 @@ HBP_API hbp_status hbp_lengths_load(hbp_context *context, const char *path,
 /* Reads a Hugging Face config.json: `json` [bytes] of text, or a file. Knows llama, mistral, mixtral, qwen2,
  * qwen3, qwen2_moe, qwen3_moe, deepseek_v2, deepseek_v3, gpt2, gpt_neox, gemma, gemma2, gemma3_text and
  * cohere by `model_type`; another type is read as llama when it has llama's keys. HBP_E_FORMAT names the
- * missing or wrong key, or the key by which the model is no decoder of alike layers that attend to all
+ * missing or wrong key, or the key by which the model is no decoder of equal layers that attend to all
  * before: sliding windows, state-space, recurrent or linear layers, encoders. Behind a file that ends in
  * .json may stand fields to replace, as hbp_model_create_variant takes them: "config.json,layers=4". */
 HBP_API hbp_status hbp_model_create_config(hbp_context *context, const char *json, int64_t bytes,
@@ -69,7 +69,7 @@ enum { HBP_PROBE_THIS_MACHINE = 0, HBP_PROBE_XML_FILE = 1, HBP_PROBE_SYNTHETIC =
  * at most 4,096 processing units. hwloc takes its memory from malloc; what the other functions promise where
  * malloc fails is not promised here: hwloc may then crash, and release 2.9.0 of it was seen to keep 1.3 KB a
  * probe. Probe once, and give ranks the saved profile. */
-HBP_API hbp_status hbp_machine_probe(hbp_context *context, int32_t kind, const char *text, hbp_machine **out);
+HBP_API hbp_status hbp_machine_probe(hbp_context *context, int32_t type, const char *text, hbp_machine **out);
 
 /* The profile file of the project: JSON, an object {value, source} for each field, and lists of measured
  * collectives and rates. Saved atomically. A library from before there were rates and spreads reads such a
@@ -174,7 +174,7 @@ HBP_API hbp_status hbp_timeline_save(hbp_context *context, const hbp_timeline *t
 /* ---- Layers ---- */
 
 /* Reads layers from CSV or JSON lines with columns named as in hbp_layer_columns (`forward_us`, `forward_ms`
- * and the like are converted; `kind` is a number or language, vision, fixed); others are passed over, unless
+ * and the like are converted; `type` is a number or language, vision, fixed); others are passed over, unless
  * they end in a unit and so look misspelt. HBP_E_FORMAT with the line. Thread: one per context. */
 HBP_API hbp_status hbp_layers_load(hbp_context *context, const char *path, hbp_layers **out);
 
@@ -222,9 +222,9 @@ HBP_API hbp_status hbp_vlm_plan_write_json(hbp_context *context, const hbp_vlm_p
 /* Files of graphs. */
 enum { HBP_GRAPH_JSON = 0, HBP_GRAPH_MSGPACK = 1 };
 
-/* Reads a graph from JSON or msgpack, told apart by content (docs/explanation/tasks-file.md has the format).
- * HBP_E_FORMAT with the place, also for what the calls above refuse; HBP_E_VERSION. Saved atomically, and
- * read back the same; HBP_E_OVERFLOW for more than a file may hold. */
+/* Reads a graph from JSON or msgpack, distinguished by content (docs/explanation/tasks-file.md has the
+ * format). HBP_E_FORMAT with the place, also for what the calls above refuse; HBP_E_VERSION. Saved
+ * atomically, and read back the same; HBP_E_OVERFLOW for more than a file may hold. */
 HBP_API hbp_status hbp_graph_load(hbp_context *context, const char *path, hbp_graph **out);
 HBP_API hbp_status hbp_graph_save(hbp_context *context, const hbp_graph *graph, const char *path,
                                   int32_t format);

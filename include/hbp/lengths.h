@@ -33,7 +33,7 @@ enum {
     HBP_DROPPED_LOST = 4        /* lost by a published method that loses samples (hbp_iterative_fill) */
 };
 
-/* Kinds of sample (modalities) are numbered 0..HBP_MAX_MODALITIES - 1. */
+/* Modalities are numbered 0..HBP_MAX_MODALITIES - 1. */
 #define HBP_MAX_MODALITIES 62
 
 typedef struct hbp_lengths hbp_lengths;
@@ -45,18 +45,18 @@ typedef struct hbp_lengths_options {
                        and stay as it is: a change that is noticed is HBP_E_INVALID, any other makes a wrong
                        plan, but nothing is written out of bounds */
     const uint32_t *loss_tokens; /* [count] tokens that carry loss, each <= its length; NULL: all tokens do */
-    const int64_t *ties; /* [count] samples of one value >= 0 share a pack; -1: free; NULL: all free */
+    const int64_t *links; /* [count] samples of one value >= 0 share a pack; -1: free; NULL: all free */
     const uint32_t
         *vision; /* [count] the second size: vision units (images, tiles or vision tokens, whatever
                     the encoder's time is proportional to), 0 for text alone; NULL: no second size */
-    const int32_t *modalities; /* [count] kind of sample, 0..HBP_MAX_MODALITIES - 1; NULL: 1 with vision
+    const int32_t *modalities; /* [count] modality of sample, 0..HBP_MAX_MODALITIES - 1; NULL: 1 with vision
                                   units, 0 without */
 } hbp_lengths_options;
 
 /* Makes a data set from an array [count] of tokens per sample; sample i is lengths[i]. Copies, but for
  * u32 lengths with `borrow`. Returns HBP_E_INVALID for count <= 0, a length <= 0, a loss count over the
- * length, a tie below -1 or a kind that is none of 0..HBP_MAX_MODALITIES - 1 (the message names the index),
- * HBP_E_OVERFLOW for a length over HBP_MAX_LENGTH, vision units over HBP_MAX_VISION or a count over
+ * length, a link below -1 or a modality that is none of 0..HBP_MAX_MODALITIES - 1 (the message names the
+ * index), HBP_E_OVERFLOW for a length over HBP_MAX_LENGTH, vision units over HBP_MAX_VISION or a count over
  * HBP_MAX_SAMPLES (under these limits no sum passes 2^63 - 1), HBP_E_NO_MEMORY. Thread: one per context. */
 HBP_API hbp_status hbp_lengths_create_u32(hbp_context *context, const uint32_t *lengths, int64_t count,
                                           const hbp_lengths_options *options, hbp_lengths **out);
@@ -71,25 +71,21 @@ HBP_API hbp_status hbp_lengths_create_i64(hbp_context *context, const int64_t *l
 HBP_API hbp_status hbp_lengths_create_histogram(hbp_context *context, const int64_t *lengths,
                                                 const int64_t *counts, int64_t bins, hbp_lengths **out);
 
-/* Streaming: append pieces in order, then finish. `loss_tokens` and `ties` are [count] or NULL; once given
- * they must be given with every piece. finish moves the data out, even when it fails; free the builder in any
- * case. */
-HBP_API hbp_status hbp_lengths_builder_create(hbp_context *context, hbp_lengths_builder **out);
-HBP_API hbp_status hbp_lengths_builder_append(hbp_context *context, hbp_lengths_builder *builder,
-                                              const int64_t *lengths, const int64_t *loss_tokens,
-                                              const int64_t *ties, int64_t count);
 /* Optional columns of a piece, each [count] or NULL; once given they must be given with every piece. */
 typedef struct hbp_lengths_columns {
     uint32_t struct_size;
     const int64_t *loss_tokens;
-    const int64_t *ties;
+    const int64_t *links;
     const int64_t *vision;
     const int32_t *modalities;
 } hbp_lengths_columns;
 
-HBP_API hbp_status hbp_lengths_builder_append_columns(hbp_context *context, hbp_lengths_builder *builder,
-                                                      const int64_t *lengths,
-                                                      const hbp_lengths_columns *columns, int64_t count);
+/* Streaming: append pieces in order, `columns` NULL for lengths alone, then finish. finish moves the data
+ * out, even when it fails; free the builder in any case. */
+HBP_API hbp_status hbp_lengths_builder_create(hbp_context *context, hbp_lengths_builder **out);
+HBP_API hbp_status hbp_lengths_builder_append(hbp_context *context, hbp_lengths_builder *builder,
+                                              const int64_t *lengths, const hbp_lengths_columns *columns,
+                                              int64_t count);
 HBP_API hbp_status hbp_lengths_builder_finish(hbp_context *context, hbp_lengths_builder *builder,
                                               hbp_lengths **out);
 HBP_API void hbp_lengths_builder_free(hbp_lengths_builder *builder);
@@ -97,9 +93,9 @@ HBP_API void hbp_lengths_builder_free(hbp_lengths_builder *builder);
 /* The data set under a limit of `max_length` tokens per sample: over-long samples are refused, dropped,
  * truncated or split (HBP_OVERLONG_*). Splitting cuts pieces of `max_length` tokens and a rest; a sample's
  * loss tokens fill its pieces from the front, and its vision units stay with the first. Truncating keeps at
- * most `max_length` loss tokens and all vision units. Dropping a tied sample drops those tied to it; tied
- * samples longer than the limit together are otherwise refused. The result is a data set of its own; ids
- * still name the original samples. A histogram stays one unless it is split.
+ * most `max_length` loss tokens and all vision units. Dropping a linked sample drops those linked to it;
+ * linked samples longer than the limit together are otherwise refused. The result is a data set of its own;
+ * ids still name the original samples. A histogram stays one unless it is split.
  *
  * Returns HBP_E_INVALID for a refusal, when no sample is left, and when `lengths` is split already and needs
  * another cut; HBP_E_OVERFLOW for more than HBP_MAX_SAMPLES pieces; HBP_E_NO_MEMORY. Thread: one per context.
@@ -114,7 +110,7 @@ HBP_API void hbp_lengths_free(hbp_lengths *lengths);
  * became of the samples past the limit. */
 typedef struct hbp_lengths_summary {
     uint32_t struct_size;
-    int32_t has_ties;
+    int32_t has_links;
     int64_t samples;
     int64_t tokens;
     int64_t loss_tokens;
@@ -122,13 +118,13 @@ typedef struct hbp_lengths_summary {
     int64_t max_length;
     int64_t distinct_lengths;
     int64_t overlong_samples; /* samples that were past the limit */
-    int64_t overlong_tokens;  /* tokens dropped or cut off, those of tied samples included; 0 for split */
+    int64_t overlong_tokens;  /* tokens dropped or cut off, those of linked samples included; 0 for split */
     uint64_t digest;          /* of all columns in order: two equal data sets agree */
     double sum_squares;       /* of lengths, in tokens^2 (exact up to 2^53) */
     int64_t vision;           /* vision units in all; -1: the data set has no second size */
     int64_t min_vision;       /* of one sample */
     int64_t max_vision;
-    int64_t modalities; /* kinds of sample that occur, bit k for kind k */
+    int64_t modalities; /* modalities that occur, bit k for modality k */
 } hbp_lengths_summary;
 
 /* Fills *summary. Thread: shareable. */
@@ -143,13 +139,14 @@ typedef struct hbp_lengths_view {
     const int64_t *histogram_counts;  /* [distinct_lengths] samples (pieces) of each */
 } hbp_lengths_view;
 
+/* Fills *view, whose columns are owned by the data set. Thread: shareable. */
 HBP_API hbp_status hbp_lengths_get_view(const hbp_lengths *lengths, hbp_lengths_view *view);
 
 /* The length of sample (piece) `index` in tokens, or -1 when there is none. Thread: shareable. */
 HBP_API int64_t hbp_lengths_get_length(const hbp_lengths *lengths, int64_t index);
 
 /* The vision units of sample (piece) `index`: 0 without a second size; a split sample has all of them in its
- * first piece. The kind: every piece has that of its sample. -1 when there is no such sample. Thread:
+ * first piece. The modality: every piece has that of its sample. -1 when there is no such sample. Thread:
  * shareable. */
 HBP_API int64_t hbp_lengths_get_vision(const hbp_lengths *lengths, int64_t index);
 HBP_API int32_t hbp_lengths_get_modality(const hbp_lengths *lengths, int64_t index);

@@ -65,38 +65,38 @@ HBP_API hbp_status hbp_list_sp_choices(hbp_context *context, const hbp_cost *cos
 /* The levels of the hierarchy: which pack lengths an epoch uses, each with its SP degree and recomputed
  * layers (HBP, Algorithm 1). Immutable once made; shareable. */
 
-enum {
-    HBP_GROUPS_OPTIMAL = 0, /* exact optimum over the candidates by a shortest path (docs: groups) */
-    HBP_GROUPS_PAPER = 1    /* the published rule: l_best / sp_best, l_best, l_max / sp_max, l_max */
-};
+#define HBP_GROUPS_METHODS(X)                                                                                \
+    X(OPTIMAL, "optimal", "", "exact optimum over the candidates by a shortest path")                        \
+    X(HBP, "hbp", "HBP, arXiv 2503.07680",                                                                   \
+      "the published rule: l_best / sp_best, l_best, l_max / sp_max, l_max")
 
 typedef struct hbp_groups hbp_groups;
 
 typedef struct hbp_groups_options {
     uint32_t struct_size;
-    int32_t mode;            /* [HBP_GROUPS_*] */
+    const char *method;      /* [HBP_GROUPS_METHODS] (docs: groups) */
     int32_t max_groups;      /* [0..HBP_MAX_GROUPS] at most so many levels; 0: 6 */
-    int32_t step_slack;      /* [-1..99] optimal mode: a step may carry so many percent fewer tokens than
+    int32_t step_slack;      /* [-1..99] method optimal: a step may carry so many percent fewer tokens than
                                 tokens_per_step where a shorter pack saves recomputation; 0: 25; -1: none, every
                                 full step carries the same */
     int64_t tokens_per_step; /* [0..2^50] T_global, of every group: no step holds more. 0: one pack of the
                                 longest sample (max_length, if given) on every SP group of its best degree,
                                 and on each rank the tokens at which one takes least */
     int64_t max_length;    /* [0..2^50] longest sample, in tokens, not longest pack; 0: that of the lengths */
-    int64_t min_length;    /* [0..2^50] shortest candidate pack; 0: 8,192 in mode paper, 1,024 else */
+    int64_t min_length;    /* [0..2^50] shortest candidate pack; 0: 8,192 with method hbp, 1,024 else */
     int64_t pack_multiple; /* [0..2^50] pack lengths are multiples of it; 0: 1 */
     int64_t sequence_multiple; /* [0..2^50] each sample will be padded to a multiple of it; 0: 1 */
-    int64_t max_pack_length;   /* [0..2^50] longest pack, in tokens; 0: as long as memory and time favour, in
-                                  mode paper max_length, or the longest sample rounded up to a power of two */
-    int64_t tokens_per_rank;   /* [0..2^50] the most padded tokens on a rank; 0: what memory holds */
+    int64_t max_pack_length; /* [0..2^50] longest pack, in tokens; 0: as long as memory and time favour, with
+                                method hbp max_length, or the longest sample rounded up to a power of two */
+    int64_t tokens_per_rank; /* [0..2^50] the most padded tokens on a rank; 0: what memory holds */
 } hbp_groups_options;
 
 /* Chooses the groups for these lengths. HBP_E_INVALID when a sample is longer than max_length (the message
  * counts them), HBP_E_INFEASIBLE when no degree can hold the longest sample, or not within max_pack_length,
  * tokens_per_rank or tokens_per_step (the message names what would do), HBP_E_CANCELLED. Works from the
- * histogram alone, of samples or, with ties, of what is tied together; vision units that the cost charges are
- * spread over the tokens, and full packs have room for their share of them (docs: vision). Optimal mode:
- * O(C^3 + bins) for C candidates, with ties O(samples) more. Thread: one per context. */
+ * histogram alone, of samples or, with links, of linked samples as one; vision units that the cost charges
+ * are spread over the tokens, and full packs have capacity for their share of them (docs: vision). Method
+ * optimal: O(C^3 + bins) for C candidates, with links O(samples) more. Thread: one per context. */
 HBP_API hbp_status hbp_plan_groups(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
                                    const hbp_groups_options *options, hbp_groups **out);
 
@@ -108,6 +108,7 @@ HBP_API hbp_status hbp_groups_create(hbp_context *context, const hbp_cost *cost,
                                      const int64_t *pack_length, const int32_t *sp, const int32_t *recompute,
                                      int64_t tokens_per_step, hbp_groups **out);
 
+/* Frees the groups; NULL is allowed. Thread: any. */
 HBP_API void hbp_groups_free(hbp_groups *groups);
 
 /* The columns of groups (docs: views). Groups ascend in threshold; the first is the shortest, however long
@@ -119,7 +120,7 @@ typedef struct hbp_groups_view {
     int64_t groups;
     int64_t candidates;
     int64_t tokens_per_step;      /* that a step carries (T_global) */
-    const int64_t *thresholds;    /* [groups] tokens of the longest sample, or tied samples, that belong */
+    const int64_t *thresholds;    /* [groups] tokens of the longest sample, or linked samples, that belong */
     const int64_t *pack_lengths;  /* [groups] capacity in tokens */
     const int32_t *sp;            /* [groups] */
     const int32_t *recompute;     /* [groups] layers */
@@ -128,31 +129,29 @@ typedef struct hbp_groups_view {
     const int64_t *tokens;        /* [groups] of the samples that belong */
     const int64_t *step_ns;       /* [groups] predicted time of a full step */
     const int64_t *candidate_ns;  /* [candidates] predicted time of the epoch */
+    const char *const *candidate_texts; /* [candidates] "16384 x SP 1, 131072 x SP 8" */
 } hbp_groups_view;
 
+/* Fills *view, whose columns are owned by the groups. Thread: shareable. */
 HBP_API hbp_status hbp_groups_get_view(const hbp_groups *groups, hbp_groups_view *view);
-
-/* A candidate such as "16384 x SP 1, 131072 x SP 8"; NULL past the end. Owned by the groups. */
-HBP_API const char *hbp_groups_get_candidate_text(const hbp_groups *groups, int64_t index);
 
 /* ---- Packs ---- */
 
 /* Which samples share a pack (HBP, Algorithms 2, 5 and 6). Immutable once made; shareable. */
 
-enum {
-    HBP_FILL_BALANCED =
-        0,              /* packs of a micro-batch alike in tokens and squares, each step a mix (docs: fill) */
-    HBP_FILL_TIGHT = 1, /* the fewest packs: never more than best fit decreasing */
-    HBP_FILL_PAPER = 2  /* iterative fill, then first-fit greedy fill of the gaps, as published */
-};
+#define HBP_FILL_METHODS(X)                                                                                  \
+    X(BALANCED, "balanced", "", "packs of a micro-batch balanced in tokens and squares, each step a mix")    \
+    X(TIGHT, "tight", "", "the fewest packs: never more than best fit decreasing")                           \
+    X(HBP, "hbp", "HBP, arXiv 2503.07680",                                                                   \
+      "iterative fill, then first-fit greedy fill of the gaps, as published")
 
 typedef struct hbp_packs hbp_packs;
 
 typedef struct hbp_fill_options {
     uint32_t struct_size;
-    int32_t mode;   /* [HBP_FILL_*] */
-    int32_t effort; /* [0..9] 0 greedy, 1..9 search for fewer packs at growing cost; at least 1 in balanced
-                       mode, where only data that pack badly are searched */
+    const char *method; /* [HBP_FILL_METHODS] (docs: fill) */
+    int32_t effort; /* [0..9] 0 greedy, 1..9 search for fewer packs at growing cost; at least 1 with method
+                       balanced, where only data that pack badly are searched */
     int32_t max_samples;       /* [0..INT32_MAX] per pack; 0: no cap */
     int64_t sequence_multiple; /* [0..2^20] each sample is padded to a multiple of it (context parallelism,
                                   FP8); 0: 1 */
@@ -162,9 +161,9 @@ typedef struct hbp_fill_options {
 } hbp_fill_options;
 
 /* Fills packs of every group, longest group first; gaps in long packs take samples of shorter groups. No
- * sample is lost; ties share a pack; capacity holds after padding. HBP_E_INFEASIBLE names a sample, or tied
- * samples, that fit no pack. Balanced mode: O(n + m log m) for n samples, m = n / packs of a micro-batch.
- * Thread: one per context. */
+ * sample is lost; linked samples share a pack; capacity holds after padding. HBP_E_INFEASIBLE names a sample,
+ * or linked samples, that fit no pack. Method balanced: O(n + m log m) for n samples, m = n / packs of a
+ * micro-batch. Thread: one per context. */
 HBP_API hbp_status hbp_greedy_fill(hbp_context *context, const hbp_lengths *lengths, const hbp_groups *groups,
                                    const hbp_fill_options *options, hbp_packs **out);
 
@@ -172,13 +171,15 @@ HBP_API hbp_status hbp_greedy_fill(hbp_context *context, const hbp_lengths *leng
  * [pack_offsets[p + 1] - 1] in this order, row pack_groups[p] of the groups, or where `pack_groups` is NULL
  * of the first that holds it. Of `options` (NULL: defaults) the multiples are read. Arrays are copied:
  * pack_offsets [packs + 1] from 0, sample_indices [samples of the lengths]. HBP_E_INVALID names a sample that
- * is in two packs or in none, tied samples in two, a pack that is longer than those of its group. O(samples).
+ * is in two packs or in none, linked samples in two, a pack that is longer than those of its group.
+ * O(samples).
  */
 HBP_API hbp_status hbp_packs_create(hbp_context *context, const hbp_lengths *lengths,
                                     const hbp_groups *groups, int64_t packs, const int64_t *pack_offsets,
                                     const int64_t *sample_indices, const int32_t *pack_groups,
                                     const hbp_fill_options *options, hbp_packs **out);
 
+/* Frees the packs; NULL is allowed. Thread: any. */
 HBP_API void hbp_packs_free(hbp_packs *packs);
 
 /* The columns of packs (docs: views). */
@@ -196,45 +197,47 @@ typedef struct hbp_packs_view {
     const uint32_t *sample_indices;    /* [samples] into the lengths, packs laid end to end */
     const uint32_t *dropped_indices;   /* [dropped] into the lengths */
     const int32_t *dropped_reasons;    /* [dropped] HBP_DROPPED_* */
+    int64_t groups;
+    const int64_t *group_bounds; /* [groups] no fill of the samples that a group's packs hold needs fewer:
+                                    ceil(padded tokens / pack length), or better where one is known */
 } hbp_packs_view;
 
+/* Fills *view, whose columns are owned by the packs. Thread: shareable. */
 HBP_API hbp_status hbp_packs_get_view(const hbp_packs *packs, hbp_packs_view *view);
-
-/* A lower bound on the number of packs in group `index` for the samples it holds: ceil(padded tokens / pack
- * length), or better where one is known; -1 for no such group. */
-HBP_API int64_t hbp_packs_get_bound(const hbp_packs *packs, int64_t index);
 
 /* ---- Balance ---- */
 
 /* From packs to a plan (HBP, Algorithm 7 and section 4.3). */
-enum {
-    HBP_BALANCE_TIME =
-        0, /* packs of a micro-batch agree in predicted time; like packs change places at random */
-    HBP_BALANCE_SORTED = 1, /* sort a group's packs by sum of squares and cut (Algorithm 7) */
-    HBP_BALANCE_GIVEN = 2,  /* packs in the order given */
-    HBP_BALANCE_RANDOM = 3, /* packs of a group in random order */
-    HBP_BALANCE_VISION = 4  /* packs of a micro-batch agree in vision units, tokens and time, all at once;
-                               steps are small copies of the epoch (docs: vision) */
-};
+#define HBP_BALANCE_METHODS(X)                                                                               \
+    X(TIME, "time", "",                                                                                      \
+      "packs of a micro-batch agree in predicted time; like packs change places at random")                  \
+    X(SORTED, "sorted", "HBP, arXiv 2503.07680",                                                             \
+      "sort a group's packs by sum of squares and cut (Algorithm 7)")                                        \
+    X(GIVEN, "given", "", "packs in the order given")                                                        \
+    X(RANDOM, "random", "", "packs of a group in random order")                                              \
+    X(VISION, "vision", "",                                                                                  \
+      "packs of a micro-batch agree in vision units, tokens and time, all at once; steps are small copies "  \
+      "of the epoch")
 
 typedef struct hbp_balance_options {
     uint32_t struct_size;
-    int32_t mode;                 /* [HBP_BALANCE_*] */
+    int32_t drop_last;            /* [flag] nonzero: a group's last, incomplete step is dropped and listed */
+    const char *method;           /* [HBP_BALANCE_METHODS] */
+    int64_t tokens_per_step;      /* [0..INT64_MAX] 0: the groups' */
+    int64_t curriculum_steps;     /* [0..INT64_MAX] the first so many steps come from the shortest group */
     int32_t micro_batch_multiple; /* [0..65536] micro-batches of a step are a multiple of it (virtual
                                      pipeline); 0: 1 */
-    int32_t drop_last;            /* [flag] nonzero: a group's last, incomplete step is dropped and listed */
-    int64_t curriculum_steps;     /* [0..INT64_MAX] the first so many steps come from the shortest group */
-    int64_t tokens_per_step;      /* [0..INT64_MAX] 0: the groups' */
+    int32_t modality_order;       /* [flag] nonzero: all packs of a micro-batch hold samples of the same
+                                     modalities, in ascending order of modality; where the packs of one set
+                                     of modalities do not fill their last micro-batch, padding packs
+                                     complete it */
     uint64_t seed;
     uint64_t epoch;
-    int32_t modality_order; /* [flag] nonzero: all packs of a micro-batch hold the same kinds of samples, in
-                               ascending order of kind; where the packs of one set of kinds do not fill their
-                               last micro-batch, dummies complete it */
 } hbp_balance_options;
 
 /* Puts packs of like cost into the same micro-batch, micro-batches into steps of one group each, and steps
  * into an order in which, after the curriculum, every prefix stays close to the epoch's mixture of groups.
- * Incomplete micro-batches are completed with dummy packs. `groups` must be the ones the packs were filled
+ * Incomplete micro-batches are completed with padding packs. `groups` must be the ones the packs were filled
  * for. HBP_E_INFEASIBLE names a pack whose vision units pass the memory that its group has for them. O(p log
  * p) for p packs, plus the copy of samples. Thread: one per context. */
 HBP_API hbp_status hbp_balance_attention(hbp_context *context, const hbp_packs *packs,
@@ -246,54 +249,51 @@ HBP_API hbp_status hbp_balance_attention(hbp_context *context, const hbp_packs *
 /* Packs under two budgets, vision units and tokens (OmniBal, section 3.2: iterative sampling and filtering).
  */
 
-enum {
-    HBP_ISF_DEFAULT = 0,  /* vector packing: fewer packs, no sample lost (docs: vision) */
-    HBP_ISF_REFERENCE = 1 /* the authors' order, sample by sample, with numpy's generator; loses the samples
-                             that theirs loses */
-};
+#define HBP_ITERATIVE_FILL_METHODS(X)                                                                        \
+    X(VECTOR, "vector", "", "vector packing: fewer packs, no sample lost")                                   \
+    X(ISF, "isf", "OmniBal, arXiv 2407.20761",                                                               \
+      "the authors' order, sample by sample, with numpy's generator; loses the samples that theirs loses")
 
-enum {
-    HBP_BUDGETS_PLANE = 0, /* over both budgets, with the default fill (docs: vision) */
-    HBP_BUDGETS_LINE = 1   /* the published line search, with the reference fill */
-};
+#define HBP_BUDGETS_METHODS(X)                                                                               \
+    X(PLANE, "plane", "", "over both budgets, with vector packing")                                          \
+    X(LINE, "line", "OmniBal, arXiv 2407.20761", "the published line search, with fills as published")
 
 typedef struct hbp_iterative_fill_options {
     uint32_t struct_size;
-    int32_t mode;        /* [HBP_ISF_*] */
-    int32_t rounds;      /* [0..INT32_MAX] T, reference mode; 0: 50 */
-    int32_t effort;      /* [0..9] default mode: search for fewer packs at growing cost; 0: 1 */
-    int32_t max_samples; /* [0..INT32_MAX] per pack, default mode; 0: no cap */
-    int32_t over_long;   /* [HBP_OVERLONG_*, 0..1] a sample over a budget: HBP_OVERLONG_ERROR or _DROP;
-                          * reference mode drops it always
-                          */
+    const char *method;  /* [HBP_ITERATIVE_FILL_METHODS] (docs: vision, isf) */
     int64_t max_tokens;  /* [1..HBP_MAX_LENGTH] Q_t, of a pack, after padding; needed */
     int64_t max_vision;  /* Q_v, of a pack; needed where the lengths have vision units */
-    int64_t full_tokens; /* [0..INT64_MAX] Q'_t, reference mode: a pack of as many tokens is kept; 0:
-                            max_tokens - 128 */
-    int64_t full_vision; /* [0..INT64_MAX] Q'_v, reference mode: a pack of just so many vision units is kept;
-                            0: max_vision */
-    int64_t sequence_multiple; /* [0..2^20] as in hbp_fill_options; reference mode: 1 */
+    int64_t full_tokens; /* [0..INT64_MAX] Q'_t, method isf: a pack of as many tokens is kept; 0: max_tokens -
+                            128 */
+    int64_t full_vision; /* [0..INT64_MAX] Q'_v, method isf: a pack of just so many vision units is kept; 0:
+                            max_vision */
+    int32_t over_long;   /* [HBP_OVERLONG_*, 0..1] a sample over a budget: HBP_OVERLONG_ERROR or _DROP; method
+                            isf drops it always */
+    int32_t max_samples; /* [0..INT32_MAX] per pack, method vector; 0: no cap */
+    int64_t sequence_multiple; /* [0..2^20] as in hbp_fill_options; method isf: 1 */
     int64_t pack_multiple;     /* [0..2^20] */
-    uint64_t seed;             /* reference mode: of numpy.random.RandomState, below 2^32 */
+    int32_t rounds;            /* [0..INT32_MAX] T, method isf; 0: 50 */
+    int32_t effort;            /* [0..9] method vector: search for fewer packs at growing cost; 0: 1 */
+    uint64_t seed;             /* method isf: of numpy.random.RandomState, below 2^32 */
     uint64_t epoch;
 } hbp_iterative_fill_options;
 
-/* Fills packs of one group (row 0 of hbp_packs_get_groups) under both budgets. Default mode: every sample is
- * in one pack, ties share a pack, hbp_packs_get_bound(packs, 0) is a lower bound on the number of packs; the
- * packs stand in no order of size. Reference mode (docs: isf): packs and samples in the authors' order, the
- * same in every epoch; samples over a budget, and those that the authors lose, are in hbp_packs_get_dropped;
- * ties, padding and caps are refused. Without a second size tokens alone count, and max_vision is not read.
+/* Fills packs of one group, row 0, under both budgets. Method vector: every sample is in one pack, linked
+ * samples share a pack, the view's group_bounds[0] is a lower bound on the number of packs; the packs stand
+ * in no order of size. Method isf (docs: isf): packs and samples in the authors' order, the same in every
+ * epoch; samples over a budget, and those that the authors lose, are in hbp_packs_view's dropped_indices;
+ * links, padding and caps are refused. Without a second size tokens alone count, and max_vision is not read.
  * HBP_E_INVALID for a budget <= 0, under HBP_OVERLONG_ERROR for samples over a budget (the message counts
- * them and names the first, its size and the budget), and when no sample is left; HBP_E_INFEASIBLE for tied
- * samples that fit no pack; HBP_E_CANCELLED. Default: O(n log n) at effort 1. Reference: O(T n). Thread: one
- * per context.
+ * them and names the first, its size and the budget), and when no sample is left; HBP_E_INFEASIBLE for linked
+ * samples that fit no pack; HBP_E_CANCELLED. Vector: O(n log n) at effort 1. ISF: O(T n). Thread: one per
+ * context.
  */
 HBP_API hbp_status hbp_iterative_fill(hbp_context *context, const hbp_lengths *lengths,
                                       const hbp_iterative_fill_options *options, hbp_packs **out);
 
 typedef struct hbp_budgets_options {
     uint32_t struct_size;
-    int32_t mode;    /* [HBP_BUDGETS_*] */
+    const char *method; /* [HBP_BUDGETS_METHODS] */
     int32_t samples; /* [0..INT32_MAX - 1] a pack shall hold so many samples on average, or up to one more; 0:
                         4 */
     int32_t ranks;   /* [0..INT32_MAX] packs of a micro-batch (data parallel size); 0: 8 */

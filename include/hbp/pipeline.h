@@ -21,7 +21,7 @@ enum {
     HBP_LAYER_LANGUAGE = 0, /* tokens */
     HBP_LAYER_VISION = 1,   /* vision units */
     HBP_LAYER_FIXED = 2,    /* nothing: the same for every micro-batch */
-    HBP_LAYER_KINDS = 3
+    HBP_LAYER_TYPES = 3
 };
 
 /* What of a layer is computed again in the backward pass instead of kept. */
@@ -42,7 +42,7 @@ typedef struct hbp_layer_columns {
     int32_t count;
     const int64_t *forward_ns;       /* needed */
     const int64_t *backward_ns;      /* without recomputation; NULL: twice forward_ns */
-    const int32_t *kind;             /* HBP_LAYER_*; NULL: all HBP_LAYER_LANGUAGE */
+    const int32_t *type;             /* HBP_LAYER_*; NULL: all HBP_LAYER_LANGUAGE */
     const int64_t *parameters;       /* a plain count */
     const int64_t *state_bytes;      /* weights, gradients, optimiser states */
     const int64_t *activation_bytes; /* kept from forward to backward with nothing recomputed */
@@ -55,16 +55,17 @@ typedef struct hbp_layer_columns {
     const int64_t *mlp_ns;
     const int64_t *recompute_ns; /* time of recomputing the whole layer; NULL: forward_ns */
     const int64_t *cut_bytes;    /* sent on when a stage ends behind this layer; the last is not used */
-    const int32_t *cut_kind;     /* HBP_LAYER_*: what cut_bytes grows with; NULL: `kind` */
+    const int32_t *cut_type;     /* HBP_LAYER_*: what cut_bytes grows with; NULL: `type` */
     const char *const *names;    /* NULL: "layer 0", ... Copied */
 } hbp_layer_columns;
 
 /* Makes layers from measured (or made up) columns; copies. HBP_E_INVALID names the column, the layer and the
- * value: count < 1, a negative number, an unknown kind, recomputed above activation bytes, parts that free
+ * value: count < 1, a negative number, an unknown type, recomputed above activation bytes, parts that free
  * more than the layer keeps; HBP_E_OVERFLOW when a column's sum passes 2^62. Thread: one per context. */
 HBP_API hbp_status hbp_layers_create(hbp_context *context, const hbp_layer_columns *columns,
                                      hbp_layers **out);
 
+/* Frees the layers; NULL is allowed. Thread: any. */
 HBP_API void hbp_layers_free(hbp_layers *layers);
 
 /* The columns of layers (docs: views), each [layers] and as hbp_layer_columns has it; never NULL: defaults
@@ -72,8 +73,8 @@ HBP_API void hbp_layers_free(hbp_layers *layers);
 typedef struct hbp_layers_view {
     uint32_t struct_size;
     int64_t layers;
-    const int32_t *kind;     /* HBP_LAYER_* */
-    const int32_t *cut_kind; /* HBP_LAYER_* */
+    const int32_t *type;     /* HBP_LAYER_* */
+    const int32_t *cut_type; /* HBP_LAYER_* */
     const char *const *names;
     const int64_t *forward_ns;
     const int64_t *backward_ns;
@@ -90,18 +91,18 @@ typedef struct hbp_layers_view {
     const int64_t *cut_bytes;
 } hbp_layers_view;
 
+/* Fills *view, whose columns are owned by the layers. Thread: shareable. */
 HBP_API hbp_status hbp_layers_get_view(const hbp_layers *layers, hbp_layers_view *view);
 
 /* ---- Pipeline stages ---- */
 
-enum {
-    HBP_PARTITION_OPTIMAL = 0,    /* least pipeline time (docs: pipeline) */
-    HBP_PARTITION_BALANCED = 1,   /* DeepSpeed's partition_balanced on the layers' times */
-    HBP_PARTITION_PARAMETERS = 2, /* the same on their parameters */
-    HBP_PARTITION_UNIFORM = 3,    /* as many layers on every stage */
-    HBP_PARTITION_PAPER = 4       /* OmniBal: cuts near the balanced ones, the best by variance and by
-                                     communication, the fastest of those run */
-};
+#define HBP_PARTITION_METHODS(X)                                                                             \
+    X(OPTIMAL, "optimal", "", "least pipeline time")                                                         \
+    X(BALANCED, "balanced", "DeepSpeed", "partition_balanced on the layers' times")                          \
+    X(PARAMETERS, "parameters", "DeepSpeed", "the same on their parameters")                                 \
+    X(UNIFORM, "uniform", "DeepSpeed", "as many layers on every stage")                                      \
+    X(OMNIBAL, "omnibal", "OmniBal, arXiv 2407.20761",                                                       \
+      "cuts near the balanced ones, the best by variance and by communication, the fastest of those run")
 
 /* By what a candidate came among the best. */
 enum { HBP_RANKED_TIME = 1, HBP_RANKED_VARIANCE = 2, HBP_RANKED_COMMUNICATION = 4 };
@@ -134,7 +135,7 @@ typedef struct hbp_pipeline_options {
 
 typedef struct hbp_partition_options {
     uint32_t struct_size;
-    int32_t mode;       /* [HBP_PARTITION_*] */
+    const char *method; /* [HBP_PARTITION_METHODS] (docs: pipeline) */
     int32_t candidates; /* [0..64] top k to list, by each ranking; 0: 8 */
     int32_t radius; /* [0..64] r: how far the candidates by variance and communication move a cut; 0: 1, at
                        most 64 */
@@ -152,7 +153,7 @@ typedef struct hbp_partition hbp_partition;
  *   predicted = ((M V - 1) max W_s + sum C_s + X) / V */
 typedef struct hbp_partition_summary {
     uint32_t struct_size;
-    int32_t proven; /* nonzero: no partition has less predicted_ns (mode optimal) */
+    int32_t proven; /* nonzero: no partition has less predicted_ns (method optimal) */
     int32_t micro_batches;
     int32_t bottleneck;    /* the stage with the largest W_s */
     int64_t predicted_ns;  /* the formula */
@@ -179,11 +180,13 @@ HBP_API hbp_status hbp_partition_layers(hbp_context *context, const hbp_layers *
                                         const hbp_pipeline_options *pipeline,
                                         const hbp_partition_options *options, hbp_partition **out);
 
+/* Frees the partition; NULL is allowed. Thread: any. */
 HBP_API void hbp_partition_free(hbp_partition *partition);
 HBP_API hbp_status hbp_partition_get_summary(hbp_context *context, const hbp_partition *partition,
                                              hbp_partition_summary *summary);
 
-/* The columns of a partition (docs: views). */
+/* The columns of a partition (docs: views). The first candidate is the one chosen; then (and with it, unless
+ * it was chosen by predicted_ns) they come by simulated time. */
 typedef struct hbp_partition_view {
     uint32_t struct_size;
     int64_t stages;               /* S */
@@ -194,27 +197,18 @@ typedef struct hbp_partition_view {
     const int64_t *stage_busy_ns; /* [stages] simulated */
     const int64_t *stage_bytes;   /* [stages] peak, simulated */
     const int32_t
-        *order; /* [micro_batches] in which they are best run; the identity unless `order` was set */
+        *order;         /* [micro_batches] in which they are best run; the identity unless `order` was set */
+    int64_t candidates; /* of the best partitions */
+    const int32_t *candidate_cuts;         /* [candidates x (chunks + 1)] */
+    const int32_t *candidate_ranked;       /* [candidates] HBP_RANKED_*, or-ed */
+    const int64_t *candidate_predicted_ns; /* [candidates] */
+    const int64_t *candidate_simulated_ns; /* [candidates] */
+    const int64_t *candidate_cut_bytes;    /* [candidates] */
+    const double *candidate_variance;      /* [candidates] of stages, in ns^2 */
 } hbp_partition_view;
 
+/* Fills *view, whose columns are owned by the partition. Thread: shareable. */
 HBP_API hbp_status hbp_partition_get_view(const hbp_partition *partition, hbp_partition_view *view);
-
-/* One of the best partitions. The first is the one chosen; then (and with it, unless it was chosen by
- * predicted_ns) by simulated time. */
-typedef struct hbp_partition_candidate {
-    uint32_t struct_size;
-    int32_t ranked; /* HBP_RANKED_*, or-ed */
-    int64_t predicted_ns;
-    int64_t simulated_ns;
-    int64_t cut_bytes;
-    double stage_variance;
-} hbp_partition_candidate;
-
-HBP_API int64_t hbp_partition_count_candidates(const hbp_partition *partition);
-/* *cuts gets [S V + 1], owned by the partition; may be NULL. HBP_E_INVALID for no such candidate. */
-HBP_API hbp_status hbp_partition_get_candidate(hbp_context *context, const hbp_partition *partition,
-                                               int64_t index, hbp_partition_candidate *candidate,
-                                               const int32_t **cuts);
 
 /* A pipeline that was simulated. */
 typedef struct hbp_pipeline_run hbp_pipeline_run;
@@ -241,6 +235,7 @@ typedef struct hbp_pipeline_summary {
     uint64_t digest;        /* over columns, V, M, total_ns and bound_ns */
 } hbp_pipeline_summary;
 
+/* Fills *summary. Thread: shareable. */
 HBP_API hbp_status hbp_pipeline_run_get_summary(hbp_context *context, const hbp_pipeline_run *run,
                                                 hbp_pipeline_summary *summary);
 
@@ -259,6 +254,7 @@ typedef struct hbp_pipeline_run_view {
     const int64_t *operation_ends;          /* [operations] ns */
 } hbp_pipeline_run_view;
 
+/* Fills *view, whose columns are owned by the run. Thread: shareable. */
 HBP_API hbp_status hbp_pipeline_run_get_view(const hbp_pipeline_run *run, hbp_pipeline_run_view *view);
 
 /* Whether every chunk's forward and backward runs once for each micro-batch, on the chunk's stage, one at a
@@ -281,21 +277,21 @@ HBP_API hbp_status hbp_order_micro_batches(hbp_context *context, const hbp_layer
 
 /* Which layers recompute their activations, so that every pipeline stage fits (OmniBal, section 3.4). */
 
-enum {
-    HBP_MEMORY_OPTIMAL = 0, /* on each stage the least time that fits */
-    HBP_MEMORY_PAPER = 1,   /* the published rule: whole layers, language layers released first, the first
-                               layers of a stage stay recomputed */
-    HBP_MEMORY_ALL = 2,     /* every layer recomputes that keeps less so */
-    HBP_MEMORY_NONE = 3     /* no layer does; HBP_E_INFEASIBLE when that does not fit */
-};
+#define HBP_RECOMPUTE_METHODS(X)                                                                             \
+    X(OPTIMAL, "optimal", "", "on each stage the least time that fits")                                      \
+    X(OMNIBAL, "omnibal", "OmniBal, arXiv 2407.20761",                                                       \
+      "the published rule: whole layers, language layers released first, the first layers of a stage stay "  \
+      "recomputed")                                                                                          \
+    X(ALL, "all", "", "every layer recomputes that keeps less so")                                           \
+    X(NONE, "none", "", "no layer does; infeasible where that does not fit")
 
-/* Which choices mode optimal has besides whole layers. */
+/* Which choices method optimal has besides whole layers. */
 enum { HBP_SELECT_ATTENTION = 1, HBP_SELECT_MLP = 2 };
 
 typedef struct hbp_recompute_options {
     uint32_t struct_size;
-    int32_t mode;      /* [HBP_MEMORY_*] */
-    int32_t selective; /* [-1..3] HBP_SELECT_*, or-ed; 0: both; -1: whole layers alone */
+    int32_t selective;  /* [-1..3] HBP_SELECT_*, or-ed; 0: both; -1: whole layers alone */
+    const char *method; /* [HBP_RECOMPUTE_METHODS] (docs: recompute) */
     /* [S] free at the peak with every layer recomputed, as measured, after the reserve; takes the place of
      * limit_bytes. NULL: what limit_bytes leaves of the columns' peak. */
     const int64_t *measured_free_bytes;
@@ -319,8 +315,8 @@ typedef struct hbp_recompute_report {
 /* Chooses for every layer, stage by stage. `pipeline` gives stages, schedule, micro-batches and limits (its
  * `recompute` is not read): stage s of 1F1B keeps min(M, S - s) micro-batches, and the largest of them are
  * counted. `choices` [layers] gets HBP_RECOMPUTE_*; `report` may be NULL. HBP_E_INFEASIBLE names the stage
- * that does not fit whatever is recomputed, and the bytes it lacks. Mode optimal is exact, as a rule also on
- * stages of a thousand layers that all differ (docs: recompute); HBP_NOT_PROVEN (> 0), with a choice that
+ * that does not fit whatever is recomputed, and the bytes it lacks. Method optimal is exact, as a rule also
+ * on stages of a thousand layers that all differ (docs: recompute); HBP_NOT_PROVEN (> 0), with a choice that
  * fits, when its search ended at a limit. Thread: one per context. */
 HBP_API hbp_status hbp_choose_recompute(hbp_context *context, const hbp_layers *layers, const int32_t *cuts,
                                         const hbp_pipeline_options *pipeline,
@@ -329,8 +325,8 @@ HBP_API hbp_status hbp_choose_recompute(hbp_context *context, const hbp_layers *
 
 /* The bytes that one vision and one language layer free, from two measurements (one of the first, one of the
  * last stage): vision_layers[i] x + language_layers[i] y = freed_bytes[i], i = 0, 1. HBP_E_INFEASIBLE when
- * the two cannot tell x from y, or when one comes out negative (the message says which). *x, *y are rounded
- * down. Thread: one per context. */
+ * the two cannot separate x from y, or when one comes out negative (the message says which). *x, *y are
+ * rounded down. Thread: one per context. */
 HBP_API hbp_status hbp_fit_layer_bytes(hbp_context *context, const int32_t vision_layers[2],
                                        const int32_t language_layers[2], const int64_t freed_bytes[2],
                                        int64_t *vision_bytes, int64_t *language_bytes);

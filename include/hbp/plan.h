@@ -40,6 +40,7 @@ enum {
 
 typedef struct hbp_plan hbp_plan;
 
+/* Frees the plan; NULL is allowed. Thread: any. */
 HBP_API void hbp_plan_free(hbp_plan *plan);
 
 /* "auto", "random", "stratified", "hierarchy", "given"; NULL for no such composition. Static text. Thread:
@@ -53,8 +54,8 @@ typedef struct hbp_plan_summary {
     int32_t complete;     /* nonzero: no time limit cut the planning short */
     int64_t steps;
     int64_t micro_batches;
-    int64_t packs; /* dummies included */
-    int64_t dummy_packs;
+    int64_t packs; /* padding packs included */
+    int64_t padding_packs;
     int64_t samples; /* rows of the sample table */
     int64_t dropped;
     int64_t tokens;
@@ -69,12 +70,13 @@ typedef struct hbp_plan_summary {
     int64_t overlong_tokens;
     uint64_t seed;
     uint64_t epoch;
-    uint64_t digest;         /* 64 bits that ranks can compare */
+    uint64_t digest;         /* over every column and the fields that decide: equal plans, and only those,
+                                agree; ranks that plan redundantly compare it */
     uint64_t lengths_digest; /* of the data set it was made for */
     int64_t bound_ns;        /* no plan under its cost and options is faster (docs: contract); 0: not known */
     double gap;              /* predicted_ns / bound_ns - 1; NaN when the bound is not known */
     int64_t vision;          /* vision units in all; -1: the plan has no second size */
-    int64_t modalities;      /* kinds of sample that occur, bit k for kind k; 0: no order of modalities */
+    int64_t modalities;      /* modalities that occur, bit k for modality k; 0: no order of modalities */
     int32_t composition;     /* HBP_COMPOSITION_* of its steps; 0: not recorded */
     int32_t proven;          /* nonzero: predicted_ns is bound_ns: none is faster */
     int64_t samples_per_step;         /* asked for; 0: it was not */
@@ -83,7 +85,7 @@ typedef struct hbp_plan_summary {
     int64_t pack_multiple_per_sp;
     int64_t hierarchy_ns; /* composition auto: predicted time of the best plan found of composition hierarchy,
                              and of one that is none (estimated from some steps where that was enough to
-                             tell), with drop_last of all samples at the plan's rate; 0 where there was none,
+                             say), with drop_last of all samples at the plan's rate; 0 where there was none,
                              or the planner did not look for one */
     int64_t mixture_ns;
     int32_t lockstep_ranks; /* consecutive ranks that wait for one another in every micro-batch, as in
@@ -92,15 +94,12 @@ typedef struct hbp_plan_summary {
                                the price of the contract; of whole epochs; 0: not known */
 } hbp_plan_summary;
 
+/* Fills *summary. Thread: shareable. */
 HBP_API hbp_status hbp_plan_get_summary(hbp_context *context, const hbp_plan *plan,
                                         hbp_plan_summary *summary);
 
-/* The digest over every column and the fields that decide: equal plans, and only those, agree. Thread:
- * shareable. */
-HBP_API uint64_t hbp_plan_get_digest(const hbp_plan *plan);
-
-/* The columns of a plan (docs: views). A pack without samples is a dummy; samples stand in the order in which
- * packs lay them end to end. */
+/* The columns of a plan (docs: views). A pack without samples is a padding pack; samples stand in the order
+ * in which packs lay them end to end. */
 typedef struct hbp_plan_view {
     uint32_t struct_size;
     int64_t steps;
@@ -115,9 +114,9 @@ typedef struct hbp_plan_view {
     const int64_t *step_tokens;         /* [steps] */
     const int64_t *micro_batch_offsets; /* [micro_batches + 1] into packs */
     const int64_t *micro_batch_ns;      /* [micro_batches] of the slowest pack */
-    /* [micro_batches] kinds of sample that every rank meets in it, in ascending order, bit k for kind k: all
-     * its packs hold samples of just these kinds, sorted by kind, and a rank with a dummy runs a dummy of
-     * each. NULL unless an order of modalities was asked for. */
+    /* [micro_batches] modalities that every rank meets in it, in ascending order, bit k for modality k: all
+     * its packs hold samples of just these modalities, sorted by modality, and a rank with a padding pack
+     * runs a padding pack of each. NULL unless an order of modalities was asked for. */
     const int64_t *micro_batch_modalities;
     const int64_t *pack_offsets;       /* [packs + 1] into samples */
     const int32_t *pack_ranks;         /* [packs] the first of pack_sp ranks */
@@ -138,7 +137,7 @@ typedef struct hbp_plan_view {
     const int64_t *sample_first_tokens; /* [samples] of a piece, in its sample; NULL unless one was split */
     const int32_t *sample_loss_tokens;  /* [samples]; NULL when every token carries loss */
     const int32_t *sample_vision;       /* [samples] vision units; NULL without a second size */
-    const int32_t *sample_modalities;   /* [samples] kinds; NULL unless an order of them was asked for */
+    const int32_t *sample_modalities;   /* [samples] modalities; NULL unless an order of them was asked for */
     const int64_t *dropped_ids;         /* [dropped] */
     const int32_t *dropped_reasons;     /* [dropped] HBP_DROPPED_* */
     /* [dropped] where samples were split, the piece that was dropped: its first token in the sample and its
@@ -161,7 +160,7 @@ typedef struct hbp_rank_pack {
     int32_t first_rank;   /* of them */
     int32_t sp_rank;      /* this rank's place among them: rank - first_rank */
     int32_t recompute;    /* layers to recompute in backward */
-    int32_t is_dummy;     /* nonzero: no samples, but the rank takes part with no loss tokens */
+    int32_t is_padding;   /* nonzero: no samples, but the rank takes part with no loss tokens */
     int64_t pack;         /* row of the plan's packs */
     int64_t first_sample; /* rows first_sample .. first_sample + samples - 1 of the plan's samples */
     int64_t samples;
@@ -169,7 +168,8 @@ typedef struct hbp_rank_pack {
     int64_t padded_tokens;
     int64_t loss_tokens; /* of the pack; every rank of its group counts them */
     int64_t vision;      /* vision units of the pack; 0 without a second size */
-    int64_t modalities;  /* kinds that the rank runs, of a dummy too; 0 without an order of modalities */
+    int64_t modalities;  /* modalities that the rank runs, of a padding pack too; 0 without an order of
+                            modalities */
 } hbp_rank_pack;
 
 /* Writes the part of rank `rank` in step `step`: a pack for each micro-batch of the step, as many on every
@@ -236,9 +236,10 @@ typedef struct hbp_report {
                                 two) to the mixture of the epoch */
     int64_t vision;          /* vision units; -1: no second size */
     double dist_vision;      /* OmniBal's DistRatio of vision units: mean over micro-batches of the sum over
-                                packs, dummies included, of (most - own) / (most * packs) */
+                                packs, padding packs included, of (most - own) / (most * packs) */
     double dist_tokens;      /* the same of padded tokens */
-    double vision_padding;   /* (capacity - vision) / capacity over packs with a limit, dummies included */
+    double
+        vision_padding; /* (capacity - vision) / capacity over packs with a limit, padding packs included */
     int64_t step_samples_p5; /* samples of a step: quantiles over the steps, the lower of two neighbours */
     int64_t step_samples_median;
     int64_t step_samples_p95;

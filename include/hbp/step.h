@@ -4,7 +4,7 @@
  * A batch is cut into micro-batches; in each, the ranks are cut into SP groups of different degrees and every
  * sequence goes to one group. The step lasts as long as the sum over micro-batches of their slowest group.
  *
- * Stability: stable; HBP_STEP_EXACT is advanced and may change. */
+ * Stability: stable; `exact` is advanced and may change. */
 #ifndef HBP_STEP_H
 #define HBP_STEP_H
 
@@ -16,26 +16,17 @@ HBP_BEGIN_DECLS
 
 /* ---- Step ---- */
 
-/* How a step is planned: this library's way, the published one, and the ones it is compared with. */
-enum {
-    HBP_STEP_DEFAULT = 0,
-    HBP_STEP_PAPER = 1,          /* FlexSP as published: buckets, blaster, one MILP a micro-batch */
-    HBP_STEP_STATIC_SP = 2,      /* one degree for every step: the least that holds `longest_tokens` */
-    HBP_STEP_HOMOGENEOUS_SP = 3, /* the best single degree for this batch (BatchAda) */
-    HBP_STEP_HYBRID_CP = 4,      /* Megatron's hybrid context parallelism */
-    HBP_STEP_DYNAMIC_CP = 5,     /* Megatron's dynamic context parallelism */
-    HBP_STEP_MODE_COUNT = 6
-};
-
-enum {
-    HBP_STEP_SEARCH = 0, /* the direct search: milliseconds */
-    HBP_STEP_EXACT = 1   /* the MILP through the context's solver, from the direct search's plan */
-};
-
-enum {
-    HBP_STEP_POWERS_OF_TWO = 0, /* of the cost's degrees, those that are powers of two */
-    HBP_STEP_ANY_DEGREE = 1     /* every degree of the cost */
-};
+/* How a step is planned. */
+#define HBP_STEP_METHODS(X)                                                                                  \
+    X(SEARCH, "search", "", "direct search with a proven bound")                                             \
+    X(FLEXSP, "flexsp", "FlexSP, arXiv 2412.01523",                                                          \
+      "as published: buckets, blaster, one MILP a micro-batch")                                              \
+    X(STATIC_SP, "static-sp", "DeepSpeed-Ulysses, arXiv 2309.14509",                                         \
+      "one degree for every step: the least that holds the longest sample")                                  \
+    X(HOMOGENEOUS_SP, "homogeneous-sp", "FlexSP, arXiv 2412.01523",                                          \
+      "the best single degree for this step (BatchAda)")                                                     \
+    X(HYBRID_CP, "hybrid-cp", "Megatron-LM", "hybrid context parallelism")                                   \
+    X(DYNAMIC_CP, "dynamic-cp", "Megatron-LM", "dynamic context parallelism")
 
 enum {
     HBP_STEP_RECOMPUTE_AUTO = 0, /* each group as few layers as fit */
@@ -45,57 +36,57 @@ enum {
 
 typedef struct hbp_step_options {
     uint32_t struct_size;
-    int32_t mode;              /* [0..5] HBP_STEP_DEFAULT to HBP_STEP_DYNAMIC_CP */
-    int32_t solver;            /* [0..1] HBP_STEP_SEARCH, HBP_STEP_EXACT; modes default and paper */
-    int32_t effort;            /* [0..9] each about three times the work of the one before; 0: 1. More effort
-                                  never makes a plan slower */
-    int32_t degrees;           /* [0..1] HBP_STEP_POWERS_OF_TWO, HBP_STEP_ANY_DEGREE */
-    int32_t min_sp;            /* [0..INT32_MAX] smallest degree used; 0: 1 */
-    int32_t max_sp;            /* [0..INT32_MAX] largest degree used; 0: the cost's */
-    int32_t recompute;         /* [HBP_STEP_RECOMPUTE_*] */
-    int32_t min_micro_batches; /* [0..65536] 0: as few as fit */
-    int32_t max_micro_batches; /* [0..65536] 0: as many as help */
-    int32_t micro_batch_multiple; /* [0..65536] micro-batches of the step are a multiple of it; 0: 1. In mode
-                                     default none is of dummies alone unless the samples are fewer */
-    int32_t buckets; /* [-1..4096] of lengths, in the MILP; 0: 16 in mode paper, none otherwise; -1: none */
-    int64_t sequence_multiple; /* [0..HBP_MAX_LENGTH] each sample is padded to a multiple of it; 0: 1 */
-    int64_t pack_multiple;     /* [0..HBP_MAX_LENGTH] each pack is padded to a multiple of it; 0: 1 */
-    int64_t longest_tokens;  /* [0..HBP_MAX_LENGTH] static SP: the longest sample of the whole run; 0: of this
-                                batch */
-    int64_t tokens_per_rank; /* [0..HBP_MAX_LENGTH] the most padded tokens on a rank, in every mode; 0: what
-                                memory holds */
-    int64_t time_limit_ms;   /* [0..2^40] 0: none. A plan cut short by it has `complete` 0 in its summary and
-                                may differ between ranks: hand one rank's plan to the others */
+    const char *method; /* [HBP_STEP_METHODS] */
+    int32_t effort;     /* [0..9] each about three times the work of the one before; 0: 1. More effort never
+                           makes a plan slower */
+    int32_t exact;      /* [flag] nonzero: the MILP through the context's solver; method search improves and
+                           proves its plan, flexsp solves each micro-batch. Others refuse it */
+    int32_t any_degree; /* [flag] nonzero: every degree of the cost; 0: those that are powers of two */
+    int32_t min_sp;     /* [0..INT32_MAX] smallest degree used; 0: 1 */
+    int32_t max_sp;     /* [0..INT32_MAX] largest degree used; 0: the cost's */
+    int32_t recompute;  /* [HBP_STEP_RECOMPUTE_*] */
+    int32_t min_micro_batches;    /* [0..65536] 0: as few as fit */
+    int32_t max_micro_batches;    /* [0..65536] 0: as many as help */
+    int32_t micro_batch_multiple; /* [0..65536] micro-batches of the step are a multiple of it; 0: 1. With
+                                     method search none is of padding packs alone unless samples are fewer */
+    int32_t equal_samples; /* [flag] nonzero: all packs have one degree d, and ranks [i d, (i + 1) d) get
+                              the same number of samples over the step for every i, or one more where
+                              they do not divide; with linked samples as equal as moving one sequence at a
+                              time makes them. Method search without `exact` */
+    int32_t max_samples;   /* [0..INT32_MAX] the most samples of a pack; 0: any number */
+    int32_t
+        buckets; /* [-1..4096] of lengths, in the MILP; 0: 16 with method flexsp, none otherwise; -1: none */
     int64_t max_pack_length; /* [0..HBP_MAX_LENGTH] the most padded tokens of a pack, whatever its degree; 0:
                                 what memory holds */
+    int64_t tokens_per_rank; /* [0..HBP_MAX_LENGTH] the most padded tokens on a rank, whatever the method; 0:
+                                what memory holds */
+    int64_t max_vision;      /* [0..HBP_MAX_VISION] the most vision units of a pack; 0: what memory holds */
+    int64_t sequence_multiple; /* [0..HBP_MAX_LENGTH] each sample is padded to a multiple of it; 0: 1 */
+    int64_t pack_multiple;     /* [0..HBP_MAX_LENGTH] each pack is padded to a multiple of it; 0: 1 */
     int64_t sequence_multiple_per_sp; /* [0..HBP_MAX_LENGTH] each sample of a pack of degree d > 1 is padded
                                          to a multiple of d times it as well (2 x tensor-parallel for ring
                                          attention); 0: none */
     int64_t pack_multiple_per_sp;     /* [0..HBP_MAX_LENGTH] the same of the whole pack; 0: none */
-    int32_t max_samples;              /* [0..INT32_MAX] the most samples of a pack; 0: any number */
-    int32_t equal_samples; /* [flag] nonzero: all packs have one degree d, and ranks [i d, (i + 1) d) get the
-                              same number of samples over the step for every i, or one more where they do not
-                              divide; with tied samples as equal as moving one sequence at a time makes them.
-                              Mode default, solver search */
+    int64_t longest_tokens; /* [0..HBP_MAX_LENGTH] static SP: the longest sample of the whole run; 0: of this
+                               batch */
     int64_t
         sequence_tokens_per_rank; /* [0..HBP_MAX_LENGTH] hybrid CP: a sample's degree is the least at which a
                                      rank has at most so many of its padded tokens, as with Megatron's
                                      max_seqlen_per_dp_cp_rank; 0: at which a pack of it fits */
-    int64_t max_vision; /* [0..HBP_MAX_VISION] the most vision units of a pack; 0: what memory holds */
+    int64_t time_limit_ms;        /* [0..2^40] 0: none. A plan cut short by it has `complete` 0 in its summary
+                                     and may differ between ranks: hand one rank's plan to the others */
 } hbp_step_options;
 
-/* "default", "paper", "static-sp", ...; NULL for no such mode. Static text. Thread: any. */
-HBP_API const char *hbp_step_mode_name(int32_t mode);
-
 /* Plans one step for the samples of `batch_lengths`: a plan of one step, sample ids being the indices of the
- * batch. Tied samples share a pack. The summary's `bound_ns` is a lower bound, proven for every plan that the
- * options allow (docs: step bound), and `gap` how far the plan is from it. A pure function of its arguments
- * unless time_limit_ms is set. In mode default no rank of a micro-batch is without samples while there are
- * samples to spread (docs: step). Returns HBP_NOT_PROVEN with a plan when the exact solver stops before its
- * proof (which holds to a few ns in a ms); HBP_E_INFEASIBLE names a sequence that no group can hold and the
- * tokens that would fit; HBP_E_INVALID for options without sense, degrees that the cost does not have, or
- * vision units that count (the cost charges them, or max_vision is set) in mode paper and for HBP_STEP_EXACT;
- * HBP_E_SOLVER when HBP_STEP_EXACT finds no solver or it fails; HBP_E_CANCELLED. Thread: one per context. */
+ * batch. Linked samples share a pack. The summary's `bound_ns` is a lower bound, proven for every plan that
+ * the options allow (docs: step bound), and `gap` how far the plan is from it. A pure function of its
+ * arguments unless time_limit_ms is set. With method search no rank of a micro-batch is without samples while
+ * there are samples to spread (docs: step). Returns HBP_NOT_PROVEN with a plan when the exact solver stops
+ * before its proof (which holds to a few ns in a ms); HBP_E_INFEASIBLE names a sequence that no group can
+ * hold and the tokens that would fit; HBP_E_INVALID for options without sense, degrees that the cost does not
+ * have, or vision units that count (the cost charges them, or max_vision is set) with method flexsp or
+ * `exact`; HBP_E_SOLVER when `exact` finds no solver or it fails; HBP_E_CANCELLED. Thread: one per context.
+ */
 HBP_API hbp_status hbp_plan_step(hbp_context *context, const hbp_lengths *batch_lengths, const hbp_cost *cost,
                                  const hbp_step_options *options, hbp_plan **out);
 
@@ -185,8 +176,8 @@ typedef struct hbp_communicator {
  * rank: the groups of rank `rank`, one a degree, or of all ranks when it is -1. Powers of two: at most
  * log2(ranks) + 1 a rank. Groups are aligned to their degree and lie inside a domain when they fit one. The
  * degrees are those of the options that hold a token; degree 1, which needs no communicator, is always
- * there, for idle ranks run dummy packs alone. Plans of an epoch may hold any degree of the cost: list them
- * with HBP_STEP_ANY_DEGREE.
+ * there, for idle ranks run padding packs alone. Plans of an epoch may hold any degree of the cost: list them
+ * with any_degree.
  *
  * Writes at most `capacity` entries of `communicator_size` bytes each (the caller's sizeof) and sets *count
  * to how many there are; call with capacity 0 to learn it. Returns HBP_E_INVALID for a rank that is not

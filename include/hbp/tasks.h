@@ -93,22 +93,22 @@ typedef struct hbp_graph_view {
     int64_t parameters;                 /* distinct sets of weights */
     const int32_t *operator_tasks;      /* [operators] number of each one's task */
     const int32_t *operator_parameters; /* [operators] and of its weights */
+    const char *const *task_names;      /* [tasks] */
+    const char *const *parameter_names; /* [parameters] */
+    const int32_t *edge_from;           /* [edges] operators, in the order in which edges were added */
+    const int32_t *edge_to;             /* [edges] */
+    const int64_t *edge_bytes;          /* [edges] */
+    const int64_t *profile_offsets;     /* [profiles + 1] into the points */
+    const int32_t *point_gpus;          /* [profile_offsets[profiles]] */
+    const int64_t *point_ns;            /* [profile_offsets[profiles]] as given */
 } hbp_graph_view;
 
+/* Fills *view, whose columns are owned by the graph. Thread: shareable. */
 HBP_API hbp_status hbp_graph_get_view(const hbp_graph *graph, hbp_graph_view *view);
 
 /* Operator `index` as it was added; strings are owned by the graph. HBP_E_INVALID for no such operator. */
 HBP_API hbp_status hbp_graph_get_operator(hbp_context *context, const hbp_graph *graph, int64_t index,
                                           hbp_operator *fields);
-HBP_API hbp_status hbp_graph_get_edge(hbp_context *context, const hbp_graph *graph, int64_t index,
-                                      int32_t *from, int32_t *to, int64_t *bytes);
-/* Points of a profile, owned by the graph; *count of them. NULL columns are not wanted. */
-HBP_API hbp_status hbp_graph_get_profile(hbp_context *context, const hbp_graph *graph, int64_t index,
-                                         const int32_t **gpus, const int64_t **ns, int64_t *count);
-
-/* Names by number, owned by the graph; NULL for none such. Shareable. */
-HBP_API const char *hbp_graph_get_task_name(const hbp_graph *graph, int64_t task);
-HBP_API const char *hbp_graph_get_parameters_name(const hbp_graph *graph, int64_t parameters);
 
 /* ---- Task schedule ---- */
 
@@ -129,14 +129,15 @@ HBP_API const char *hbp_graph_get_parameters_name(const hbp_graph *graph, int64_
  * leave out transfers between slices, which hbp_simulate_tasks adds. */
 typedef struct hbp_task_schedule hbp_task_schedule;
 
+/* Frees the schedule; NULL is allowed. Thread: any. */
 HBP_API void hbp_task_schedule_free(hbp_task_schedule *schedule);
 
 /* Sizes of tables and what the schedule comes to. */
 typedef struct hbp_task_summary {
     uint32_t struct_size;
-    int32_t mode;      /* HBP_TASKS_* that made it */
-    int32_t placement; /* HBP_PLACE_* */
-    int32_t gpus;      /* N */
+    int32_t gpus;                 /* N */
+    const char *method;           /* of HBP_TASKS_METHODS, that made it; static text, as the next */
+    const char *placement_method; /* of HBP_PLACEMENT_METHODS */
     int32_t domain_gpus;
     int32_t operators;
     int32_t meta_ops;
@@ -152,7 +153,7 @@ typedef struct hbp_task_summary {
     int64_t critical_path_ns; /* every operator as fast as it goes, on as many GPUs as it likes */
     int64_t area_ns;          /* every operator where it wastes least, GPUs never idle */
     int64_t relaxed_ns;       /* sum over levels of C*, the continuous optimum (section 3.3) */
-    int64_t flow_bytes;       /* outputs handed from slice to slice, one way */
+    int64_t flow_bytes;       /* outputs handed from slice to slice, in one direction */
     int64_t moved_bytes;      /* of these, what leaves the GPU it is on */
     int64_t crossing_bytes;   /* and what leaves the NVLink domain */
     int64_t limit_bytes;      /* memory of a GPU less the reserve; 0: no limit */
@@ -161,13 +162,12 @@ typedef struct hbp_task_summary {
     int64_t fetched_bytes;    /* states that were not, though some rank had them */
     double gap;               /* makespan_ns / bound_ns - 1 */
     double idle;              /* share of GPU time, 0 to makespan_ns, with nothing to run */
+    uint64_t digest; /* over all that says what runs where and when: ranks that plan redundantly compare it */
 } hbp_task_summary;
 
+/* Fills *summary. Thread: shareable. */
 HBP_API hbp_status hbp_task_schedule_get_summary(hbp_context *context, const hbp_task_schedule *schedule,
                                                  hbp_task_summary *summary);
-
-/* 64 bits over all that says what runs where and when: ranks that plan redundantly compare it. */
-HBP_API uint64_t hbp_task_schedule_get_digest(const hbp_task_schedule *schedule);
 
 /* The columns of a schedule (docs: views). */
 typedef struct hbp_task_schedule_view {
@@ -200,16 +200,15 @@ typedef struct hbp_task_schedule_view {
                                         gradient */
     const int64_t *rank_busy_ns;     /* [ranks] */
     const int64_t *rank_bytes;       /* [ranks] peak */
+    int64_t tasks;
+    const char *const *meta_op_names;   /* [meta_ops] of the first operator of each */
+    const char *const *task_names;      /* [tasks] */
+    const char *const *parameter_names; /* [parameters] */
 } hbp_task_schedule_view;
 
+/* Fills *view, whose columns are owned by the schedule. Thread: shareable. */
 HBP_API hbp_status hbp_task_schedule_get_view(const hbp_task_schedule *schedule,
                                               hbp_task_schedule_view *view);
-
-/* Names, owned by the schedule; NULL for none such. A MetaOp's is its first operator's. */
-HBP_API const char *hbp_task_schedule_get_meta_op_name(const hbp_task_schedule *schedule, int64_t meta_op);
-HBP_API const char *hbp_task_schedule_get_task_name(const hbp_task_schedule *schedule, int64_t task);
-HBP_API const char *hbp_task_schedule_get_parameters_name(const hbp_task_schedule *schedule,
-                                                          int64_t parameters);
 
 /* Checks everything the schedule promises against the graph it was made from and the machine: every operator
  * runs exactly once, in its MetaOp's order, on a number of GPUs it may run on, for the time its profile says;
@@ -222,32 +221,32 @@ HBP_API hbp_status hbp_task_schedule_validate(hbp_context *context, const hbp_ta
 /* ---- Planning ---- */
 
 /* How slices are made. */
-enum {
-    HBP_TASKS_OVERLAP = 0, /* the library's: levels may overlap, gaps are filled; never longer than PAPER */
-    HBP_TASKS_PAPER = 1,   /* Spindle: level by level in waves (section 3.4; docs: tasks) */
-    HBP_TASKS_SEQUENTIAL = 2, /* task after task, each operator on as many GPUs as make it fastest */
-    HBP_TASKS_UNIFORM = 3,    /* ceil(N / tasks) GPUs a task */
-    HBP_TASKS_OPTIMUS = 4,    /* GPUs to tasks one by one, where they save most (Optimus) */
-    HBP_TASKS_DISTMM = 5      /* task after task; operators of a level of one task side by side (DistMM) */
-};
+#define HBP_TASKS_METHODS(X)                                                                                 \
+    X(OVERLAP, "overlap", "", "levels may overlap, gaps are filled; never longer than spindle")              \
+    X(SPINDLE, "spindle", "Spindle, arXiv 2409.03365", "level by level in waves (section 3.4)")              \
+    X(SEQUENTIAL, "sequential", "Spindle, arXiv 2409.03365",                                                 \
+      "task after task, each operator on as many GPUs as make it fastest")                                   \
+    X(UNIFORM, "uniform", "Spindle, arXiv 2409.03365", "ceil(N / tasks) GPUs a task")                        \
+    X(OPTIMUS, "optimus", "Optimus, EuroSys 2018", "GPUs to tasks one by one, where they save most")         \
+    X(DISTMM, "distmm", "DistMM, NSDI 2024", "task after task; operators of a level of one task side by side")
 
 /* How slices get their ranks. */
-enum {
-    HBP_PLACE_FLOWS = 0, /* few bytes between GPUs and domains; states stay where they are */
-    HBP_PLACE_PAPER = 1, /* Spindle's released code: orders of slices on consecutive ranks, hill-climbed */
-    HBP_PLACE_SEQUENTIAL = 2 /* consecutive ranks as slices come */
-};
+#define HBP_PLACEMENT_METHODS(X)                                                                             \
+    X(FLOWS, "flows", "", "few bytes between GPUs and domains; states are reused where they are")            \
+    X(SPINDLE, "spindle", "Spindle, arXiv 2409.03365",                                                       \
+      "the released code: orders of slices on consecutive ranks, hill-climbed")                              \
+    X(SEQUENTIAL, "sequential", "", "consecutive ranks as slices come")
 
 typedef struct hbp_tasks_options {
     uint32_t struct_size;
-    int32_t mode;          /* [HBP_TASKS_*] */
-    int32_t placement;     /* [HBP_PLACE_*] */
-    int32_t effort;        /* [0..9] of mode overlap; 0: 5 */
-    int64_t reserve_bytes; /* [-1..INT64_MAX] of each GPU; 0: 5 GB; -1: none */
+    int32_t effort;               /* [0..9] of method overlap; 0: 5 */
+    const char *method;           /* [HBP_TASKS_METHODS] (docs: tasks) */
+    const char *placement_method; /* [HBP_PLACEMENT_METHODS] */
+    int64_t reserve_bytes;        /* [-1..INT64_MAX] of each GPU; 0: 5 GB; -1: none */
     int64_t limit_bytes; /* [-1..INT64_MAX] of each GPU, instead of its memory less the reserve; 0: that; -1:
                             no limit */
-    const hbp_task_schedule *previous; /* planned before some task joined or left: states stay on their ranks
-                                          where they can, weights told by name; NULL */
+    const hbp_task_schedule *previous; /* planned before some task joined or left: states are reused on their
+                                          ranks where possible, weights distinguished by name; NULL */
     uint64_t seed;                     /* of the searches' draws */
 } hbp_tasks_options;
 
@@ -255,8 +254,8 @@ typedef struct hbp_tasks_options {
  * hbm_bytes and links are read). Contraction to MetaOps, levels, the continuous optimum of each, bi-point
  * discretisation, waves; then, by default, the search for shorter ones; then placement under each GPU's
  * memory. Where slices do not fit in memory, others are tried on more GPUs, which share out activations and
- * sharded states, and on fewer, which hold fewer copies of the rest. Of the same graph, machine, mode and
- * placement `previous` is the answer as it stands. HBP_E_INVALID for what hbp_graph_validate refuses, an
+ * sharded states, and on fewer, which hold fewer copies of the rest. Of the same graph, machine and
+ * methods `previous` is the answer as it stands. HBP_E_INVALID for what hbp_graph_validate refuses, an
  * operator that may run on no number of these GPUs, options out of range; HBP_E_INFEASIBLE when nothing that
  * was tried fits in memory (a proof only where the message counts all bytes). The summary's gap says how far
  * the bound is. Deterministic. Thread: one per context. */
@@ -292,10 +291,10 @@ typedef struct hbp_task_run_summary {
     int32_t gpus;
     int64_t total_ns;    /* with transfers and gradients */
     int64_t slices_ns;   /* when the last slice ends */
-    int64_t transfer_ns; /* time that slices waited for inputs on their way while their ranks were free,
+    int64_t transfer_ns; /* time that slices waited for inputs in transfer while their ranks were free,
                             summed over slices and weighted by GPUs / N */
     int64_t gradient_ns; /* total_ns - slices_ns */
-    int64_t flow_bytes;  /* one way, as in hbp_task_summary */
+    int64_t flow_bytes;  /* one direction, as in hbp_task_summary */
     int64_t moved_bytes;
     int64_t crossing_bytes;
     int64_t peak_bytes;
@@ -304,6 +303,7 @@ typedef struct hbp_task_run_summary {
     uint64_t digest;          /* over columns and all of this but idle */
 } hbp_task_run_summary;
 
+/* Fills *summary. Thread: shareable. */
 HBP_API hbp_status hbp_task_run_get_summary(hbp_context *context, const hbp_task_run *run,
                                             hbp_task_run_summary *summary);
 
@@ -315,6 +315,7 @@ typedef struct hbp_task_run_view {
     const int64_t *slice_ends;   /* [slices] ns */
 } hbp_task_run_view;
 
+/* Fills *view, whose columns are owned by the run. Thread: shareable. */
 HBP_API hbp_status hbp_task_run_get_view(const hbp_task_run *run, hbp_task_run_view *view);
 
 /* Whether the numbers are those of the columns. With `schedule`: whether this, its graph and the machine, run
@@ -330,9 +331,8 @@ HBP_API hbp_status hbp_task_run_validate(hbp_context *context, const hbp_task_ru
 /* Graphs in the shape of published models of many tasks, with times by the cost model's curves: for rerunning
  * the comparison of Spindle (section 5) in simulation, and to start from. */
 
-HBP_API int64_t hbp_workload_count_presets(void);
-HBP_API const char *hbp_workload_get_preset_name(int64_t index);
-/* Parameters of the whole model, shared ones once; -1 for no such preset. */
+/* Parameters of the whole model of preset `index` (hbp_preset_get_name), shared ones once; -1 for no such
+ * preset. */
 HBP_API int64_t hbp_workload_get_preset_parameters(int64_t index);
 
 /* Makes a preset's graph: clip-4, clip-7, clip-10, ofasys-4, ofasys-7, qwen-val-3, qwen-val-3-30b, with each

@@ -44,11 +44,11 @@ HBP_API hbp_status hbp_vlm_create(hbp_context *context, const hbp_vlm_fields *fi
  * (EVA02-CLIP-E/14), qwen2-vl-7b; what their units are: docs, cost model. An unknown name is HBP_E_INVALID
  * and the message offers the nearest. */
 HBP_API hbp_status hbp_vlm_create_preset(hbp_context *context, const char *name, hbp_vlm **out);
-HBP_API int64_t hbp_vlm_count_presets(void);
-HBP_API const char *hbp_vlm_get_preset_name(int64_t index);
 
+/* Frees the model; NULL is allowed. Thread: any. */
 HBP_API void hbp_vlm_free(hbp_vlm *vlm);
 
+/* The model's name: the preset's, or "custom". Owned by the model. Thread: shareable. */
 HBP_API const char *hbp_vlm_get_name(const hbp_vlm *vlm);
 HBP_API hbp_status hbp_vlm_get_fields(hbp_context *context, const hbp_vlm *vlm, hbp_vlm_fields *fields);
 
@@ -67,6 +67,7 @@ typedef struct hbp_vlm_summary {
     double language_flops_per_token_squared;
 } hbp_vlm_summary;
 
+/* Fills *summary. Thread: shareable. */
 HBP_API hbp_status hbp_vlm_get_summary(hbp_context *context, const hbp_vlm *vlm, hbp_vlm_summary *summary);
 
 typedef struct hbp_vlm_layers_options {
@@ -77,7 +78,7 @@ typedef struct hbp_vlm_layers_options {
     int32_t fused_cross_entropy; /* [flag] */
     double vision;               /* vision units of the reference micro-batch; needed, > 0 */
     double tokens;               /* tokens of the reference micro-batch; needed, > 0 */
-    double squares;              /* sum of squared lengths; 0: tokens^2 / 4 (four samples alike) */
+    double squares;              /* sum of squared lengths; 0: tokens^2 / 4 (four equal samples) */
 } hbp_vlm_layers_options;
 
 /* Derives every layer's columns from the shapes and the machine (docs: cost model): "patch embedding", the
@@ -89,40 +90,39 @@ HBP_API hbp_status hbp_vlm_create_layers(hbp_context *context, const hbp_vlm *vl
 
 /* ---- Plan ---- */
 
-enum {
-    HBP_VLM_DATA_PACKED = 0,  /* the library's packs under two budgets */
-    HBP_VLM_DATA_ISF = 1,     /* OmniBal's, as published */
-    HBP_VLM_DATA_RANDOM = 2,  /* micro-batches of `samples` random samples, padded to the longest of them */
-    HBP_VLM_DATA_GROUPED = 3, /* the same of samples alike in length, groups in random order */
-    HBP_VLM_DATA_SORTED = 4   /* the same in order of length */
-};
+#define HBP_VLM_DATA_METHODS(X)                                                                              \
+    X(PACKED, "packed", "", "the library's packs under two budgets")                                         \
+    X(ISF, "isf", "OmniBal, arXiv 2407.20761", "iterative sampling and filtering, as published")             \
+    X(RANDOM, "random", "", "micro-batches of `samples` random samples, padded to the longest of them")      \
+    X(GROUPED, "grouped", "", "the same of samples similar in length, groups in random order")               \
+    X(SORTED, "sorted", "", "the same in order of length")
 
 typedef struct hbp_vlm_plan hbp_vlm_plan;
 
 typedef struct hbp_vlm_options {
     uint32_t struct_size;
-    int32_t data;            /* [HBP_VLM_DATA_*] */
-    int32_t model;           /* [HBP_PARTITION_*] */
-    int32_t memory;          /* [HBP_MEMORY_*] */
-    int32_t selective;       /* [-1..3] as in hbp_recompute_options */
-    int32_t tensor_parallel; /* [0..1024] GPUs of a layer; 0: 1 */
-    int32_t pipeline_stages; /* [0..1024] S; 0: 1 */
-    int32_t virtual_stages;  /* [0..64] V; 0: 1 */
-    int32_t data_parallel;   /* [0..2^20] replicas; 0: all GPUs / (tensor_parallel S) */
-    int32_t micro_batches;   /* [0..65536] of a step, on each replica; 0: as come nearest to batch_samples */
-    int32_t batch_samples;   /* [0..2^30] of a step, all replicas; 0: 128 */
-    int32_t samples;         /* [0..65536] of a micro-batch; 0: 4 */
-    int32_t zero_stage;      /* [HBP_ZERO_*] 0: HBP_ZERO_1 */
-    int32_t over_long; /* [HBP_OVERLONG_*, 0..1] HBP_OVERLONG_ERROR or _DROP, of samples over a budget; data
-                          ISF always drops */
+    int32_t rounds;               /* [0..64] at most so many rounds of data, partition, recomputation; 0: 8 */
+    const char *data_method;      /* [HBP_VLM_DATA_METHODS] */
+    const char *partition_method; /* [HBP_PARTITION_METHODS] */
+    const char *recompute_method; /* [HBP_RECOMPUTE_METHODS] */
+    int32_t tensor_parallel;      /* [0..1024] GPUs of a layer; 0: 1 */
+    int32_t pipeline_stages;      /* [0..1024] S; 0: 1 */
+    int32_t virtual_stages;       /* [0..64] V; 0: 1 */
+    int32_t data_parallel;        /* [0..2^20] replicas; 0: all GPUs / (tensor_parallel S) */
+    int32_t micro_batches; /* [0..65536] of a step, on each replica; 0: as come nearest to batch_samples */
+    int32_t batch_samples; /* [0..2^30] of a step, all replicas; 0: 128 */
+    int32_t samples;       /* [0..65536] of a micro-batch; 0: 4 */
+    int32_t over_long;  /* [HBP_OVERLONG_*, 0..1] HBP_OVERLONG_ERROR or _DROP, of samples over a budget; data
+                           method isf always drops */
+    int64_t max_vision; /* [0..HBP_MAX_VISION] Q_v and Q_t; 0: hbp_choose_budgets */
+    int64_t max_tokens; /* [0..HBP_MAX_LENGTH] */
     int32_t modality_order; /* [flag] as in hbp_balance_options */
     int32_t
         keep_order; /* [flag] nonzero: leave a step's micro-batches in the order drawn, instead of the best */
-    int32_t rounds; /* [0..64] at most so many rounds of data, model, memory; 0: 8 */
-    int32_t effort; /* [0..9] of the fill */
+    int32_t selective;           /* [-1..3] as in hbp_recompute_options */
+    int32_t zero_stage;          /* [HBP_ZERO_*] 0: HBP_ZERO_1 */
     int32_t fused_cross_entropy; /* [flag] */
-    int64_t max_vision;          /* [0..HBP_MAX_VISION] Q_v and Q_t; 0: hbp_choose_budgets */
-    int64_t max_tokens;          /* [0..HBP_MAX_LENGTH] */
+    int32_t effort;              /* [0..9] of the fill */
     int64_t reserve_bytes;       /* [-1..INT64_MAX] of each GPU; 0: 5 GB; -1: none */
     const hbp_layers *layers; /* measured, for a micro-batch of layers_vision units and layers_tokens tokens,
                                  instead of derived ones; NULL */
@@ -136,7 +136,7 @@ typedef struct hbp_vlm_options {
  * again, until none changes (or `rounds`); the best round is the answer. `vlm` may be NULL where
  * options.layers are given, which are used in its place. Where not even full recomputation fits, and neither
  * budgets nor micro_batches were given, packs of one sample less are planned, and so on; the summary's
- * pack_samples tells. HBP_E_INVALID for lengths without vision units, for samples of fewer tokens than their
+ * pack_samples says. HBP_E_INVALID for lengths without vision units, for samples of fewer tokens than their
  * vision units become, and for options out of range; HBP_E_INFEASIBLE names the stage that does not fit even
  * with every layer recomputed; the errors of its parts. Deterministic. Thread: one per context. */
 HBP_API hbp_status hbp_plan_vlm(hbp_context *context, const hbp_lengths *lengths, const hbp_vlm *vlm,
@@ -175,6 +175,7 @@ typedef struct hbp_vlm_plan_summary {
     int32_t pack_samples;   /* that a pack was to hold: `samples`, or fewer where memory was short */
 } hbp_vlm_plan_summary;
 
+/* Fills *summary. Thread: shareable. */
 HBP_API hbp_status hbp_vlm_plan_get_summary(hbp_context *context, const hbp_vlm_plan *plan,
                                             hbp_vlm_plan_summary *summary);
 
@@ -200,6 +201,7 @@ typedef struct hbp_vlm_plan_view {
     const int64_t *step_ns;     /* [steps] in the pipeline */
 } hbp_vlm_plan_view;
 
+/* Fills *view, whose columns are owned by the plan. Thread: shareable. */
 HBP_API hbp_status hbp_vlm_plan_get_view(const hbp_vlm_plan *plan, hbp_vlm_plan_view *view);
 
 /* Checks the data as hbp_plan_validate does, with `lengths` (NULL: without) also that each sample is there

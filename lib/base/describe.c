@@ -1,6 +1,7 @@
 /* The records, told to whoever asks (hbp/base.h, "Records"). */
 #include <string.h>
 
+#include "base/methods.h"
 #include "base/options.h"
 #include "base/records.h"
 
@@ -37,9 +38,27 @@ hbp_status hbp_record_get_field(const char *structure, int64_t index, hbp_field 
     return hbp__view_write(field, f, &all, sizeof all);
 }
 
+/* Method `index` of a family as a choice. */
+static hbp_status write_method(const hbp__methods *family, int64_t index, hbp_choice *choice)
+{
+    hbp_choice all = {.struct_size = sizeof all};
+    int found = index >= 0 && index < family->count;
+    if (found) {
+        const hbp__method *row = &family->rows[index];
+        all.value = (int32_t)index;
+        all.name = row->name;
+        all.paper = row->paper;
+        all.text = row->text;
+    }
+    return hbp__view_write(choice, found ? family : NULL, &all, sizeof all);
+}
+
 hbp_status hbp_record_get_choice(const char *of, int64_t index, hbp_choice *choice)
 {
     const hbp__choice *found = NULL, *row;
+    const hbp__methods *family = hbp__methods_of(of);
+    if (family)
+        return write_method(family, index, choice);
     for (int64_t i = 0; of && index >= 0 && !found && (row = hbp__choice_at(i)) != NULL; i++)
         if (strcmp(row->of, of) == 0 && index-- == 0)
             found = row;

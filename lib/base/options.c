@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/methods.h"
 #include "base/records.h"
 
 void hbp__struct_init(void *structure, uint32_t struct_size)
@@ -47,12 +48,36 @@ static hbp_status check_field(hbp_context *context, const hbp__record *field, co
     return hbp__check_range(context, field->name, whole, field->least_whole, field->most_whole);
 }
 
+static hbp_status check_method(hbp_context *context, const hbp__record *field, const void *options)
+{
+    const char *name;
+    memcpy(&name, (const char *)options + field->offset, sizeof name);
+    return hbp__method_check(context, hbp__methods_of(field->choices), field->name, name);
+}
+
+/* Names of methods become the registry's own texts, the default's where there is none. */
+static void settle_methods(const char *structure, void *options)
+{
+    const hbp__record *of = hbp__record_of(structure);
+    for (const hbp__record *f = of ? of + 1 : NULL; f && f->name; f++) {
+        if (f->check != HBP__CHECK_METHOD)
+            continue;
+        const hbp__methods *family = hbp__methods_of(f->choices);
+        const char *name;
+        memcpy(&name, (char *)options + f->offset, sizeof name);
+        name = family->rows[hbp__method_of(family, name)].name;
+        memcpy((char *)options + f->offset, &name, sizeof name);
+    }
+}
+
 hbp_status hbp__options_check(hbp_context *context, const char *structure, const void *options)
 {
     const hbp__record *of = hbp__record_of(structure);
     for (const hbp__record *f = of ? of + 1 : NULL; f && f->name; f++)
         if (f->check == HBP__CHECK_RANGE)
             HBP__TRY(check_field(context, f, options));
+        else if (f->check == HBP__CHECK_METHOD)
+            HBP__TRY(check_method(context, f, options));
     return HBP_OK;
 }
 
@@ -71,7 +96,9 @@ hbp_status hbp__options_read(hbp_context *context, void *all, uint32_t known_siz
                                  (unsigned)size, (unsigned)known_size);
     }
     memcpy(all, &known_size, sizeof known_size);
-    return hbp__options_check(context, name, all);
+    HBP__TRY(hbp__options_check(context, name, all));
+    settle_methods(name, all);
+    return HBP_OK;
 }
 
 /* What fits of `result`; a caller that knows more fields finds zeros there. */

@@ -15,12 +15,13 @@ void hbp__struct_init(void *structure, uint32_t struct_size);
 
 /* Copies the caller's options into `all` [known_size], zeros where the caller's struct is shorter or NULL.
  * `name` is the struct's. HBP_E_INVALID when struct_size is below 4 or past HBP__MOST_STRUCT, and for a field
- * that is not in the range of its record (base/records.h); HBP_E_VERSION when a longer caller's struct sets a
- * field this library does not know. */
+ * that is not in the range of its record (base/records.h) or names no method. Names of methods come out as
+ * the registry's own texts (base/methods.h), the default's for NULL; HBP_E_VERSION when a longer caller's
+ * struct sets a field this library does not know. */
 hbp_status hbp__options_read(hbp_context *context, void *all, uint32_t known_size, const void *caller,
                              const char *name);
 
-/* The ranges alone, of a whole struct that a caller within the library filled. O(fields). */
+/* Ranges and methods alone, of a whole struct that a caller within the library filled. O(fields). */
 hbp_status hbp__options_check(hbp_context *context, const char *name, const void *options);
 
 /* HBP_E_INVALID for a value out of its range: the one text that says so, "`name` is V; it must be in A..B".

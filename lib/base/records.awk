@@ -5,6 +5,7 @@
 #   [0..9], [-1..2^20], [1..HBP_MAX_LENGTH], [0..1]   the least and the most, both allowed
 #   [HBP_ZERO_*]                                        a constant of that name; [HBP_COMPOSITION_*, 0..3]: not all of them
 #   [flag]                                              0 or nonzero
+#   [HBP_STEP_METHODS]                                  a method of that list, by name; the field is a text
 # and else with the shape of an array, [count]. Comments stand behind the field on its line, or on lines of their own before it.
 function quoted(text) {
     gsub(/\\/, "\\\\", text); gsub(/"/, "\\\"", text)
@@ -39,6 +40,7 @@ function field(of, declaration, comment,    name, declared, text, inside, ends, 
     if (match(text, /^\[[^]]*\]+/)) {
         inside = substr(text, 2, RLENGTH - 2); text = substr(text, RLENGTH + 1); sub(/^[;,]? /, "", text)
         if (inside == "flag") check = "FLAG"
+        else if (inside ~ /^HBP_[A-Z_]+_METHODS$/) { check = "METHOD"; choices = inside }
         else if (inside ~ /^HBP_[A-Z0-9_]+_\*/) {
             check = "RANGE"; choices = inside; sub(/_\*.*/, "", choices); used[choices] = 1
             sub(/^[^*]*\*(, )?/, "", inside)
@@ -48,7 +50,8 @@ function field(of, declaration, comment,    name, declared, text, inside, ends, 
         }
         else if (split(inside, ends, /\.\./) == 2) { check = "RANGE"; least = number(ends[1]); most = number(ends[2]) }
         else shape = quoted(inside)
-        if (check != "NONE" && kind != "INT32" && kind != "INT64" && (kind != "DOUBLE" || check != "RANGE")) fault(of "." name " is no number that a range can check")
+        if ((check == "METHOD") != (kind == "TEXT" && check != "NONE")) fault(of "." name " is a " kind ", no text with the name of a method")
+        if (check != "NONE" && check != "METHOD" && kind != "INT32" && kind != "INT64" && (kind != "DOUBLE" || check != "RANGE")) fault(of "." name " is no number that a range can check")
     }
     rows++; row_choices[rows] = choices; row_least[rows] = least; row_most[rows] = most
     row_head[rows] = "FIELD(" of ", " name ", " kind ", " quoted(declared) ", " check ", "
@@ -85,7 +88,7 @@ function structure(of, body, before,    pending, declaration) {
 function constant(declaration, comment,    name, value) {
     gsub(/[ \t\n]+$/, "", declaration); sub(/,$/, "", declaration)
     name = value = declaration; sub(/[ \t\n]*=.*/, "", name); sub(/.*=[ \t\n]*/, "", value)
-    if (name !~ /^HBP_/ || name ~ /_(COUNT|KINDS|CHOICES)$/) return
+    if (name !~ /^HBP_/ || name ~ /_(COUNT|TYPES|CHOICES)$/) return
     constants++; constant_name[constants] = name; constant_text[constants] = plain(comment); constant_value[constants] = value + 0
 }
 function enumeration(body,    declaration, pending) {

@@ -26,9 +26,10 @@
      (double)(most),                                                                                         \
      (int64_t)(least),                                                                                       \
      (int64_t)(most)},
-#define NONE  HBP__CHECK_NONE
-#define FLAG  HBP__CHECK_FLAG
-#define RANGE HBP__CHECK_RANGE
+#define NONE   HBP__CHECK_NONE
+#define FLAG   HBP__CHECK_FLAG
+#define RANGE  HBP__CHECK_RANGE
+#define METHOD HBP__CHECK_METHOD
 static const hbp__record records[] = {
 #include "base/records.inc"
     {NULL, NULL, NULL, NULL, NULL, NULL, HBP_FIELD_STRUCT, HBP__CHECK_NONE, 0, 0, 0, 0, 0, 0}};

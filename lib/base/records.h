@@ -7,8 +7,8 @@
 
 #include "base/context.h"
 
-/* How a number is checked. */
-enum { HBP__CHECK_NONE = 0, HBP__CHECK_FLAG = 1, HBP__CHECK_RANGE = 2 };
+/* How a field is checked. */
+enum { HBP__CHECK_NONE = 0, HBP__CHECK_FLAG = 1, HBP__CHECK_RANGE = 2, HBP__CHECK_METHOD = 3 };
 
 typedef struct hbp__record {
     const char *of;   /* the struct */

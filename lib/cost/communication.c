@@ -80,11 +80,12 @@ void hbp__cost_all_to_all(const hbp__fabric *fabric, const hbp_model_fields *mod
     double near = (double)((sp < fabric->domain ? sp : fabric->domain) - 1) / sp;
     double far = (double)(sp > fabric->domain ? sp - fabric->domain : 0) / sp;
     double latency;
-    double bandwidth;
     double seconds;
-    if (hbp_machine_get_collective(fabric->machine, HBP_COLLECTIVE_ALL_TO_ALL, sp, &latency, &bandwidth,
-                                   source)) {
-        seconds = held * (near + far) / bandwidth;
+    hbp_machine_collective measured = {.struct_size = sizeof measured};
+    if (hbp_machine_get_collective(fabric->machine, HBP_COLLECTIVE_ALL_TO_ALL, sp, &measured)) {
+        *source = measured.source;
+        latency = measured.latency_ns;
+        seconds = held * (near + far) / measured.bytes_per_s;
     } else {
         *source = NULL;
         latency = far > 0 ? machine->network_latency_ns : machine->nvlink_latency_ns;
@@ -103,13 +104,14 @@ double hbp__cost_ring_ns(const hbp__fabric *fabric, int32_t collective, double c
     if (fabric->ranks == 1)
         return 0;
     const hbp_machine_fields *machine = &fabric->machine->fields;
-    double latency;
-    double bandwidth;
-    if (!hbp_machine_get_collective(fabric->machine, collective, fabric->ranks, &latency, &bandwidth,
-                                    source)) {
-        *source = NULL;
-        latency = machine->nvlink_latency_ns;
-        bandwidth = machine->nvlink_bytes_per_s;
+    double latency = machine->nvlink_latency_ns;
+    double bandwidth = machine->nvlink_bytes_per_s;
+    hbp_machine_collective measured = {.struct_size = sizeof measured};
+    if (hbp_machine_get_collective(fabric->machine, collective, fabric->ranks, &measured)) {
+        *source = measured.source;
+        latency = measured.latency_ns;
+        bandwidth = measured.bytes_per_s;
+    } else {
         if (fabric->ranks > fabric->domain) {
             /* Rings leave a domain through the network cards of all its GPUs at once. */
             double network = machine->network_bytes_per_s * fabric->domain;

@@ -111,7 +111,7 @@ static void name_time_unknown(const fit *f, int32_t unknown, char *text, size_t 
 static hbp_status fail_twins(const fit *f, const char *first, const char *second)
 {
     return hbp__fail(f->context, HBP_E_INFEASIBLE,
-                     "%lld packs cannot tell %s and %s apart; measure packs that differ more in them",
+                     "%lld packs cannot separate %s and %s; measure packs that differ more in them",
                      (long long)f->measured->count, first, second);
 }
 

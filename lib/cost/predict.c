@@ -12,18 +12,7 @@ static int32_t row_of(const hbp_cost *cost, int32_t sp, int32_t recompute)
 }
 
 int64_t hbp_cost_predict_pack_ns(const hbp_cost *cost, int32_t sp, int32_t recompute, int64_t tokens,
-                                 double sum_squares)
-{
-    return hbp_cost_predict_vision_pack_ns(cost, sp, recompute, tokens, sum_squares, 0);
-}
-
-int64_t hbp_cost_predict_pack_bytes(const hbp_cost *cost, int32_t sp, int32_t recompute, int64_t tokens)
-{
-    return hbp_cost_predict_vision_pack_bytes(cost, sp, recompute, tokens, 0);
-}
-
-int64_t hbp_cost_predict_vision_pack_ns(const hbp_cost *cost, int32_t sp, int32_t recompute, int64_t tokens,
-                                        double sum_squares, int64_t vision)
+                                 double sum_squares, int64_t vision)
 {
     int32_t row = row_of(cost, sp, recompute);
     if (row < 0 || tokens < 0 || !isgreaterequal(sum_squares, 0) || vision < 0)
@@ -32,8 +21,8 @@ int64_t hbp_cost_predict_vision_pack_ns(const hbp_cost *cost, int32_t sp, int32_
     return hbp__cost_pack_ns(cost, row, recompute, load);
 }
 
-int64_t hbp_cost_predict_vision_pack_bytes(const hbp_cost *cost, int32_t sp, int32_t recompute,
-                                           int64_t tokens, int64_t vision)
+int64_t hbp_cost_predict_pack_bytes(const hbp_cost *cost, int32_t sp, int32_t recompute, int64_t tokens,
+                                    int64_t vision)
 {
     int32_t row = row_of(cost, sp, recompute);
     if (row < 0 || tokens < 0 || vision < 0)

@@ -206,21 +206,21 @@ static hbp_status make_curve(builder *b, int32_t m)
     HBP__TRY(hbp__tick(b->context, "curves", m, b->meta->count));
     if (o->profile < 0)
         return hbp__fail(b->context, HBP_E_INVALID, "operator '%.80s' has no profile", o->name);
-    const hbp__profile *profile = &b->graph->profiles[o->profile];
-    int64_t last = profile->gpus[profile->points - 1], most = hbp__min_i64(last, s->gpus);
-    int64_t tried = hbp__max_i64(most - profile->gpus[0] + 1, 0);
-    HBP__TRY(reserve(b, profile->points + 2 * tried));
+    const hbp__profile profile = hbp__graph_profile(b->graph, o->profile);
+    int64_t last = profile.gpus[profile.points - 1], most = hbp__min_i64(last, s->gpus);
+    int64_t tried = hbp__max_i64(most - profile.gpus[0] + 1, 0);
+    HBP__TRY(reserve(b, profile.points + 2 * tried));
     hbp__curve *c = &s->curve[s->count];
     layout *at = &b->layout[s->count];
     *c = (hbp__curve){0};
     *at = (layout){0};
-    copy_points(b, profile, c, at);
+    copy_points(b, &profile, c, at);
     int64_t needed = list_sizes(b, o, most, c, at);
     if (!needed)
         return hbp__fail(b->context, HBP_E_INVALID,
                          "operator '%.80s' may run on no number of GPUs from the least profiled, %d, to the "
                          "largest, %d",
-                         o->name, (int)profile->gpus[0], (int)last);
+                         o->name, (int)profile.gpus[0], (int)last);
     if (!c->sizes)
         return hbp__fail(b->context, HBP_E_INVALID, "operator '%.80s' needs at least %lld GPUs; there are %d",
                          o->name, (long long)needed, (int)s->gpus);

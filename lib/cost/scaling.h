@@ -1,4 +1,4 @@
-/* How an operator's time falls with GPUs (Spindle, section 3.2). */
+/* The scalability estimator: how an operator's time falls with GPUs (Spindle, section 3.2). */
 #ifndef HBP_COST_SCALING_H
 #define HBP_COST_SCALING_H
 

@@ -38,7 +38,7 @@ typedef struct analysis {
 typedef struct table {
     hbp_layer_columns columns;
     int64_t *column; /* the block of all int64 columns */
-    int32_t *kind;
+    int32_t *type;
     char *text;
     const char **name;
 } table;
@@ -57,7 +57,7 @@ typedef struct row {
     int64_t mlp_bytes;
     double parameters; /* of all GPUs that share it */
     double cut_bytes;
-    int32_t kind;
+    int32_t type;
 } row;
 
 static hbp_status check_size(hbp_context *context, const char *name, double value, int needed)
@@ -182,7 +182,7 @@ static row encoder_layer(const analysis *a)
     double pairs = a->vision_tokens * f->attention_tokens;
     row r = transformer_layer(a, &a->encoder, 0, a->vision_tokens,
                               4 * (double)a->encoder.heads * a->encoder.head_dim * pairs);
-    r.kind = HBP_LAYER_VISION;
+    r.type = HBP_LAYER_VISION;
     return r;
 }
 
@@ -191,7 +191,7 @@ static row language_layer(const analysis *a, int32_t layer)
     const hbp_model_fields *f = &a->language;
     double squares = a->vlm->summary.language_flops_per_token_squared / f->layers * a->options.squares;
     row r = transformer_layer(a, f, f->experts && layer >= f->dense_layers, a->options.tokens, squares);
-    r.kind = HBP_LAYER_LANGUAGE;
+    r.type = HBP_LAYER_LANGUAGE;
     return r;
 }
 
@@ -205,7 +205,7 @@ static void keep(row *r, int64_t bytes)
 static row patch_embedding(const analysis *a)
 {
     const hbp_vlm_fields *f = &a->vlm->fields;
-    row r = {.kind = HBP_LAYER_VISION};
+    row r = {.type = HBP_LAYER_VISION};
     double ns = 2 * a->vision_tokens * f->patch_values * f->vision_hidden * a->ns_per_flop;
     r.forward_ns = r.backward_ns = hbp__round_i64(ns);
     keep(&r, share(a, ACTIVATION_BYTES * f->patch_values * a->vision_tokens));
@@ -218,7 +218,7 @@ static row patch_embedding(const analysis *a)
 static row projector(const analysis *a)
 {
     const hbp_vlm_fields *f = &a->vlm->fields;
-    row r = {.kind = HBP_LAYER_VISION};
+    row r = {.type = HBP_LAYER_VISION};
     double tokens = a->options.vision * f->projected_per_unit;
     double input = f->projector_input, width = f->projector_hidden, output = a->language.hidden;
     double products = 2 * tokens * width * (input + output) * a->ns_per_flop;
@@ -236,7 +236,7 @@ static row projector(const analysis *a)
 static row token_embedding(const analysis *a)
 {
     double width = a->language.hidden, tokens = a->options.tokens;
-    row r = {.kind = HBP_LAYER_LANGUAGE};
+    row r = {.type = HBP_LAYER_LANGUAGE};
     double traffic = 2 * ACTIVATION_BYTES * width * tokens * a->ns_per_byte;
     r.forward_ns = hbp__round_i64(traffic + collective_ns(a, HBP_COLLECTIVE_REDUCE_SCATTER, tokens, width));
     r.backward_ns = hbp__round_i64(traffic + collective_ns(a, HBP_COLLECTIVE_ALL_GATHER, tokens, width));
@@ -249,7 +249,7 @@ static row token_embedding(const analysis *a)
 static row final_norm(const analysis *a)
 {
     double bytes = ACTIVATION_BYTES * a->language.hidden * a->options.tokens;
-    row r = {.kind = HBP_LAYER_LANGUAGE};
+    row r = {.type = HBP_LAYER_LANGUAGE};
     r.forward_ns = hbp__round_i64(2 * bytes * a->ns_per_byte);
     r.backward_ns = hbp__round_i64(3 * bytes * a->ns_per_byte);
     keep(&r, share(a, bytes));
@@ -264,7 +264,7 @@ static row output_head(const analysis *a)
     double width = a->language.hidden, tokens = a->options.tokens;
     double logits = a->options.fused_cross_entropy ? 0 : (double)a->vlm->language.summary.logits_bytes;
     double product = 2 * tokens * a->language.vocab * width * a->ns_per_flop;
-    row r = {.kind = HBP_LAYER_LANGUAGE};
+    row r = {.type = HBP_LAYER_LANGUAGE};
     r.forward_ns = hbp__round_i64(product + collective_ns(a, HBP_COLLECTIVE_ALL_GATHER, tokens, width));
     r.backward_ns =
         hbp__round_i64(2 * product + collective_ns(a, HBP_COLLECTIVE_REDUCE_SCATTER, tokens, width));
@@ -294,7 +294,7 @@ static void put_row(table *t, const analysis *a, int32_t index, const row *r)
     PUT(state_bytes, hbp__round_i64(parameters * a->state_bytes));
     PUT(cut_bytes, hbp__round_i64(r->cut_bytes));
 #undef PUT
-    t->kind[index] = r->kind;
+    t->type[index] = r->type;
 }
 
 /* Columns that `put` fills. */
@@ -307,11 +307,11 @@ static int32_t put_named(table *t, const analysis *a, int32_t index, const char 
     return index + 1;
 }
 
-static int32_t put_numbered(table *t, const analysis *a, int32_t index, const char *kind, int32_t number,
+static int32_t put_numbered(table *t, const analysis *a, int32_t index, const char *type, int32_t number,
                             row r)
 {
     char *text = t->text + (int64_t)index * LAYER_NAME_BYTES;
-    snprintf(text, LAYER_NAME_BYTES, "%s %d", kind, (int)number);
+    snprintf(text, LAYER_NAME_BYTES, "%s %d", type, (int)number);
     return put_named(t, a, index, text, r);
 }
 
@@ -345,13 +345,13 @@ static hbp_status make_layers(hbp_context *context, const hbp_vlm *vlm, const hb
     uint64_t count = (uint64_t)vlm->summary.layers;
     table t = {.columns = {.struct_size = sizeof t.columns, .count = vlm->summary.layers}};
     t.column = hbp__new(memory, count, PUT_COLUMNS * sizeof *t.column);
-    t.kind = hbp__new(memory, count, sizeof *t.kind);
+    t.type = hbp__new(memory, count, sizeof *t.type);
     t.text = hbp__new(memory, count, LAYER_NAME_BYTES);
     t.name = hbp__new(memory, count, sizeof *t.name);
     hbp_status status;
-    if (t.column && t.kind && t.text && t.name) {
+    if (t.column && t.type && t.text && t.name) {
         fill_table(&t, &a);
-        t.columns.kind = t.kind;
+        t.columns.type = t.type;
         t.columns.names = t.name;
         status = hbp__layers_create(context, &t.columns, out);
     } else {
@@ -359,7 +359,7 @@ static hbp_status make_layers(hbp_context *context, const hbp_vlm *vlm, const hb
     }
     hbp__delete(memory, t.name);
     hbp__delete(memory, t.text);
-    hbp__delete(memory, t.kind);
+    hbp__delete(memory, t.type);
     hbp__delete(memory, t.column);
     return status;
 }

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/checked.h"
-#include "base/nearest.h"
 #include "base/scratch.h"
 #include "cost/communication.h"
 #include "cost/states.h"
@@ -291,24 +290,13 @@ static hbp_status add_task(hbp_context *context, maker *m, const hbp__task_shape
     return HBP_OK;
 }
 
-static hbp_status find(hbp_context *context, const char *name, const hbp__workload **workload)
-{
-    for (int64_t i = 0; i < hbp_workload_count_presets(); i++)
-        if (strcmp(hbp_workload_get_preset_name(i), name) == 0) {
-            *workload = hbp__workload_get(i);
-            return HBP_OK;
-        }
-    return hbp__fail(context, HBP_E_INVALID, "no workload preset '%.64s'; the nearest is '%s'", name,
-                     hbp__nearest(name, hbp_workload_get_preset_name, hbp_workload_count_presets()));
-}
-
 static hbp_status make_graph(hbp_context *context, const char *name, const hbp_machine *machine,
                              hbp_graph **out)
 {
     HBP__TRY(hbp__require(context, name, "name"));
     HBP__TRY(hbp__require(context, machine, "machine"));
     maker m = {0};
-    HBP__TRY(find(context, name, &m.workload));
+    HBP__TRY(hbp__workload_find(context, name, &m.workload));
     HBP__TRY(hbp__cost_read_fabric(context, machine, &m.fabric));
     HBP__TRY(hbp__graph_create(context, &m.graph));
     hbp_status status = HBP_OK;

@@ -1,5 +1,6 @@
-/* The classic ways of batching, as plans, so that everything that reads plans can compare them. */
+/* Methods of others to plan an epoch, so that everything that reads plans can compare them. */
 #include "base/checked.h"
+#include "base/methods.h"
 #include "base/options.h"
 #include "base/scratch.h"
 #include "epoch/batches.h"
@@ -9,36 +10,7 @@
 #include "pack/groups/hierarchy.h"
 #include "schedule/balance.h"
 
-#define LIST(X)                                                                                              \
-    X(HBP_BASELINE_NO_PACKING, "no-packing")                                                                 \
-    X(HBP_BASELINE_SORTED, "sorted")                                                                         \
-    X(HBP_BASELINE_NEXT_FIT, "next-fit")                                                                     \
-    X(HBP_BASELINE_FIRST_FIT_DECREASING, "first-fit-decreasing")                                             \
-    X(HBP_BASELINE_BEST_FIT_DECREASING, "best-fit-decreasing")                                               \
-    X(HBP_BASELINE_ISF, "isf")                                                                               \
-    X(HBP_BASELINE_SPFHP, "spfhp")                                                                           \
-    X(HBP_BASELINE_HOMOGENEOUS_SP, "homogeneous-sp")                                                         \
-    X(HBP_BASELINE_PAPER, "hbp-paper")                                                                       \
-    X(HBP_BASELINE_RANDOM, "random")                                                                         \
-    X(HBP_BASELINE_FIRST_FIT_SHUFFLED, "first-fit-shuffled")                                                 \
-    X(HBP_BASELINE_FLEXSP, "flexsp")                                                                         \
-    X(HBP_BASELINE_HYBRID_CP, "hybrid-cp")                                                                   \
-    X(HBP_BASELINE_DYNAMIC_CP, "dynamic-cp")
-
-const char *hbp_baseline_name(int32_t baseline)
-{
-    switch (baseline) {
-#define NAME(code, text)                                                                                     \
-    case code:                                                                                               \
-        return text;
-        LIST(NAME)
-#undef NAME
-    default:
-        return NULL;
-    }
-}
-
-/* What batches of samples come to on average, for ways that know tokens of a step alone. */
+/* What batches of samples come to on average, for methods that know tokens of a step alone. */
 static void read_contract(hbp__epoch *epoch)
 {
     hbp_epoch_options *o = &epoch->options;
@@ -51,9 +23,9 @@ static void read_contract(hbp__epoch *epoch)
     o->samples_per_step = o->batches = 0;
 }
 
-static int is_one_sample(int32_t baseline)
+static int is_one_sample(int32_t method)
 {
-    return baseline == HBP_BASELINE_NO_PACKING || baseline == HBP_BASELINE_SORTED;
+    return method == HBP__EPOCH_NO_PACKING || method == HBP__EPOCH_SORTED;
 }
 
 /* Steps of as many samples, each a pack, as have the tokens of a step on average: those of the contract or,
@@ -71,20 +43,20 @@ static hbp_status count_group_samples(const hbp__epoch *epoch, const hbp_groups 
 
 /* One group: packs of max_length on the degree that serves them best; the longest sample's length when no
  * maximum is given. *out stays NULL where the caller gives the group. */
-static hbp_status choose_single_group(const hbp__epoch *epoch, int32_t baseline, hbp_groups **out)
+static hbp_status choose_single_group(const hbp__epoch *epoch, int32_t method, hbp_groups **out)
 {
     hbp_groups_options options;
     const hbp_groups *given = epoch->options.groups;
     if (given && given->count != 1)
         return hbp__fail(epoch->context, HBP_E_INVALID,
-                         "epoch: groups has %lld groups; packs of a baseline are of one",
-                         (long long)given->count);
+                         "epoch: groups has %lld groups; method %s has packs of one", (long long)given->count,
+                         epoch->options.method);
     if (given)
         return HBP_OK;
     hbp__epoch_groups_options(&epoch->options, &options);
-    if (is_one_sample(baseline))
+    if (is_one_sample(method))
         options.tokens_per_step = 0; /* count_samples heeds it: packs are no longer than their sample */
-    options.mode = HBP_GROUPS_PAPER;
+    options.method = hbp__groups_name(HBP__GROUPS_HBP);
     hbp_groups *paper = NULL;
     HBP__TRY(hbp__plan_groups(epoch->context, epoch->lengths, epoch->cost, &options, 0, &paper));
     int64_t last = paper->count - 1, length = paper->pack_length[last],
@@ -96,36 +68,36 @@ static hbp_status choose_single_group(const hbp__epoch *epoch, int32_t baseline,
 
 /* Packs in random order, as trainers shuffle them; sorted batches keep their order inside, so that the batch
  * is what is shuffled. */
-static int32_t balance_mode(int32_t baseline)
+static int32_t balance_method(int32_t method)
 {
-    if (baseline == HBP_BASELINE_SORTED)
-        return HBP_BALANCE_SORTED;
-    if (baseline == HBP_BASELINE_HOMOGENEOUS_SP)
-        return HBP_BALANCE_TIME;
-    return HBP_BALANCE_RANDOM;
+    if (method == HBP__EPOCH_SORTED)
+        return HBP__BALANCE_SORTED;
+    if (method == HBP__EPOCH_HOMOGENEOUS_SP)
+        return HBP__BALANCE_TIME;
+    return HBP__BALANCE_RANDOM;
 }
 
-static hbp_status plan_single(const hbp__epoch *epoch, int32_t baseline, hbp_plan **out)
+static hbp_status plan_single(const hbp__epoch *epoch, int32_t method, hbp_plan **out)
 {
     hbp_fill_options fill;
     hbp_balance_options balance;
     hbp__epoch_fill_options(&epoch->options, &fill);
     hbp__epoch_balance_options(epoch, &balance);
-    fill.mode = HBP_FILL_BALANCED;
-    balance.mode = balance_mode(baseline);
+    fill.method = hbp__fill_name(HBP__FILL_BALANCED);
+    balance.method = hbp__balance_name(balance_method(method));
     balance.curriculum_steps = balance.tokens_per_step = 0; /* the groups' */
     hbp_groups *chosen = NULL, *counted = NULL;
     hbp_packs *packs = NULL;
-    hbp_status status = choose_single_group(epoch, baseline, &chosen);
+    hbp_status status = choose_single_group(epoch, method, &chosen);
     const hbp_groups *groups = chosen ? chosen : epoch->options.groups;
-    if (status >= 0 && is_one_sample(baseline)) {
+    if (status >= 0 && is_one_sample(method)) {
         status = count_group_samples(epoch, groups, &counted);
         groups = counted;
     }
-    if (status >= 0 && baseline == HBP_BASELINE_HOMOGENEOUS_SP)
+    if (status >= 0 && method == HBP__EPOCH_HOMOGENEOUS_SP)
         status = hbp__epoch_fill(epoch, epoch->lengths, groups, &fill, &packs);
     else if (status >= 0)
-        status = hbp__fill_classic(epoch->context, epoch->lengths, groups, baseline, &fill, &packs);
+        status = hbp__fill_classic(epoch->context, epoch->lengths, groups, method, &fill, &packs);
     if (status >= 0)
         status = hbp__balance(epoch->context, packs, groups, epoch->cost, &balance, 0, out);
     hbp_packs_free(packs);
@@ -134,27 +106,27 @@ static hbp_status plan_single(const hbp__epoch *epoch, int32_t baseline, hbp_pla
     return status;
 }
 
-/* The mode of a way that plans step by step; -1: it does not. */
-static int32_t step_mode(int32_t baseline)
+/* The method of steps where each is planned for itself; -1: they are not. */
+static int32_t step_method(int32_t method)
 {
-    switch (baseline) {
-    case HBP_BASELINE_FLEXSP:
-        return HBP_STEP_PAPER;
-    case HBP_BASELINE_HYBRID_CP:
-        return HBP_STEP_HYBRID_CP;
-    case HBP_BASELINE_DYNAMIC_CP:
-        return HBP_STEP_DYNAMIC_CP;
+    switch (method) {
+    case HBP__EPOCH_FLEXSP:
+        return HBP__STEP_FLEXSP;
+    case HBP__EPOCH_HYBRID_CP:
+        return HBP__STEP_HYBRID_CP;
+    case HBP__EPOCH_DYNAMIC_CP:
+        return HBP__STEP_DYNAMIC_CP;
     default:
         return -1;
     }
 }
 
 /* Steps drawn or given, each planned for itself. */
-static hbp_status plan_steps(hbp__epoch *epoch, int32_t mode, hbp_plan **out)
+static hbp_status plan_steps(hbp__epoch *epoch, int32_t steps, hbp_plan **out)
 {
     hbp_epoch_options *o = &epoch->options;
-    epoch->step_mode = mode;
-    o->mode = HBP_EPOCH_DEFAULT;
+    epoch->step_method = steps;
+    o->method = hbp__epoch_name(HBP__EPOCH_SEARCH);
     o->groups = NULL;
     o->modality_order = o->equal_samples = 0;
     o->window_samples = 0;
@@ -164,45 +136,11 @@ static hbp_status plan_steps(hbp__epoch *epoch, int32_t mode, hbp_plan **out)
     return hbp__epoch_plan_batches(epoch, out);
 }
 
-static hbp_status plan_baseline(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
-                                int32_t baseline, const hbp_epoch_options *options, hbp_plan **out)
+hbp_status hbp__epoch_plan_baseline(hbp__epoch *epoch, hbp_plan **out)
 {
-    HBP__TRY(hbp__require(context, lengths, "lengths"));
-    HBP__TRY(hbp__require(context, cost, "cost"));
-    if (!hbp_baseline_name(baseline))
-        return hbp__fail(context, HBP_E_INVALID, "baseline %d is not one of HBP_BASELINE_*", (int)baseline);
-    hbp__epoch epoch = {context, lengths, cost, NULL, {0}, HBP_STEP_DEFAULT};
-    HBP__TRY(hbp__options_read(context, &epoch.options, sizeof epoch.options, options, "hbp_epoch_options"));
-    HBP__TRY(hbp__epoch_check(context, &epoch.options));
-    const hbp_cost capped = hbp__cost_capped(cost, epoch.options.tokens_per_rank);
-    epoch.cost = &capped;
-    HBP__TRY(hbp__epoch_check_vision(&epoch, hbp_baseline_name(baseline)));
-    epoch.options.max_vision = 0;
-    if (baseline == HBP_BASELINE_PAPER) {
-        epoch.options.mode = HBP_EPOCH_PAPER;
-        epoch.options.groups = NULL;
-        return hbp__plan_epoch(context, lengths, cost, &epoch.options, out);
-    }
-    hbp_lengths *limited = NULL;
-    HBP__TRY(hbp__epoch_limit(context, lengths, &epoch.options, &limited));
-    if (limited)
-        epoch.lengths = limited;
-    int32_t mode = step_mode(baseline);
-    if (mode < 0)
-        read_contract(&epoch);
-    hbp_status status = mode < 0 ? plan_single(&epoch, baseline, out) : plan_steps(&epoch, mode, out);
-    hbp_lengths_free(limited);
-    if (status < 0) {
-        hbp_plan_free(*out);
-        *out = NULL;
-    }
-    return status;
-}
-
-hbp_status hbp_plan_baseline(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
-                             int32_t baseline, const hbp_epoch_options *options, hbp_plan **out)
-{
-    HBP__ENTER_OUT(context, out);
-    int64_t mark = hbp__scratch_mark(context);
-    return hbp__leave(context, mark, plan_baseline(context, lengths, cost, baseline, options, out));
+    int32_t method = hbp__epoch_method(epoch->options.method), steps = step_method(method);
+    if (steps >= 0)
+        return plan_steps(epoch, steps, out);
+    read_contract(epoch);
+    return plan_single(epoch, method, out);
 }

@@ -84,7 +84,7 @@ static int64_t most_steps(const hbp__epoch *epoch, int64_t units)
     int64_t most = units;
     if (o->tokens_per_step)
         most = 2 * (epoch->lengths->tokens / o->tokens_per_step) + 4;
-    else if (!epoch->lengths->tie)
+    else if (!epoch->lengths->link)
         most = epoch->lengths->count / o->samples_per_step + 2;
     return hbp__min_i64(most, units);
 }
@@ -110,29 +110,30 @@ hbp_status hbp__batches_cut(const hbp__epoch *epoch, hbp__batches *b)
     const hbp_lengths *lengths = epoch->lengths;
     int64_t size = epoch->options.window_samples, at = 0, mark = hbp__scratch_mark(epoch->context);
     HBP__TRY(hbp__batches_open(epoch, hbp__ceil_div(lengths->count, size), b));
-    uint64_t ties = lengths->tie ? (uint64_t)lengths->ties : 0, rows = ties ? (uint64_t)lengths->count : 0;
-    uint32_t *head = hbp__take(epoch->context, ties, sizeof *head);
+    uint64_t links = lengths->link ? (uint64_t)lengths->links : 0,
+             rows = links ? (uint64_t)lengths->count : 0;
+    uint32_t *head = hbp__take(epoch->context, links, sizeof *head);
     uint32_t *next = hbp__take(epoch->context, rows, sizeof *next);
     HBP__TRY(hbp__scratch_check(epoch->context, "the windows"));
-    for (uint64_t t = 0; t < ties; t++)
+    for (uint64_t t = 0; t < links; t++)
         head[t] = UINT32_MAX;
     for (int64_t i = (int64_t)rows - 1; i >= 0; i--) {
         HBP__TRY(hbp__tick_row(epoch->context, "windows", i, (int64_t)rows));
-        uint32_t tie = lengths->tie[i];
+        uint32_t link = lengths->link[i];
         next[i] = UINT32_MAX;
-        if (tie != HBP__FREE) {
-            next[i] = head[tie];
-            head[tie] = (uint32_t)i;
+        if (link != HBP__FREE) {
+            next[i] = head[link];
+            head[link] = (uint32_t)i;
         }
     }
     for (int64_t i = 0; i < lengths->count; i++) {
         HBP__TRY(hbp__tick_row(epoch->context, "windows", i, lengths->count));
-        uint32_t tie = ties ? lengths->tie[i] : HBP__FREE;
-        if (tie != HBP__FREE && head[tie] != (uint32_t)i)
+        uint32_t link = links ? lengths->link[i] : HBP__FREE;
+        if (link != HBP__FREE && head[link] != (uint32_t)i)
             continue; /* stands behind the first of them */
         if (at - b->first[hbp__max_i64(b->steps - 1, 0)] >= size || !b->steps)
             b->first[b->steps++] = at;
-        for (uint32_t s = (uint32_t)i; s != UINT32_MAX; s = tie == HBP__FREE ? UINT32_MAX : next[s])
+        for (uint32_t s = (uint32_t)i; s != UINT32_MAX; s = link == HBP__FREE ? UINT32_MAX : next[s])
             b->sample[at++] = s;
     }
     b->first[b->steps] = at;

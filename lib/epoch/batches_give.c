@@ -101,14 +101,14 @@ static hbp_status check_samples_named(const hbp__epoch *epoch, const int64_t *se
             first = missing++ ? first : id;
             continue;
         }
-        uint32_t tie = lengths->tie ? lengths->tie[i] : HBP__FREE;
-        if (tie == HBP__FREE)
+        uint32_t link = lengths->link ? lengths->link[i] : HBP__FREE;
+        if (link == HBP__FREE)
             continue;
-        if (home[tie] && home[tie] != seen[id])
+        if (home[link] && home[link] != seen[id])
             return hbp__fail(context, HBP_E_INVALID,
                              "epoch: sample %lld is in batch %lld, and one linked to it in batch %lld",
-                             (long long)id, (long long)seen[id] - 1, (long long)home[tie] - 1);
-        home[tie] = seen[id];
+                             (long long)id, (long long)seen[id] - 1, (long long)home[link] - 1);
+        home[link] = seen[id];
     }
     if (missing)
         return hbp__fail(context, HBP_E_INVALID,
@@ -126,7 +126,7 @@ hbp_status hbp__batches_give(const hbp__epoch *epoch, hbp__batches *b)
     HBP__TRY(check_offsets(epoch));
     HBP__TRY(take_pieces(epoch, &p));
     int64_t *seen = hbp__take_zero(context, (uint64_t)p.samples, sizeof *seen);
-    int64_t *home = hbp__take_zero(context, (uint64_t)epoch->lengths->ties + 1, sizeof *home);
+    int64_t *home = hbp__take_zero(context, (uint64_t)epoch->lengths->links + 1, sizeof *home);
     HBP__TRY(hbp__scratch_check(context, "the given batches"));
     HBP__TRY(hbp__batches_open(epoch, epoch->options.batches, b));
     HBP__TRY(fill_batches(epoch, &p, seen, b));

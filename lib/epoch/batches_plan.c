@@ -1,5 +1,6 @@
 /* Steps planned one by one, and joined. */
 #include "base/checked.h"
+#include "base/methods.h"
 #include "base/parallel.h"
 #include "base/scratch.h"
 #include "cost/plan_writer.h"
@@ -28,14 +29,15 @@ hbp_status hbp__batches_plan_step(const hbp__epoch *epoch, hbp_context *context,
     hbp_lengths *subset = NULL;
     hbp_step_options options;
     hbp__epoch_step_options(&epoch->options, &options);
-    options.mode = epoch->step_mode;
-    if (options.mode == HBP_STEP_HYBRID_CP || options.mode == HBP_STEP_DYNAMIC_CP)
+    options.method = hbp__step_name(epoch->step_method);
+    if (hbp__step_method(options.method) == HBP__STEP_HYBRID_CP ||
+        hbp__step_method(options.method) == HBP__STEP_DYNAMIC_CP)
         options.min_sp = epoch->options.min_sp;
     HBP__TRY(hbp__tick(context, "steps", step, b->steps));
     hbp_status status = hbp__batches_subset(epoch, context, b, step, &subset);
     if (status >= 0)
-        status =
-            hbp__step_plan(context, subset, epoch->cost, &options, options.mode == HBP_STEP_DEFAULT, out);
+        status = hbp__step_plan(context, subset, epoch->cost, &options,
+                                hbp__step_method(options.method) == HBP__STEP_SEARCH, out);
     hbp_lengths_free(subset);
     return status;
 }

@@ -30,7 +30,7 @@ hbp_status hbp__epoch_check_caps(const hbp__epoch *epoch)
     hbp_step_options options;
     hbp__step step;
     hbp__epoch_step_options(&epoch->options, &options);
-    if (!epoch->lengths->tie && !hbp__epoch_counts_vision(epoch)) {
+    if (!epoch->lengths->link && !hbp__epoch_counts_vision(epoch)) {
         uint32_t sample;
         HBP__TRY(find_longest(context, epoch->lengths, &sample));
         HBP__TRY(hbp__lengths_subset(context, epoch->lengths, &sample, 1, &longest));

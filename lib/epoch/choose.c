@@ -1,6 +1,7 @@
 #include "epoch/choose.h"
 
 #include "base/checked.h"
+#include "base/methods.h"
 #include "base/scratch.h"
 #include "cost/cost.h"
 #include "data/packs/padding.h"
@@ -68,7 +69,7 @@ static hbp_status try_other_groups(const hbp__epoch *epoch, hbp_groups_options *
         HBP__TRY(hbp__groups_candidate(epoch->context, epoch->cost, table, i, &groups));
         HBP__TRY(challenge_trial(epoch, groups, best));
     }
-    options->mode = HBP_GROUPS_PAPER;
+    options->method = hbp__groups_name(HBP__GROUPS_HBP);
     options->tokens_per_step = table->tokens_per_step;
     hbp_status status = hbp__epoch_plan_groups(epoch, options, &groups);
     if (status == HBP_E_INFEASIBLE)
@@ -87,7 +88,8 @@ static hbp_status choose_trial(const hbp__epoch *epoch, hbp_groups_options *opti
     hbp_status status = hbp__groups_candidate(epoch->context, epoch->cost, table, 0, &best->groups);
     if (status >= 0)
         status = run_trial(epoch, best);
-    if (status >= 0 && epoch->options.mode != HBP_EPOCH_PAPER && epoch->lengths->count <= HBP__TRY_SAMPLES) {
+    if (status >= 0 && hbp__epoch_method(epoch->options.method) != HBP__EPOCH_HBP &&
+        epoch->lengths->count <= HBP__TRY_SAMPLES) {
         status = try_other_groups(epoch, options, table, best);
         if (status < 0)
             hbp__trial_close(best);

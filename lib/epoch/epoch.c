@@ -1,6 +1,7 @@
 #include "epoch/epoch.h"
 
 #include "base/checked.h"
+#include "base/methods.h"
 #include "base/options.h"
 #include "base/scratch.h"
 #include "cost/cost.h"
@@ -22,7 +23,10 @@
  * published way takes what is asked for as its authors do. */
 static hbp_status record_tokens(const hbp__epoch *epoch, const hbp_groups *groups, hbp_plan *plan)
 {
-    int64_t asked = epoch->options.mode == HBP_EPOCH_DEFAULT ? epoch->options.tokens_per_step : 0, most = 0;
+    int64_t asked = hbp__epoch_method(epoch->options.method) == HBP__EPOCH_SEARCH
+                        ? epoch->options.tokens_per_step
+                        : 0,
+            most = 0;
     for (int64_t i = 0; i < plan->steps; i++)
         most = hbp__max_i64(most, plan->step_tokens[i]);
     plan->tokens_per_step = asked ? asked : groups->tokens_per_step;
@@ -98,9 +102,10 @@ static hbp_status plan_batches_by_groups(hbp__epoch *epoch, hbp_plan **out)
     hbp_status status = hbp__batches_of_contract(epoch, &composition, &batches);
     if (status >= 0)
         status = plan_batches_in_groups(epoch, &batches, out);
-    if (status >= 0 && o->modality_order && o->mode == HBP_EPOCH_DEFAULT && !o->groups && o->max_groups != 1)
+    if (status >= 0 && o->modality_order && hbp__epoch_method(o->method) == HBP__EPOCH_SEARCH && !o->groups &&
+        o->max_groups != 1)
         status = try_one_group(epoch, &batches, out);
-    if (status >= 0 && epoch->options.mode != HBP_EPOCH_PAPER)
+    if (status >= 0 && hbp__epoch_method(epoch->options.method) != HBP__EPOCH_HBP)
         status = hbp__epoch_set_bound_of_steps(epoch, *out);
     if (status >= 0)
         hbp__batches_record(epoch, composition, *out);
@@ -129,7 +134,7 @@ static hbp_status plan_windows(hbp__epoch *epoch, hbp_plan **out)
 static hbp_status plan_batches(hbp__epoch *epoch, hbp_plan **out)
 {
     const hbp_epoch_options *o = &epoch->options;
-    int by_groups = o->mode == HBP_EPOCH_PAPER || o->modality_order || o->groups;
+    int by_groups = hbp__epoch_method(o->method) == HBP__EPOCH_HBP || o->modality_order || o->groups;
     return by_groups ? plan_batches_by_groups(epoch, out) : hbp__epoch_plan_batches(epoch, out);
 }
 
@@ -137,21 +142,21 @@ static hbp_status plan_contract(hbp__epoch *epoch, hbp_plan **out)
 {
     const hbp_epoch_options *o = &epoch->options;
     int64_t room = HBP__MEND_SAMPLES;
-    if (o->mode == HBP_EPOCH_DEFAULT)
+    if (hbp__epoch_method(o->method) == HBP__EPOCH_SEARCH)
         HBP__TRY(hbp__units_check_tokens(epoch));
     if (hbp__epoch_counts_vision(epoch))
         HBP__TRY(hbp__epoch_check_vision_options(epoch));
     if (o->samples_per_step || o->batches || o->composition == HBP_COMPOSITION_RANDOM)
         return plan_batches(epoch, out);
     /* What is chosen is kept like what is asked for: a step must have room for a multiple. */
-    if (o->micro_batch_multiple > 1 && o->mode == HBP_EPOCH_DEFAULT)
+    if (o->micro_batch_multiple > 1 && hbp__epoch_method(o->method) == HBP__EPOCH_SEARCH)
         HBP__TRY(hbp__epoch_choose_tokens(epoch, &epoch->options.tokens_per_step));
     if (o->window_samples)
         return plan_windows(epoch, out);
     if (hbp__epoch_mixes(epoch))
         return hbp__epoch_weigh(epoch, out);
     HBP__TRY(plan_hierarchy(epoch, out));
-    return o->mode == HBP_EPOCH_PAPER ? HBP_OK : hbp__epoch_mend(epoch, &room, out);
+    return hbp__epoch_method(o->method) == HBP__EPOCH_HBP ? HBP_OK : hbp__epoch_mend(epoch, &room, out);
 }
 
 static hbp_status plan_epoch(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
@@ -159,18 +164,24 @@ static hbp_status plan_epoch(hbp_context *context, const hbp_lengths *lengths, c
 {
     HBP__TRY(hbp__require(context, lengths, "lengths"));
     HBP__TRY(hbp__require(context, cost, "cost"));
-    hbp__epoch epoch = {context, lengths, cost, NULL, {0}, HBP_STEP_DEFAULT};
+    hbp__epoch epoch = {context, lengths, cost, NULL, {0}, HBP__STEP_SEARCH};
     HBP__TRY(hbp__options_read(context, &epoch.options, sizeof epoch.options, options, "hbp_epoch_options"));
     HBP__TRY(hbp__epoch_check(context, &epoch.options));
     const hbp_cost capped = hbp__cost_capped(cost, epoch.options.tokens_per_rank);
     epoch.cost = &capped;
     epoch.groups = epoch.options.groups;
+    int32_t method = hbp__epoch_method(epoch.options.method);
+    int is_baseline = method != HBP__EPOCH_SEARCH && method != HBP__EPOCH_HBP;
+    if (is_baseline) {
+        HBP__TRY(hbp__epoch_check_vision(&epoch));
+        epoch.options.max_vision = 0;
+    }
     hbp_lengths *limited = NULL;
     HBP__TRY(hbp__epoch_limit(context, lengths, &epoch.options, &limited));
     if (limited)
         epoch.lengths = limited;
-    hbp_status status = plan_contract(&epoch, out);
-    if (status >= 0)
+    hbp_status status = is_baseline ? hbp__epoch_plan_baseline(&epoch, out) : plan_contract(&epoch, out);
+    if (status >= 0 && !is_baseline)
         status = hbp__epoch_set_free_bound(&epoch, *out);
     hbp_lengths_free(limited);
     if (status < 0) {

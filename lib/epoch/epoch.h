@@ -19,7 +19,7 @@ typedef struct hbp__epoch {
     const hbp_cost *cost;
     const hbp_groups *groups;
     hbp_epoch_options options;
-    int32_t step_mode; /* HBP_STEP_*: how steps are planned one by one; not the default's are not bounded */
+    int32_t step_method; /* HBP__STEP_*: how steps are planned one by one; bounded by search alone */
 } hbp__epoch;
 
 /* hbp_plan_epoch, within a call. */
@@ -46,16 +46,18 @@ hbp_status hbp__epoch_check_caps(const hbp__epoch *epoch);
 /* Whether vision units count: the cost charges them, or max_vision limits them. */
 int hbp__epoch_counts_vision(const hbp__epoch *epoch);
 
-/* Refuses vision units that the cost charges, for ways of planning that count none. `way` begins the message.
- */
-hbp_status hbp__epoch_check_vision(const hbp__epoch *epoch, const char *way);
+/* Refuses vision units that the cost charges, for methods that count none. */
+hbp_status hbp__epoch_check_vision(const hbp__epoch *epoch);
+
+/* A plan by a method that is neither search nor hbp, lengths being limited; it has no bound. */
+hbp_status hbp__epoch_plan_baseline(hbp__epoch *epoch, hbp_plan **out);
 
 /* The lengths under max_length, and with over_long drop under max_vision: a limited data set of the caller's,
  * or NULL in *limited when there is nothing to limit. */
 hbp_status hbp__epoch_limit(hbp_context *context, const hbp_lengths *lengths,
                             const hbp_epoch_options *options, hbp_lengths **limited);
 
-/* Whether steps may hold packs of several groups: not in mode paper, in composition hierarchy or under an
+/* Whether steps may hold packs of several groups: not with method hbp, in composition hierarchy or under an
  * order of modalities. */
 int hbp__epoch_mixes(const hbp__epoch *epoch);
 

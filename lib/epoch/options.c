@@ -1,15 +1,21 @@
 /* Options of an epoch: checked together, and handed on to the pieces that each governs. */
 #include "base/options.h"
 #include "base/checked.h"
+#include "base/methods.h"
 #include "cost/cost.h"
 #include "data/lengths/lengths_make.h"
 #include "data/lengths/lengths_subset.h"
 #include "epoch/epoch.h"
 
+static int is_published(const hbp_epoch_options *options)
+{
+    return hbp__epoch_method(options->method) == HBP__EPOCH_HBP;
+}
+
 void hbp__epoch_groups_options(const hbp_epoch_options *options, hbp_groups_options *groups)
 {
     *groups = (hbp_groups_options){.struct_size = sizeof *groups};
-    groups->mode = options->mode == HBP_EPOCH_PAPER ? HBP_GROUPS_PAPER : HBP_GROUPS_OPTIMAL;
+    groups->method = hbp__groups_name(is_published(options) ? HBP__GROUPS_HBP : HBP__GROUPS_OPTIMAL);
     groups->max_groups = options->max_groups;
     groups->tokens_per_step = options->tokens_per_step;
     groups->max_length = options->max_length;
@@ -25,7 +31,7 @@ void hbp__epoch_groups_options(const hbp_epoch_options *options, hbp_groups_opti
 void hbp__epoch_fill_options(const hbp_epoch_options *options, hbp_fill_options *fill)
 {
     *fill = (hbp_fill_options){.struct_size = sizeof *fill};
-    fill->mode = options->mode == HBP_EPOCH_PAPER ? HBP_FILL_PAPER : HBP_FILL_BALANCED;
+    fill->method = hbp__fill_name(is_published(options) ? HBP__FILL_HBP : HBP__FILL_BALANCED);
     fill->effort = options->effort;
     fill->max_samples = options->max_samples;
     fill->sequence_multiple = options->sequence_multiple;
@@ -38,13 +44,13 @@ void hbp__epoch_balance_options(const hbp__epoch *epoch, hbp_balance_options *ba
 {
     const hbp_epoch_options *options = &epoch->options;
     *balance = (hbp_balance_options){.struct_size = sizeof *balance};
-    balance->mode = options->mode == HBP_EPOCH_PAPER ? HBP_BALANCE_SORTED
-                    : options->max_vision            ? HBP_BALANCE_VISION
-                                                     : HBP_BALANCE_TIME;
+    balance->method = hbp__balance_name(is_published(options) ? HBP__BALANCE_SORTED
+                                        : options->max_vision ? HBP__BALANCE_VISION
+                                                              : HBP__BALANCE_TIME);
     balance->micro_batch_multiple = options->micro_batch_multiple;
     balance->drop_last = options->drop_last;
     balance->curriculum_steps = options->curriculum_steps;
-    balance->tokens_per_step = options->mode == HBP_EPOCH_PAPER ? 0 : options->tokens_per_step;
+    balance->tokens_per_step = is_published(options) ? 0 : options->tokens_per_step;
     balance->modality_order = options->modality_order;
     balance->seed = options->seed;
     balance->epoch = options->epoch;
@@ -53,7 +59,7 @@ void hbp__epoch_balance_options(const hbp__epoch *epoch, hbp_balance_options *ba
 void hbp__epoch_step_options(const hbp_epoch_options *options, hbp_step_options *step)
 {
     *step = (hbp_step_options){.struct_size = sizeof *step};
-    step->degrees = HBP_STEP_ANY_DEGREE;
+    step->any_degree = 1;
     step->effort = options->effort;
     step->micro_batch_multiple = options->micro_batch_multiple;
     step->min_micro_batches = step->max_micro_batches = options->micro_batches_per_step;
@@ -69,7 +75,7 @@ void hbp__epoch_step_options(const hbp_epoch_options *options, hbp_step_options 
     step->max_vision = options->max_vision;
 }
 
-/* One contract: what a step holds is asked for in one way. */
+/* One contract: what a step holds is asked for in one form. */
 static hbp_status check_contract(hbp_context *context, const hbp_epoch_options *o)
 {
     const struct {
@@ -85,7 +91,7 @@ static hbp_status check_contract(hbp_context *context, const hbp_epoch_options *
             if (contracts[i].value && contracts[k].value)
                 return hbp__fail(
                     context, HBP_E_INVALID,
-                    "epoch: %s and %s are both given; what a step holds is asked for in one way, so leave "
+                    "epoch: %s and %s are both given; what a step holds is asked for in one form, so leave "
                     "one of them out",
                     contracts[i].name, contracts[k].name);
     const char *given = o->batches ? "batches" : o->samples_per_step ? "samples_per_step" : "window_samples";
@@ -104,11 +110,11 @@ static hbp_status check_contract(hbp_context *context, const hbp_epoch_options *
         return hbp__fail(context, HBP_E_INVALID,
                          "epoch: composition random and window_samples %lld exclude each other",
                          (long long)o->window_samples);
-    if (o->mode == HBP_EPOCH_PAPER && o->composition == HBP_COMPOSITION_STRATIFIED && !o->samples_per_step)
+    if (is_published(o) && o->composition == HBP_COMPOSITION_STRATIFIED && !o->samples_per_step)
         return hbp__fail(
             context, HBP_E_INVALID,
-            "epoch: composition stratified and mode paper exclude each other: the published way is "
-            "the hierarchy; give samples_per_step, or mode default");
+            "epoch: composition stratified and method hbp exclude each other: what was published is "
+            "the hierarchy; give samples_per_step, or method search");
     if (o->batches && (o->curriculum_steps || o->drop_last))
         return hbp__fail(context, HBP_E_INVALID, "epoch: %s has no meaning where batches are given",
                          o->curriculum_steps ? "curriculum_steps" : "drop_last");
@@ -119,7 +125,7 @@ static hbp_status check_contract(hbp_context *context, const hbp_epoch_options *
 static hbp_status check_steps(hbp_context *context, const hbp_epoch_options *o)
 {
     const char *option = o->micro_batches_per_step ? "micro_batches_per_step" : "equal_samples";
-    const char *groups = o->mode == HBP_EPOCH_PAPER                    ? "mode paper"
+    const char *groups = is_published(o)                               ? "method hbp"
                          : o->composition == HBP_COMPOSITION_HIERARCHY ? "composition hierarchy"
                          : o->groups                                   ? "given groups"
                          : o->window_samples                           ? "window_samples"
@@ -172,14 +178,15 @@ int hbp__epoch_counts_vision(const hbp__epoch *epoch)
            (epoch->lengths->vision_sum > 0 && hbp__cost_charges_vision(epoch->cost));
 }
 
-hbp_status hbp__epoch_check_vision(const hbp__epoch *epoch, const char *way)
+hbp_status hbp__epoch_check_vision(const hbp__epoch *epoch)
 {
     if (epoch->lengths->vision_sum == 0 || !hbp__cost_charges_vision(epoch->cost))
         return HBP_OK;
-    return hbp__fail(epoch->context, HBP_E_INVALID,
-                     "%s: the cost charges vision units and the lengths have %lld, which this way does not "
-                     "count; plans in mode default do",
-                     way, (long long)epoch->lengths->vision_sum);
+    return hbp__fail(
+        epoch->context, HBP_E_INVALID,
+        "method %s: the cost charges vision units and the lengths have %lld, which this method does not "
+        "count; method search does",
+        epoch->options.method, (long long)epoch->lengths->vision_sum);
 }
 
 hbp_status hbp__epoch_limit(hbp_context *context, const hbp_lengths *lengths,
@@ -203,7 +210,8 @@ hbp_status hbp__epoch_limit(hbp_context *context, const hbp_lengths *lengths,
 int hbp__epoch_mixes(const hbp__epoch *epoch)
 {
     const hbp_epoch_options *o = &epoch->options;
-    return o->mode == HBP_EPOCH_DEFAULT && o->composition != HBP_COMPOSITION_HIERARCHY && !o->modality_order;
+    return hbp__epoch_method(o->method) == HBP__EPOCH_SEARCH && o->composition != HBP_COMPOSITION_HIERARCHY &&
+           !o->modality_order;
 }
 
 int hbp__epoch_may_plan_steps(const hbp__epoch *epoch)

@@ -24,7 +24,7 @@ typedef struct sharing {
     int64_t *unit;   /* [samples] scratch: the first row of those linked with it; then rows in a new order */
     int64_t *tokens; /* [samples] scratch: of the rows that `unit` names */
     int64_t *kinds;  /* [samples] scratch: mask of the same */
-    int64_t *leader; /* [ties] scratch: NO_ROW between packs */
+    int64_t *leader; /* [links] scratch: NO_ROW between packs */
     uint8_t *leaves; /* [samples] scratch: rows that a pack gives */
     int64_t *column; /* [samples] scratch: a column in its new order */
     hbp__clock clock;
@@ -49,10 +49,10 @@ static int64_t kind_of(const sharing *s, int64_t row)
     return s->plan->sample_modalities ? INT64_C(1) << s->plan->sample_modalities[row] : 0;
 }
 
-static uint32_t tie_of(const sharing *s, int64_t row)
+static uint32_t link_of(const sharing *s, int64_t row)
 {
     const hbp_lengths *lengths = s->epoch->lengths;
-    return lengths->tie ? lengths->tie[s->piece[row]] : HBP__FREE;
+    return lengths->link ? lengths->link[s->piece[row]] : HBP__FREE;
 }
 
 /* Writes what pack p holds now: sums, time and bytes. O(its rows). */
@@ -77,10 +77,10 @@ static int64_t list_units(sharing *s, int64_t p, int64_t *kinds)
     for (int64_t i = first_row(s, p); i < end_row(s, p); i++) {
         if (s->home[i] != p)
             continue;
-        uint32_t tie = tie_of(s, i);
-        int64_t lead = tie == HBP__FREE || s->leader[tie] == NO_ROW ? i : s->leader[tie];
-        if (tie != HBP__FREE)
-            s->leader[tie] = lead;
+        uint32_t link = link_of(s, i);
+        int64_t lead = link == HBP__FREE || s->leader[link] == NO_ROW ? i : s->leader[link];
+        if (link != HBP__FREE)
+            s->leader[link] = lead;
         units += lead == i;
         s->unit[i] = lead;
         s->leaves[i] = 0;
@@ -89,8 +89,8 @@ static int64_t list_units(sharing *s, int64_t p, int64_t *kinds)
         *kinds |= kind_of(s, i);
     }
     for (int64_t i = first_row(s, p); i < end_row(s, p); i++)
-        if (s->home[i] == p && tie_of(s, i) != HBP__FREE)
-            s->leader[tie_of(s, i)] = NO_ROW;
+        if (s->home[i] == p && link_of(s, i) != HBP__FREE)
+            s->leader[link_of(s, i)] = NO_ROW;
     return units;
 }
 
@@ -285,7 +285,7 @@ static int has_dummies(const hbp_plan *plan, int64_t step)
 static hbp_status open_sharing(sharing *s)
 {
     hbp_context *context = s->epoch->context;
-    uint64_t rows = (uint64_t)s->plan->samples, ties = (uint64_t)s->epoch->lengths->ties;
+    uint64_t rows = (uint64_t)s->plan->samples, links = (uint64_t)s->epoch->lengths->links;
     HBP__TRY(hbp__clock_open(context, s->plan->ranks, s->plan->lockstep_ranks, &s->clock));
     HBP__TRY(hbp__epoch_pieces(s->epoch, s->plan, &s->piece));
     s->offset = hbp__take(context, (uint64_t)s->plan->packs + 1, sizeof *s->offset);
@@ -294,11 +294,11 @@ static hbp_status open_sharing(sharing *s)
     s->unit = hbp__take(context, rows, sizeof *s->unit);
     s->tokens = hbp__take(context, rows, sizeof *s->tokens);
     s->kinds = hbp__take(context, rows, sizeof *s->kinds);
-    s->leader = hbp__take(context, ties, sizeof *s->leader);
+    s->leader = hbp__take(context, links, sizeof *s->leader);
     s->leaves = hbp__take_zero(context, rows, sizeof *s->leaves);
     s->column = hbp__take(context, rows, sizeof *s->column);
     HBP__TRY(hbp__scratch_check(context, "the idle ranks of the plan"));
-    for (uint64_t i = 0; i < ties; i++)
+    for (uint64_t i = 0; i < links; i++)
         s->leader[i] = NO_ROW;
     memcpy(s->offset, s->plan->pack_offsets, ((size_t)s->plan->packs + 1) * sizeof *s->offset);
     for (int64_t p = 0; p < s->plan->packs; p++) {

@@ -89,7 +89,7 @@ hbp_status hbp__units_check_tokens(const hbp__epoch *epoch)
     const hbp_lengths *lengths = epoch->lengths;
     int64_t limit = epoch->options.tokens_per_step;
     if (!limit || lengths->tokens <= limit ||
-        (!lengths->tie && lengths->bin_length[lengths->bins - 1] <= limit))
+        (!lengths->link && lengths->bin_length[lengths->bins - 1] <= limit))
         return HBP_OK;
     hbp__units u = {.epoch = epoch};
     hbp_status status = hbp__items_open(epoch->context, lengths, 1, INT64_MAX, epoch->options.seed,

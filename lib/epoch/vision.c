@@ -3,6 +3,7 @@
 #include "epoch/vision.h"
 
 #include "base/checked.h"
+#include "base/methods.h"
 #include "cost/point.h"
 #include "pack/groups/hierarchy.h"
 #include "pack/tuning.h"
@@ -16,13 +17,13 @@ hbp_status hbp__epoch_check_vision_options(const hbp__epoch *epoch)
         return hbp__fail(context, HBP_E_INVALID,
                          "epoch: max_vision is %lld, but the lengths have no vision units",
                          (long long)o->max_vision);
-    if (o->mode == HBP_EPOCH_DEFAULT)
+    if (hbp__epoch_method(o->method) == HBP__EPOCH_SEARCH)
         return HBP_OK;
     if (o->max_vision)
         return hbp__fail(context, HBP_E_INVALID,
-                         "epoch: max_vision %lld is for the default mode; mode paper fills by tokens alone",
+                         "epoch: max_vision %lld is for method search; hbp fills by tokens alone",
                          (long long)o->max_vision);
-    return hbp__epoch_check_vision(epoch, "epoch: mode paper");
+    return hbp__epoch_check_vision(epoch);
 }
 
 /* The most vision units of a sample that is of each group by its length; with linked samples 0. O(samples).
@@ -32,7 +33,7 @@ static hbp_status most_of_each(const hbp__epoch *epoch, const hbp_groups *groups
     const hbp_lengths *lengths = epoch->lengths;
     for (int64_t g = 0; g < groups->count; g++)
         most[g] = 0;
-    for (int64_t i = 0; i < lengths->count && !lengths->tie; i++) {
+    for (int64_t i = 0; i < lengths->count && !lengths->link; i++) {
         int64_t g = 0, tokens = hbp__lengths_get(lengths, i);
         HBP__TRY(hbp__tick_row(epoch->context, "groups", i, lengths->count));
         while (g + 1 < groups->count && tokens > groups->threshold[g])

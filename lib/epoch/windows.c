@@ -1,5 +1,6 @@
 /* Batches and windows in packs of the groups of the epoch, planned one after the other and joined. */
 #include "base/checked.h"
+#include "base/methods.h"
 #include "base/scratch.h"
 #include "data/plan/plan.h"
 #include "epoch/batches.h"
@@ -40,7 +41,7 @@ static hbp_status plan_group_window(planning *p, const hbp_lengths *lengths, uin
         status = hbp__epoch_mix(p->epoch, lengths, window.groups, packs, &fill, &balance, &p->room, out);
     else if (status >= 0)
         status = hbp__balance(context, packs, window.groups, window.cost, &balance, p->one_step, out);
-    if (status >= 0 && !is_mixed && window.options.mode == HBP_EPOCH_DEFAULT)
+    if (status >= 0 && !is_mixed && hbp__epoch_method(window.options.method) == HBP__EPOCH_SEARCH)
         status = hbp__epoch_mend(&window, &p->room, out);
     hbp_packs_free(packs);
     return status;

@@ -116,7 +116,7 @@ static void build(job *j)
         glp_add_rows(problem, p->rows);
     for (int c = 0; c < p->columns; c++) {
         double low = p->column_lower[c], high = p->column_upper[c];
-        if (p->column_kind[c] == HBP_COLUMN_INTEGER) {
+        if (p->column_type[c] == HBP_COLUMN_INTEGER) {
             glp_set_col_kind(problem, c + 1, GLP_IV);
             j->with_integers = 1;
             low = ceil(low);
@@ -428,7 +428,7 @@ static int has_crossed_bounds(const hbp_program *p)
 {
     for (int c = 0; c < p->columns; c++) {
         double low = p->column_lower[c], high = p->column_upper[c];
-        int is_integer = p->column_kind[c] == HBP_COLUMN_INTEGER;
+        int is_integer = p->column_type[c] == HBP_COLUMN_INTEGER;
         if (is_integer ? ceil(low) > floor(high) : low > high)
             return 1;
         if (low >= HUGE_VAL || high <= -HUGE_VAL)

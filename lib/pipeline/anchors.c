@@ -1,5 +1,6 @@
 /* DeepSpeed's partition_balanced and its kin, the anchors of OmniBal's partition (section 3.3). O(parts log
  * layers log(total / 1e-3)). */
+#include "base/methods.h"
 #include "pipeline/candidates.h"
 
 #include "base/scratch.h"
@@ -77,11 +78,11 @@ void hbp__partition_balanced(const int64_t *sum, int32_t count, int32_t parts, i
     fill_empty(count, parts, cuts);
 }
 
-hbp_status hbp__anchor(hbp_context *context, const hbp__stages *stages, int32_t mode, int32_t *cuts)
+hbp_status hbp__anchor(hbp_context *context, const hbp__stages *stages, int32_t method, int32_t *cuts)
 {
     const hbp_layers *layers = stages->layers;
     const hbp_pipeline_options *pipeline = stages->pipeline;
-    if (mode == HBP_PARTITION_UNIFORM) {
+    if (method == HBP__PARTITION_UNIFORM) {
         hbp__partition_uniform(layers->count, stages->chunks, cuts);
         return HBP_OK;
     }
@@ -89,14 +90,14 @@ hbp_status hbp__anchor(hbp_context *context, const hbp__stages *stages, int32_t 
     int64_t *sum = hbp__take(context, (uint64_t)layers->count, sizeof *sum);
     HBP__TRY(hbp__scratch_check(context, "the sums of layers"));
     int64_t places = layers->count + 1;
-    double scale[HBP_LAYER_KINDS];
-    for (int32_t k = 0; k < HBP_LAYER_KINDS; k++)
+    double scale[HBP_LAYER_TYPES];
+    for (int32_t k = 0; k < HBP_LAYER_TYPES; k++)
         scale[k] = hbp__mean_time_scale(pipeline, k);
     for (int32_t i = 0; i < layers->count; i++) {
-        const int64_t *ns = stages->ns + layers->kind[i] * places + i;
-        int64_t weight = mode == HBP_PARTITION_PARAMETERS
+        const int64_t *ns = stages->ns + layers->type[i] * places + i;
+        int64_t weight = method == HBP__PARTITION_PARAMETERS
                              ? layers->parameters[i]
-                             : hbp__round_i64((double)(ns[1] - ns[0]) * scale[layers->kind[i]]);
+                             : hbp__round_i64((double)(ns[1] - ns[0]) * scale[layers->type[i]]);
         sum[i] = all = hbp__add_saturating(all, weight);
     }
     hbp__partition_balanced(sum, layers->count, stages->chunks, cuts);

@@ -18,9 +18,9 @@ void hbp__partition_balanced(const int64_t *sum, int32_t count, int32_t parts, i
 /* As many items on every part, one more on the first ones. */
 void hbp__partition_uniform(int32_t count, int32_t parts, int32_t *cuts);
 
-/* The cuts of HBP_PARTITION_BALANCED, _PARAMETERS or _UNIFORM: on layers' times of the mean micro-batch, in
+/* The cuts of HBP__PARTITION_BALANCED, _PARAMETERS or _UNIFORM: on layers' times of the mean micro-batch, in
  * whole ns, speeds aside; on their parameters; on nothing. */
-hbp_status hbp__anchor(hbp_context *context, const hbp__stages *stages, int32_t mode, int32_t *cuts);
+hbp_status hbp__anchor(hbp_context *context, const hbp__stages *stages, int32_t method, int32_t *cuts);
 
 /* Fills two lists with those that keep to the limits: by the variance of W_s, and by what is sent over the
  * cuts (OmniBal, section 3.3). Exact up to HBP__NEAR_TRIED of them. Past it the list by variance holds those

@@ -44,7 +44,7 @@ hbp_status hbp_fit_layer_bytes(hbp_context *context, const int32_t vision_layers
     if (!determinant)
         return hbp__fail(context, HBP_E_INFEASIBLE,
                          "%lld vision and %lld language layers, then %lld and %lld: these two measurements "
-                         "cannot tell a vision layer's bytes from a language layer's",
+                         "cannot separate a vision layer's bytes from a language layer's",
                          (long long)a, (long long)b, (long long)c, (long long)d);
     int64_t x = e * d - b * f, y = a * f - e * c;
     if (determinant < 0) {

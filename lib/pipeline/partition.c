@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/methods.h"
 #include "base/options.h"
 #include "base/scratch.h"
 #include "pipeline/candidates.h"
@@ -27,7 +28,7 @@ typedef struct planner {
     int32_t *cuts;         /* [chunks + 1] scratch */
     int32_t *order;        /* [M] scratch */
     int64_t bound;         /* V times predicted time, before rounding up */
-    int64_t least;         /* the same of the best that was found; mode optimal */
+    int64_t least;         /* the same of the best that was found; method optimal */
 } planner;
 
 static void fill_defaults(planner *p)
@@ -57,7 +58,7 @@ static hbp_status search_rounds(planner *p, int64_t work)
     hbp__stages *s = &p->stages;
     const hbp__rounds rounds = {&s->chain, s->stages, s->reach ? lack_of : NULL, s};
     hbp_status status = hbp__cut_rounds(p->context, &rounds, &work, &p->best, p->cuts, &p->bound);
-    if (status != HBP_E_INFEASIBLE || p->options.mode != HBP_PARTITION_OPTIMAL)
+    if (status != HBP_E_INFEASIBLE || hbp__partition_method(p->options.method) != HBP__PARTITION_OPTIMAL)
         return status == HBP_E_INFEASIBLE ? HBP_OK : status; /* other modes only want the bound */
     return fall_short(p, "no partition was found that fits; with the cuts that come nearest");
 }
@@ -99,16 +100,16 @@ static hbp_status add_near(planner *p, const int32_t *anchor)
 }
 
 /* Adds an anchor that fits, and if it is balanced what lies near it, fit or not. */
-static hbp_status add_anchor(planner *p, int32_t mode)
+static hbp_status add_anchor(planner *p, int32_t method)
 {
-    HBP__TRY(hbp__anchor(p->context, &p->stages, mode, p->cuts));
+    HBP__TRY(hbp__anchor(p->context, &p->stages, method, p->cuts));
     if (hbp__stages_fit(&p->stages, p->cuts))
         hbp__partition_add(p->partition, &p->stages, p->cuts, 0);
-    return mode == HBP_PARTITION_BALANCED ? add_near(p, p->cuts) : HBP_OK;
+    return method == HBP__PARTITION_BALANCED ? add_near(p, p->cuts) : HBP_OK;
 }
 
-/* Where the run decides and not the formula: more to choose from, so that no other mode is faster; for V > 1
- * also partitions whose chunks are alike, as interleaved stages wait for each other in every round. */
+/* Where the run decides and not the formula: more to choose from, so that no other method is faster; for V >
+ * 1 also partitions whose chunks are alike, as interleaved stages wait for each other in every round. */
 static hbp_status add_others(planner *p)
 {
     hbp__stages *s = &p->stages;
@@ -122,16 +123,16 @@ static hbp_status add_others(planner *p)
             if (hbp__stages_fit(s, hbp__cut_list_get(&p->best, i)))
                 hbp__partition_add(p->partition, s, hbp__cut_list_get(&p->best, i), HBP_RANKED_TIME);
     }
-    HBP__TRY(add_anchor(p, HBP_PARTITION_PARAMETERS));
-    HBP__TRY(add_anchor(p, HBP_PARTITION_UNIFORM));
-    return add_anchor(p, HBP_PARTITION_BALANCED);
+    HBP__TRY(add_anchor(p, HBP__PARTITION_PARAMETERS));
+    HBP__TRY(add_anchor(p, HBP__PARTITION_UNIFORM));
+    return add_anchor(p, HBP__PARTITION_BALANCED);
 }
 
 /* Whether candidates are chosen by the run. */
 static int run_decides(const planner *p)
 {
-    return p->options.run || p->options.mode != HBP_PARTITION_OPTIMAL || p->stages.uneven ||
-           p->stages.chunks > p->stages.stages;
+    return p->options.run || hbp__partition_method(p->options.method) != HBP__PARTITION_OPTIMAL ||
+           p->stages.uneven || p->stages.chunks > p->stages.stages;
 }
 
 static hbp_status find_optimal(planner *p)
@@ -145,22 +146,23 @@ static hbp_status find_optimal(planner *p)
 static hbp_status find_candidates(planner *p)
 {
     hbp__stages *s = &p->stages;
-    int optimal = p->options.mode == HBP_PARTITION_OPTIMAL;
+    int optimal = hbp__partition_method(p->options.method) == HBP__PARTITION_OPTIMAL;
     if (s->chunks > s->stages)
         HBP__TRY(search_rounds(p, optimal ? HBP__CUT_WORK / HBP__CUT_ROUNDS_SHARE : HBP__CUT_LIST_WORK));
     else
         HBP__TRY(search_chain(p, optimal));
     if (optimal)
         return find_optimal(p);
-    int paper = p->options.mode == HBP_PARTITION_PAPER;
-    HBP__TRY(hbp__anchor(p->context, s, paper ? HBP_PARTITION_BALANCED : p->options.mode, p->cuts));
+    int paper = hbp__partition_method(p->options.method) == HBP__PARTITION_OMNIBAL;
+    HBP__TRY(hbp__anchor(
+        p->context, s, paper ? HBP__PARTITION_BALANCED : hbp__partition_method(p->options.method), p->cuts));
     if (paper)
         HBP__TRY(add_near(p, p->cuts));
     else if (hbp__stages_fit(s, p->cuts))
         hbp__partition_add(p->partition, s, p->cuts, 0);
     if (!p->partition->candidates)
         return fall_short(p, paper ? "nothing near the balanced partition fits, which is the anchor"
-                                   : "the partition of this mode does not fit");
+                                   : "the partition of this method does not fit");
     return HBP_OK;
 }
 
@@ -202,9 +204,9 @@ static hbp_status run_candidates(planner *p)
     for (int32_t i = 0; i < made->candidates; i++) {
         HBP__TRY(hbp__tick(p->context, "candidates", i, made->candidates));
         reset_order(p);
-        HBP__TRY(simulate_cuts(p, hbp__partition_cuts(made, i), work, &made->candidate[i].simulated_ns));
-        if (made->candidate[i].simulated_ns < fastest) {
-            fastest = made->candidate[i].simulated_ns;
+        HBP__TRY(simulate_cuts(p, hbp__partition_cuts(made, i), work, &made->simulated_ns[i]));
+        if (made->simulated_ns[i] < fastest) {
+            fastest = made->simulated_ns[i];
             memcpy(made->order, p->order, (size_t)p->pipeline.micro_batches * sizeof *p->order);
         }
     }
@@ -242,9 +244,9 @@ static hbp_status improve_cuts(planner *p)
     hbp_partition *made = p->partition;
     int32_t chunks = made->chunks, fastest = 0;
     for (int32_t i = 1; i < made->candidates; i++)
-        if (made->candidate[i].simulated_ns < made->candidate[fastest].simulated_ns)
+        if (made->simulated_ns[i] < made->simulated_ns[fastest])
             fastest = i;
-    int64_t least = made->candidate[fastest].simulated_ns, work = HBP__CUT_IMPROVE_WORK;
+    int64_t least = made->simulated_ns[fastest], work = HBP__CUT_IMPROVE_WORK;
     memcpy(p->cuts, hbp__partition_cuts(made, fastest), ((size_t)chunks + 1) * sizeof *p->cuts);
     memcpy(p->order, made->order, (size_t)p->pipeline.micro_batches * sizeof *p->order);
     for (int moved = 1; moved && work > 0;) {
@@ -258,12 +260,12 @@ static hbp_status improve_cuts(planner *p)
                 HBP__TRY(try_shift(p, c, c + wide, 1, &least, &work, &moved));
             }
     }
-    if (least == made->candidate[fastest].simulated_ns)
+    if (least == made->simulated_ns[fastest])
         return HBP_OK;
     int32_t before = made->candidates;
     hbp__partition_add(made, &p->stages, p->cuts, HBP_RANKED_TIME);
     if (made->candidates > before)
-        made->candidate[before].simulated_ns = least;
+        made->simulated_ns[before] = least;
     return HBP_OK;
 }
 
@@ -271,12 +273,11 @@ static hbp_status finish_partition(planner *p)
 {
     hbp_partition *made = p->partition;
     hbp_partition_summary *summary = &made->summary;
-    hbp_partition_candidate *chosen = made->candidate;
     int64_t busy = 0, ns;
     memcpy(p->order, made->order, (size_t)p->pipeline.micro_batches * sizeof *p->order);
     HBP__TRY(simulate_cuts(p, made->cuts, orders_steps(p) ? HBP__ORDER_WORK : 0, &ns));
     memcpy(made->order, p->order, (size_t)p->pipeline.micro_batches * sizeof *p->order);
-    chosen->simulated_ns = ns;
+    made->simulated_ns[0] = ns;
     hbp__stages_weigh(&p->stages, made->cuts, made->stage_ns);
     *summary = (hbp_partition_summary){.struct_size = sizeof *summary, .simulated_ns = ns};
     for (int32_t s = 0; s < made->stages; s++) {
@@ -286,12 +287,12 @@ static hbp_status finish_partition(planner *p)
         busy += made->stage_busy_ns[s];
     }
     summary->micro_batches = made->micro_batches;
-    summary->predicted_ns = chosen->predicted_ns;
-    summary->bound_ns = hbp__min_i64(hbp__stages_predict(&p->stages, p->bound), chosen->predicted_ns);
+    summary->predicted_ns = made->predicted_ns[0];
+    summary->bound_ns = hbp__min_i64(hbp__stages_predict(&p->stages, p->bound), made->predicted_ns[0]);
     summary->proven = summary->bound_ns == summary->predicted_ns;
     summary->bottleneck_ns = made->stage_ns[summary->bottleneck];
-    summary->cut_bytes = chosen->cut_bytes;
-    summary->stage_variance = chosen->stage_variance;
+    summary->cut_bytes = made->cut_bytes[0];
+    summary->stage_variance = made->variance[0];
     double all = (double)ns * made->stages;
     summary->bubble = all > 0 ? 1 - (double)busy / all : 0;
     return HBP_OK;
@@ -327,7 +328,7 @@ static hbp_status plan_partition(planner *p, const hbp_layers *layers)
     HBP__TRY(open_planner(p, layers));
     HBP__TRY(find_candidates(p));
     HBP__TRY(run_candidates(p));
-    int optimal = p->options.mode == HBP_PARTITION_OPTIMAL;
+    int optimal = hbp__partition_method(p->options.method) == HBP__PARTITION_OPTIMAL;
     if (optimal && run_decides(p))
         HBP__TRY(improve_cuts(p));
     hbp__partition_sort(p->partition, !run_decides(p)); /* else the optimum, added first, stays so */

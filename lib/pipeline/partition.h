@@ -15,13 +15,17 @@ struct hbp_partition {
     int32_t chunks;
     int32_t micro_batches;
     int32_t candidates;
-    int32_t room;                       /* candidates */
-    hbp_partition_candidate *candidate; /* [candidates] the first is the chosen one */
-    int32_t *cuts;                      /* [candidates * (chunks + 1)] */
-    int64_t *stage_ns;                  /* [stages] */
-    int64_t *stage_busy_ns;             /* [stages] */
-    int64_t *stage_bytes;               /* [stages] */
-    int32_t *order;                     /* [micro_batches] */
+    int32_t room;           /* candidates */
+    int32_t *ranked;        /* [candidates] the first is the chosen one, as below */
+    int64_t *predicted_ns;  /* [candidates] */
+    int64_t *simulated_ns;  /* [candidates] */
+    int64_t *cut_bytes;     /* [candidates] */
+    double *variance;       /* [candidates] of stages */
+    int32_t *cuts;          /* [candidates * (chunks + 1)] */
+    int64_t *stage_ns;      /* [stages] */
+    int64_t *stage_busy_ns; /* [stages] */
+    int64_t *stage_bytes;   /* [stages] */
+    int32_t *order;         /* [micro_batches] */
 };
 
 /* hbp_partition_layers within a call. HBP_E_INFEASIBLE without a message: *shortage says what lacks. */

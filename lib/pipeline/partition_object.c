@@ -17,14 +17,18 @@ hbp_status hbp__partition_new(hbp_context *context, const hbp__stages *stages, i
     made->micro_batches = stages->pipeline->micro_batches;
     made->room = room;
     uint64_t count = (uint64_t)stages->stages, row = (uint64_t)stages->chunks + 1;
-    made->candidate = hbp__new(memory, (uint64_t)room, sizeof *made->candidate);
+    made->ranked = hbp__new(memory, (uint64_t)room, sizeof *made->ranked);
+    made->predicted_ns = hbp__new(memory, (uint64_t)room, sizeof *made->predicted_ns);
+    made->simulated_ns = hbp__new(memory, (uint64_t)room, sizeof *made->simulated_ns);
+    made->cut_bytes = hbp__new(memory, (uint64_t)room, sizeof *made->cut_bytes);
+    made->variance = hbp__new(memory, (uint64_t)room, sizeof *made->variance);
     made->cuts = hbp__new(memory, (uint64_t)room * row, sizeof *made->cuts);
     made->stage_ns = hbp__new(memory, count, sizeof *made->stage_ns);
     made->stage_busy_ns = hbp__new(memory, count, sizeof *made->stage_busy_ns);
     made->stage_bytes = hbp__new(memory, count, sizeof *made->stage_bytes);
     made->order = hbp__new(memory, (uint64_t)made->micro_batches, sizeof *made->order);
-    if (!made->candidate || !made->cuts || !made->stage_ns || !made->stage_busy_ns || !made->stage_bytes ||
-        !made->order) {
+    if (!made->ranked || !made->predicted_ns || !made->simulated_ns || !made->cut_bytes || !made->variance ||
+        !made->cuts || !made->stage_ns || !made->stage_busy_ns || !made->stage_bytes || !made->order) {
         hbp_partition_free(made);
         return hbp__fail_memory(context, "a partition");
     }
@@ -39,7 +43,11 @@ void hbp_partition_free(hbp_partition *partition)
     if (!partition)
         return;
     hbp__memory memory = partition->memory;
-    void *blocks[] = {partition->candidate,
+    void *blocks[] = {partition->ranked,
+                      partition->predicted_ns,
+                      partition->simulated_ns,
+                      partition->cut_bytes,
+                      partition->variance,
                       partition->cuts,
                       partition->stage_ns,
                       partition->stage_busy_ns,
@@ -56,26 +64,26 @@ void hbp__partition_add(hbp_partition *partition, const hbp__stages *stages, con
     size_t bytes = ((size_t)partition->chunks + 1) * sizeof *cuts;
     for (int32_t i = 0; i < partition->candidates; i++)
         if (memcmp(hbp__partition_cuts(partition, i), cuts, bytes) == 0) {
-            partition->candidate[i].ranked |= ranked;
+            partition->ranked[i] |= ranked;
             return;
         }
-    hbp_partition_candidate *candidate = &partition->candidate[partition->candidates];
-    memcpy(hbp__partition_cuts(partition, partition->candidates++), cuts, bytes);
-    *candidate = (hbp_partition_candidate){.struct_size = sizeof *candidate, .ranked = ranked};
-    candidate->predicted_ns =
+    int32_t at = partition->candidates++;
+    memcpy(hbp__partition_cuts(partition, at), cuts, bytes);
+    partition->ranked[at] = ranked;
+    partition->predicted_ns[at] =
         hbp__stages_predict(stages, hbp__stages_weigh(stages, cuts, partition->stage_ns));
-    candidate->stage_variance = hbp__stages_variance(stages, partition->stage_ns);
-    candidate->cut_bytes = hbp__stages_cut_bytes(stages, cuts);
+    partition->simulated_ns[at] = 0;
+    partition->variance[at] = hbp__stages_variance(stages, partition->stage_ns);
+    partition->cut_bytes[at] = hbp__stages_cut_bytes(stages, cuts);
 }
 
 /* Whether candidate b goes before a. */
 static int goes_before(const hbp_partition *partition, int32_t b, int32_t a)
 {
-    const hbp_partition_candidate *x = &partition->candidate[b], *y = &partition->candidate[a];
-    if (x->simulated_ns != y->simulated_ns)
-        return x->simulated_ns < y->simulated_ns;
-    if (x->predicted_ns != y->predicted_ns)
-        return x->predicted_ns < y->predicted_ns;
+    if (partition->simulated_ns[b] != partition->simulated_ns[a])
+        return partition->simulated_ns[b] < partition->simulated_ns[a];
+    if (partition->predicted_ns[b] != partition->predicted_ns[a])
+        return partition->predicted_ns[b] < partition->predicted_ns[a];
     const int32_t *these = hbp__partition_cuts(partition, b), *those = hbp__partition_cuts(partition, a);
     for (int32_t p = 1; p < partition->chunks; p++)
         if (these[p] != those[p])
@@ -83,17 +91,23 @@ static int goes_before(const hbp_partition *partition, int32_t b, int32_t a)
     return 0;
 }
 
+#define SWAP(type, column, a, b)                                                                             \
+    do {                                                                                                     \
+        type swap = (column)[a];                                                                             \
+        (column)[a] = (column)[b];                                                                           \
+        (column)[b] = swap;                                                                                  \
+    } while (0)
+
 static void swap_candidates(hbp_partition *partition, int32_t a, int32_t b)
 {
-    hbp_partition_candidate swap = partition->candidate[a];
-    partition->candidate[a] = partition->candidate[b];
-    partition->candidate[b] = swap;
-    int32_t *these = hbp__partition_cuts(partition, a), *those = hbp__partition_cuts(partition, b);
-    for (int32_t p = 0; p <= partition->chunks; p++) {
-        int32_t cut = these[p];
-        these[p] = those[p];
-        those[p] = cut;
-    }
+    SWAP(int32_t, partition->ranked, a, b);
+    SWAP(int64_t, partition->predicted_ns, a, b);
+    SWAP(int64_t, partition->simulated_ns, a, b);
+    SWAP(int64_t, partition->cut_bytes, a, b);
+    SWAP(double, partition->variance, a, b);
+    int32_t row = partition->chunks + 1;
+    for (int32_t p = 0; p < row; p++)
+        SWAP(int32_t, partition->cuts, a * row + p, b * row + p);
 }
 
 void hbp__partition_sort(hbp_partition *partition, int32_t first)
@@ -122,26 +136,13 @@ hbp_status hbp_partition_get_view(const hbp_partition *partition, hbp_partition_
                                    .stage_ns = partition->stage_ns,
                                    .stage_busy_ns = partition->stage_busy_ns,
                                    .stage_bytes = partition->stage_bytes,
-                                   .order = partition->order};
+                                   .order = partition->order,
+                                   .candidates = partition->candidates,
+                                   .candidate_cuts = partition->cuts,
+                                   .candidate_ranked = partition->ranked,
+                                   .candidate_predicted_ns = partition->predicted_ns,
+                                   .candidate_simulated_ns = partition->simulated_ns,
+                                   .candidate_cut_bytes = partition->cut_bytes,
+                                   .candidate_variance = partition->variance};
     return hbp__view_write(view, partition, &all, sizeof all);
-}
-
-int64_t hbp_partition_count_candidates(const hbp_partition *partition)
-{
-    return partition ? partition->candidates : 0;
-}
-
-hbp_status hbp_partition_get_candidate(hbp_context *context, const hbp_partition *partition, int64_t index,
-                                       hbp_partition_candidate *candidate, const int32_t **cuts)
-{
-    HBP__TRY(hbp__enter(context));
-    HBP__TRY(hbp__require(context, partition, "partition"));
-    if (index < 0 || index >= partition->candidates)
-        return hbp__fail(context, HBP_E_INVALID, "index is %lld; there are %d candidates", (long long)index,
-                         (int)partition->candidates);
-    const hbp_partition_candidate *from = &partition->candidate[index];
-    HBP__TRY(hbp__struct_write(context, candidate, from, sizeof *from, "candidate"));
-    if (cuts)
-        *cuts = hbp__partition_cuts(partition, index);
-    return HBP_OK;
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/methods.h"
 #include "base/options.h"
 #include "base/scratch.h"
 #include "pipeline/tuning.h"
@@ -64,18 +65,18 @@ typedef struct choosing {
     hbp_recompute_report report;
 } choosing;
 
-static hbp_status choose_by_mode(hbp_context *context, choosing *r, const hbp__recompute_stage *stage,
-                                 int32_t *choices)
+static hbp_status choose_by_method(hbp_context *context, choosing *r, const hbp__recompute_stage *stage,
+                                   int32_t *choices)
 {
     int proven = 0;
-    switch (r->options.mode) {
-    case HBP_MEMORY_OPTIMAL:
+    switch (hbp__recompute_method(r->options.method)) {
+    case HBP__RECOMPUTE_OPTIMAL:
         HBP__TRY(hbp__recompute_optimal(context, stage, r->options.selective, &r->work, choices, &proven));
         break;
-    case HBP_MEMORY_PAPER:
+    case HBP__RECOMPUTE_OMNIBAL:
         HBP__TRY(hbp__recompute_paper(stage, choices));
         break;
-    case HBP_MEMORY_ALL:
+    case HBP__RECOMPUTE_ALL:
         hbp__recompute_all(stage, choices);
         break;
     default:
@@ -86,8 +87,9 @@ static hbp_status choose_by_mode(hbp_context *context, choosing *r, const hbp__r
     int64_t need = hbp__recompute_need(stage, choices);
     if (need > stage->limit)
         return hbp__recompute_short(stage, need,
-                                    r->options.mode == HBP_MEMORY_NONE ? "no layer recomputed"
-                                                                       : "every layer recomputed");
+                                    hbp__recompute_method(r->options.method) == HBP__RECOMPUTE_NONE
+                                        ? "no layer recomputed"
+                                        : "every layer recomputed");
     int64_t added = hbp__recompute_added_ns(stage, choices);
     r->report.proven &= proven || added == 0;
     r->report.recompute_ns = hbp__add_saturating(r->report.recompute_ns, added);
@@ -109,7 +111,7 @@ static hbp_status choose_stage(hbp_context *context, choosing *r, int32_t s, int
         !hbp__add_i64(hbp__recompute_need(&stage, choices), r->options.measured_free_bytes[s], &stage.limit))
         stage.limit = INT64_MAX;
     r->report.saved_ns = hbp__add_saturating(r->report.saved_ns, hbp__recompute_added_ns(&stage, choices));
-    HBP__TRY(choose_by_mode(context, r, &stage, choices));
+    HBP__TRY(choose_by_method(context, r, &stage, choices));
     hbp__scratch_release(context, mark);
     return HBP_OK;
 }
@@ -128,7 +130,9 @@ static hbp_status choose_all(hbp_context *context, choosing *r, int32_t *choices
         r->report.recomputed += choices[i] == HBP_RECOMPUTE_LAYER;
         r->report.selective += choices[i] == HBP_RECOMPUTE_ATTENTION || choices[i] == HBP_RECOMPUTE_MLP;
     }
-    return r->options.mode == HBP_MEMORY_OPTIMAL && !r->report.proven ? HBP_NOT_PROVEN : HBP_OK;
+    return hbp__recompute_method(r->options.method) == HBP__RECOMPUTE_OPTIMAL && !r->report.proven
+               ? HBP_NOT_PROVEN
+               : HBP_OK;
 }
 
 static hbp_status read_and_choose(hbp_context *context, const hbp_layers *layers, const int32_t *cuts,

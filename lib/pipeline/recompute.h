@@ -10,7 +10,7 @@
 #include "pipeline/shortage.h"
 #include "simulate/pipeline/stage_times.h"
 
-/* The layers of a stage by groups: those of one chunk and kind, whose bytes are weighed by what that many
+/* The layers of a stage by groups: those of one chunk and type, whose bytes are weighed by what that many
  * micro-batches in flight hold. */
 typedef struct hbp__recompute_stage {
     const hbp_layers *layers;
@@ -20,10 +20,10 @@ typedef struct hbp__recompute_stage {
     int32_t *layer;                    /* [count] by group, ascending within */
     int32_t *group;                    /* [count] */
     double *weight;                    /* [groups] */
-    double live[HBP_LAYER_KINDS];      /* weight of a layer's working bytes */
-    double time[HBP_LAYER_KINDS];      /* weight of its time: of the mean micro-batch */
-    int64_t measured[HBP_LAYER_KINDS]; /* bytes that one recomputed layer frees; 0: by the columns */
-    int64_t base;                      /* states, and what measured kinds keep when all are recomputed */
+    double live[HBP_LAYER_TYPES];      /* weight of a layer's working bytes */
+    double time[HBP_LAYER_TYPES];      /* weight of its time: of the mean micro-batch */
+    int64_t measured[HBP_LAYER_TYPES]; /* bytes that one recomputed layer frees; 0: by the columns */
+    int64_t base;                      /* states, and what measured types keep when all are recomputed */
     int64_t limit;                     /* INT64_MAX: none */
     hbp__shortage *shortage;           /* the caller's, written where nothing fits */
 } hbp__recompute_stage;

@@ -1,15 +1,16 @@
-/* OmniBal's rule: whole layers, language layers first, one fewer than would fit. */
+/* Adaptive re-computation, OmniBal's rule (section 3.4): whole layers, language layers first, one fewer than
+ * would fit. */
 #include <math.h>
 
 #include "base/checked.h"
 #include "pipeline/recompute.h"
 
-/* What keeping one more layer of `kind` takes at most on this stage, rounded up; 0: there is none to keep. */
-static int64_t bytes_of_one(const hbp__recompute_stage *s, int32_t kind)
+/* What keeping one more layer of `type` takes at most on this stage, rounded up; 0: there is none to keep. */
+static int64_t bytes_of_one(const hbp__recompute_stage *s, int32_t type)
 {
     int64_t most = 0;
     for (int32_t i = 0; i < s->count; i++) {
-        if (s->layers->kind[s->layer[i]] != kind || !hbp__recompute_frees(s->layers, s->layer[i]))
+        if (s->layers->type[s->layer[i]] != type || !hbp__recompute_frees(s->layers, s->layer[i]))
             continue;
         int64_t size =
             hbp__recompute_size(s, i, HBP_RECOMPUTE_NONE) - hbp__recompute_size(s, i, HBP_RECOMPUTE_LAYER);
@@ -18,21 +19,21 @@ static int64_t bytes_of_one(const hbp__recompute_stage *s, int32_t kind)
     return most;
 }
 
-static int64_t count_of(const hbp__recompute_stage *s, int32_t kind)
+static int64_t count_of(const hbp__recompute_stage *s, int32_t type)
 {
     int64_t count = 0;
     for (int32_t i = 0; i < s->count; i++)
-        count += s->layers->kind[s->layer[i]] == kind && hbp__recompute_frees(s->layers, s->layer[i]);
+        count += s->layers->type[s->layer[i]] == type && hbp__recompute_frees(s->layers, s->layer[i]);
     return count;
 }
 
-/* Keeps up to `count` recomputed layers of `kind`, the last ones, so that the first stay recomputed. Groups
- * of one kind lie in the order of their layers. */
-static void keep_last(const hbp__recompute_stage *s, int32_t kind, int64_t count, int32_t *choices)
+/* Keeps up to `count` recomputed layers of `type`, the last ones, so that the first stay recomputed. Groups
+ * of one type lie in the order of their layers. */
+static void keep_last(const hbp__recompute_stage *s, int32_t type, int64_t count, int32_t *choices)
 {
     for (int32_t i = s->count - 1; i >= 0 && count > 0; i--) {
         int32_t layer = s->layer[i];
-        if (s->layers->kind[layer] != kind || choices[layer] != HBP_RECOMPUTE_LAYER)
+        if (s->layers->type[layer] != type || choices[layer] != HBP_RECOMPUTE_LAYER)
             continue;
         choices[layer] = HBP_RECOMPUTE_NONE;
         count--;

@@ -1,4 +1,4 @@
-/* A stage's layers by groups of one chunk and kind, and what they need and take under choices. O(layers of
+/* A stage's layers by groups of one chunk and type, and what they need and take under choices. O(layers of
  * the stage). */
 #include <math.h>
 
@@ -6,21 +6,21 @@
 #include "base/scratch.h"
 #include "pipeline/recompute.h"
 
-/* Lists the layers of one chunk and kind; what measured kinds keep besides is added to the base. */
-static void take_group(hbp__recompute_stage *s, int32_t begin, int32_t end, int32_t kind, double weight)
+/* Lists the layers of one chunk and type; what measured types keep besides is added to the base. */
+static void take_group(hbp__recompute_stage *s, int32_t begin, int32_t end, int32_t type, double weight)
 {
     int32_t before = s->count;
     int64_t recomputed = 0;
     for (int32_t i = begin; i < end; i++)
-        if (s->layers->kind[i] == kind) {
+        if (s->layers->type[i] == type) {
             s->layer[s->count] = i;
             s->group[s->count++] = s->groups;
             recomputed += s->layers->recomputed_bytes[i];
         }
     if (s->count == before)
         return;
-    s->weight[s->groups++] = s->measured[kind] ? 1 : weight;
-    if (s->measured[kind])
+    s->weight[s->groups++] = s->measured[type] ? 1 : weight;
+    if (s->measured[type])
         s->base = hbp__add_saturating(s->base, hbp__round_i64((double)recomputed * weight));
 }
 
@@ -39,16 +39,16 @@ hbp_status hbp__recompute_open(hbp_context *context, const hbp_layers *layers, c
     HBP__TRY(hbp__scratch_check(context, "a stage's layers"));
     s.measured[HBP_LAYER_VISION] = options->measured_vision_bytes;
     s.measured[HBP_LAYER_LANGUAGE] = options->measured_language_bytes;
-    for (int32_t kind = 0; kind < HBP_LAYER_KINDS; kind++) {
-        s.live[kind] = live->sum[kind][1];
-        s.time[kind] = hbp__mean_time_scale(pipeline, kind);
+    for (int32_t type = 0; type < HBP_LAYER_TYPES; type++) {
+        s.live[type] = live->sum[type][1];
+        s.time[type] = hbp__mean_time_scale(pipeline, type);
     }
     for (int32_t chunk = stage; chunk < chunks; chunk += pipeline->stages) {
         int32_t in_flight = hbp__pipeline_in_flight(pipeline, chunk);
         for (int32_t i = cuts[chunk]; i < cuts[chunk + 1]; i++)
             s.base = hbp__add_saturating(s.base, layers->state_bytes[i]);
-        for (int32_t kind = 0; kind < HBP_LAYER_KINDS; kind++)
-            take_group(&s, cuts[chunk], cuts[chunk + 1], kind, live->sum[kind][in_flight]);
+        for (int32_t type = 0; type < HBP_LAYER_TYPES; type++)
+            take_group(&s, cuts[chunk], cuts[chunk + 1], type, live->sum[type][in_flight]);
     }
     s.limit = pipeline->limit_bytes ? pipeline->limit_bytes[stage] : INT64_MAX;
     *out = s;
@@ -59,7 +59,7 @@ int64_t hbp__recompute_size(const hbp__recompute_stage *s, int32_t i, int32_t ch
 {
     int32_t layer = s->layer[i];
     int64_t kept = hbp__layer_kept_bytes(s->layers, layer, choice);
-    int64_t measured = s->measured[s->layers->kind[layer]];
+    int64_t measured = s->measured[s->layers->type[layer]];
     if (!measured)
         return kept;
     /* The columns say in what proportion parts of a layer free what the whole was measured to. */
@@ -73,14 +73,14 @@ int64_t hbp__recompute_working(const hbp__recompute_stage *s, int32_t i, int32_t
 {
     int32_t layer = s->layer[i];
     return hbp__round_i64((double)hbp__layer_working_bytes(s->layers, layer, choice) *
-                          s->live[s->layers->kind[layer]]);
+                          s->live[s->layers->type[layer]]);
 }
 
 int64_t hbp__recompute_ns(const hbp__recompute_stage *s, int32_t i, int32_t choice)
 {
     int32_t layer = s->layer[i];
     return hbp__round_i64((double)hbp__layer_extra_ns(s->layers, layer, choice) *
-                          s->time[s->layers->kind[layer]]);
+                          s->time[s->layers->type[layer]]);
 }
 
 int64_t hbp__recompute_need(const hbp__recompute_stage *s, const int32_t *choices)

@@ -20,12 +20,12 @@ static hbp_status take_columns(hbp_context *context, hbp__stages *s)
     uint64_t levels = 1;
     while (INT64_C(1) << levels <= s->layers->count)
         levels++;
-    s->ns = hbp__take_zero(context, HBP_LAYER_KINDS * places, sizeof *s->ns);
-    s->kept = hbp__take_zero(context, HBP_LAYER_KINDS * places, sizeof *s->kept);
+    s->ns = hbp__take_zero(context, HBP_LAYER_TYPES * places, sizeof *s->ns);
+    s->kept = hbp__take_zero(context, HBP_LAYER_TYPES * places, sizeof *s->kept);
     s->state = hbp__take_zero(context, places, sizeof *s->state);
     s->toll = hbp__take_zero(context, places, sizeof *s->toll);
     s->side = hbp__take_zero(context, places, sizeof *s->side);
-    s->factor = hbp__take(context, chunks * HBP_LAYER_KINDS, sizeof *s->factor);
+    s->factor = hbp__take(context, chunks * HBP_LAYER_TYPES, sizeof *s->factor);
     s->in_flight = hbp__take(context, chunks, sizeof *s->in_flight);
     if (s->pipeline->limit_bytes) {
         s->working = hbp__take(context, levels * places, sizeof *s->working);
@@ -42,8 +42,8 @@ static void sum_layers(hbp__stages *s)
         int32_t choice = choice_of(s, i);
         int64_t ns = hbp__add_saturating(layers->forward_ns[i], layers->backward_ns[i]);
         ns = hbp__add_saturating(ns, hbp__layer_extra_ns(layers, i, choice));
-        for (int32_t k = 0; k < HBP_LAYER_KINDS; k++) {
-            int mine = layers->kind[i] == k;
+        for (int32_t k = 0; k < HBP_LAYER_TYPES; k++) {
+            int mine = layers->type[i] == k;
             int64_t at = k * places + i;
             s->ns[at + 1] = hbp__add_saturating(s->ns[at], mine ? ns : 0);
             /* Columns sum to 2^62 at most. */
@@ -57,34 +57,34 @@ static void sum_layers(hbp__stages *s)
 static void price_cuts(hbp__stages *s)
 {
     const hbp_layers *layers = s->layers;
-    double mean[HBP_LAYER_KINDS], exposed = 1 - s->pipeline->link_overlap;
-    for (int32_t k = 0; k < HBP_LAYER_KINDS; k++)
+    double mean[HBP_LAYER_TYPES], exposed = 1 - s->pipeline->link_overlap;
+    for (int32_t k = 0; k < HBP_LAYER_TYPES; k++)
         mean[k] = hbp__mean_byte_scale(s->pipeline, k);
     for (int32_t c = 1; c < layers->count && s->stages > 1; c++) {
-        double bytes = (double)layers->cut_bytes[c - 1] * mean[layers->cut_kind[c - 1]];
+        double bytes = (double)layers->cut_bytes[c - 1] * mean[layers->cut_type[c - 1]];
         int64_t ns = hbp__transfer_ns(s->pipeline, bytes);
         s->toll[c] = hbp__mul_saturating(2, ns);
         s->side[c] = hbp__min_i64(hbp__round_i64(exposed * (double)ns), ns);
     }
 }
 
-/* The chain's kinds are those that any layer with a time is of; one at least. */
+/* The chain's types are those that any layer with a time is of; one at least. */
 static void fill_chain(hbp__stages *s)
 {
     int64_t places = s->layers->count + 1;
-    int32_t kind[HBP_LAYER_KINDS], kinds = 0;
-    for (int32_t k = 0; k < HBP_LAYER_KINDS; k++)
-        if (s->ns[k * places + s->layers->count] > 0 || (k == HBP_LAYER_KINDS - 1 && !kinds)) {
-            s->chain.prefix[kinds] = s->ns + k * places;
-            kind[kinds++] = k;
+    int32_t type[HBP_LAYER_TYPES], types = 0;
+    for (int32_t k = 0; k < HBP_LAYER_TYPES; k++)
+        if (s->ns[k * places + s->layers->count] > 0 || (k == HBP_LAYER_TYPES - 1 && !types)) {
+            s->chain.prefix[types] = s->ns + k * places;
+            type[types++] = k;
         }
     for (int32_t c = 0; c < s->chunks; c++)
-        for (int32_t k = 0; k < kinds; k++)
-            s->factor[c * kinds + k] = hbp__mean_time_scale(s->pipeline, kind[k]) /
+        for (int32_t k = 0; k < types; k++)
+            s->factor[c * types + k] = hbp__mean_time_scale(s->pipeline, type[k]) /
                                        (s->pipeline->speed ? s->pipeline->speed[c % s->stages] : 1);
     s->chain.items = s->layers->count;
     s->chain.parts = s->chunks;
-    s->chain.kinds = kinds;
+    s->chain.kinds = types;
     s->chain.factor = s->factor;
     s->chain.toll = s->toll;
     s->chain.side = s->side;
@@ -108,7 +108,7 @@ static hbp_status check_times(hbp_context *context, const hbp__stages *s)
         transfers = hbp__add_saturating(transfers, s->toll[c]);
     int64_t times = s->chain.weight + s->chunks + 1;
     int64_t most = hbp__mul_saturating(times, hbp__add_saturating(slowest, transfers));
-    for (int32_t k = 0; k < HBP_LAYER_KINDS; k++)
+    for (int32_t k = 0; k < HBP_LAYER_TYPES; k++)
         if (s->ns[(k + 1) * (int64_t)(s->layers->count + 1) - 1] > MOST_NS)
             most = INT64_MAX;
     if (most <= MOST_NS)
@@ -132,7 +132,7 @@ static void fill_working(hbp__stages *s)
     int32_t count = s->layers->count;
     for (int32_t i = 0; i < count; i++) {
         double bytes = (double)hbp__layer_working_bytes(s->layers, i, choice_of(s, i));
-        s->working[i] = hbp__round_i64(bytes * s->live.sum[s->layers->kind[i]][1]);
+        s->working[i] = hbp__round_i64(bytes * s->live.sum[s->layers->type[i]][1]);
     }
     for (int64_t level = 1, width = 2; width <= count; level++, width *= 2) {
         const int64_t *half = s->working + (level - 1) * count;
@@ -154,7 +154,7 @@ static int64_t most_working(const hbp__stages *s, int32_t begin, int32_t end)
 static int64_t held_bytes(const hbp__stages *s, int32_t chunk, int32_t begin, int32_t end)
 {
     int64_t places = s->layers->count + 1, bytes = s->state[end] - s->state[begin];
-    for (int32_t k = 0; k < HBP_LAYER_KINDS; k++) {
+    for (int32_t k = 0; k < HBP_LAYER_TYPES; k++) {
         const int64_t *kept = s->kept + k * places;
         double held = (double)(kept[end] - kept[begin]) * s->live.sum[k][s->in_flight[chunk]];
         bytes = hbp__add_saturating(bytes, hbp__round_i64(held));

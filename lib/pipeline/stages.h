@@ -21,14 +21,14 @@ typedef struct hbp__stages {
     hbp__chain chain; /* parts are chunks; its value is V times the predicted time, before rounding up, where
                          V is 1; where it is more, loads are of stages */
     hbp__live live;
-    int64_t *ns;      /* [HBP_LAYER_KINDS * (layers + 1)] sums of forward, backward and recomputation, by kind
+    int64_t *ns;      /* [HBP_LAYER_TYPES * (layers + 1)] sums of forward, backward and recomputation, by type
                        */
-    int64_t *kept;    /* [HBP_LAYER_KINDS * (layers + 1)] */
+    int64_t *kept;    /* [HBP_LAYER_TYPES * (layers + 1)] */
     int64_t *state;   /* [layers + 1] */
     int64_t *working; /* [levels * layers] most working bytes of 2^level layers from i on */
     int64_t *toll;    /* [layers + 1] transfers of the mean micro-batch over a cut, there and back */
     int64_t *side;    /* [layers + 1] exposed share of it, one way */
-    double *factor;   /* [chunks * kinds] */
+    double *factor;   /* [chunks * types] */
     int32_t *in_flight; /* [chunks] */
     int32_t *reach;     /* [chunks * (layers + 1)]; NULL without limits */
 } hbp__stages;

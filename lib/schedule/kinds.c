@@ -1,4 +1,4 @@
-/* Kinds of sample in packs, and packs of the same kinds in whole micro-batches. */
+/* Modalities in packs, and packs of the same kinds in whole micro-batches. */
 #include "schedule/kinds.h"
 
 #include <string.h>
@@ -21,7 +21,7 @@ hbp_status hbp__packs_kinds(hbp_context *context, const hbp_packs *packs, uint64
             kinds[p] |= UINT64_C(1) << hbp__lengths_modality(packs->lengths, packs->sample[i]);
         if (packs->offsets[p + 1] - ticked >= SAMPLES_A_TICK) {
             ticked = packs->offsets[p + 1];
-            HBP__TRY(hbp__tick(context, "kinds", ticked, packs->samples));
+            HBP__TRY(hbp__tick(context, "modalities", ticked, packs->samples));
         }
     }
     return HBP_OK;
@@ -73,10 +73,10 @@ static int64_t padded_of(const hbp_packs *packs, int64_t at)
     return hbp__round_up(hbp__packs_length(packs, at), packs->sequence_multiple);
 }
 
-static int is_tied(const hbp_packs *packs, int64_t at)
+static int is_linked(const hbp_packs *packs, int64_t at)
 {
-    const uint32_t *tie = packs->lengths->tie;
-    return tie && tie[packs->sample[at]] != HBP__FREE;
+    const uint32_t *link = packs->lengths->link;
+    return link && link[packs->sample[at]] != HBP__FREE;
 }
 
 /* Sets the sums of a pack and its kinds. */
@@ -198,8 +198,8 @@ static int64_t look(const evening *e, swap s, uint64_t wanted, const profile *of
             s.j = first_q + (j + turn) % count_q;
             uint64_t out = kind_bit(e, s.i), in = kind_bit(e, s.j);
             if (!(out & e->kinds[s.q]) || (in & of_q.single) ||
-                !is_closer(e->kinds[s.p], of_p->single, out, in, wanted) || is_tied(packs, s.i) ||
-                is_tied(packs, s.j))
+                !is_closer(e->kinds[s.p], of_p->single, out, in, wanted) || is_linked(packs, s.i) ||
+                is_linked(packs, s.j))
                 continue;
             s.change = change_of(e, &s, of_p, &of_q);
             if (s.change < 0)
@@ -343,7 +343,7 @@ static hbp_status list_sets(evening *e)
         count += i == e->first || e->kinds[e->sorted[i]] != e->kinds[e->sorted[i - 1]];
     e->count = 0;
     e->sets = hbp__take(e->context, (uint64_t)count, sizeof *e->sets);
-    HBP__TRY(hbp__scratch_check(e->context, "the kinds of packs"));
+    HBP__TRY(hbp__scratch_check(e->context, "the modalities of packs"));
     for (int64_t i = e->first; i < e->end; i++) {
         uint64_t kinds = e->kinds[e->sorted[i]];
         if (i == e->first || kinds != e->sets[e->count - 1].kinds)
@@ -357,13 +357,13 @@ static hbp_status list_sets(evening *e)
     return HBP_OK;
 }
 
-/* Dummies of the group as its sets are. */
+/* Padding packs of the group as its sets are. */
 static int64_t dummies_of(const evening *e)
 {
-    int64_t dummies = 0;
+    int64_t padding = 0;
     for (int64_t i = 0; i < e->count; i++)
-        dummies += hbp__round_up(e->sets[i].count, e->width) - e->sets[i].count;
-    return dummies;
+        padding += hbp__round_up(e->sets[i].count, e->width) - e->sets[i].count;
+    return padding;
 }
 
 static hbp_status even_group(evening *e)
@@ -376,7 +376,7 @@ static hbp_status even_group(evening *e)
         e->hops = round > 0;
         for (int64_t i = 0; i < e->count; i++) {
             set *s = &e->sets[i];
-            HBP__TRY(hbp__tick(e->context, "kinds", i, e->count));
+            HBP__TRY(hbp__tick(e->context, "modalities", i, e->count));
             for (int gave = 1; gave && s->count > s->wanted;) {
                 int64_t most = hbp__min_i64(e->probes, HBP__KINDS_LOOKS_A_CHANGE);
                 e->now = most;
@@ -395,14 +395,14 @@ static hbp_status sort_packs(hbp_context *context, const hbp_packs *packs, const
 {
     int64_t mark = hbp__scratch_mark(context);
     uint64_t *group = hbp__take(context, (uint64_t)packs->count, sizeof *group);
-    HBP__TRY(hbp__scratch_check(context, "the kinds of packs"));
+    HBP__TRY(hbp__scratch_check(context, "the modalities of packs"));
     for (int64_t p = 0; p < packs->count; p++) {
         sorted[p] = (uint32_t)p;
         group[p] = (uint64_t)packs->group[p];
     }
     if (!hbp__sort_by_u64(&context->memory, kinds, sorted, packs->count) ||
         !hbp__sort_by_u64(&context->memory, group, sorted, packs->count))
-        return hbp__fail_memory(context, "the kinds of packs");
+        return hbp__fail_memory(context, "the modalities of packs");
     hbp__scratch_release(context, mark);
     return HBP_OK;
 }
@@ -414,7 +414,7 @@ hbp_status hbp__packs_even_kinds(hbp_context *context, const hbp_groups *groups,
     int64_t mark = hbp__scratch_mark(context);
     e.kinds = hbp__take(context, (uint64_t)packs->count, sizeof *e.kinds);
     e.sorted = hbp__take(context, (uint64_t)packs->count, sizeof *e.sorted);
-    HBP__TRY(hbp__scratch_check(context, "the kinds of packs"));
+    HBP__TRY(hbp__scratch_check(context, "the modalities of packs"));
     HBP__TRY(hbp__packs_kinds(context, packs, e.kinds));
     HBP__TRY(sort_packs(context, packs, e.kinds, e.sorted));
     for (e.first = 0; e.first < packs->count; e.first = e.end) {

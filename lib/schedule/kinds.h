@@ -14,7 +14,7 @@ hbp_status hbp__packs_kinds(hbp_context *context, const hbp_packs *packs, uint64
 
 /* Exchanges samples between packs of a group so that the packs of each set of kinds fill whole micro-batches,
  * as far as samples of like size can be found: each set of kinds else costs dummies for its last one. No
- * pack grows past its capacity, tied samples stay, and every pack keeps its number of samples. O(samples),
+ * pack grows past its capacity, linked samples stay, and every pack keeps its number of samples. O(samples),
  * and for each pack that should change its set at most as many tries as there are sets that lack packs. */
 hbp_status hbp__packs_even_kinds(hbp_context *context, const hbp_groups *groups, uint64_t seed,
                                  uint64_t epoch, hbp_packs *packs);

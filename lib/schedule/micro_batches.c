@@ -1,5 +1,6 @@
-/* Packs of one group into micro-batches: alike ones together, each class dealt out as the mode asks. */
+/* Packs of one group into micro-batches: alike ones together, each class dealt out as the method asks. */
 #include "base/checked.h"
+#include "base/methods.h"
 #include "base/rng.h"
 #include "base/scratch.h"
 #include "base/sort.h"
@@ -64,7 +65,7 @@ typedef struct forming {
     const hbp_balance_options *options;
     hbp__micro_batches *batches;
     uint32_t *sorted; /* [packs] */
-    uint64_t *kinds;  /* [packs] bit k for kind k; NULL without an order of modalities */
+    uint64_t *kinds;  /* [packs] bit k for modality k; NULL without an order of modalities */
     int64_t *key;     /* [packs] */
     run *run;         /* [runs] */
     int64_t runs;
@@ -105,34 +106,34 @@ static hbp_status order_packs(const forming *f, const run *r, uint32_t *order)
 {
     const hbp_packs *packs = f->packs;
     const hbp_groups *groups = f->groups;
-    int32_t mode = f->options->mode;
+    int32_t method = hbp__balance_method(f->options->method);
     int64_t longest = 0, count = r->end - r->first, *key = f->key;
     for (int64_t i = 0; i < count; i++) {
         HBP__TRY(hbp__tick_row(f->context, "balance", i, count));
         uint32_t p = order[i];
-        key[p] = mode == HBP_BALANCE_SORTED ? packs->squares[p] : pack_ns(f, r->group, p);
+        key[p] = method == HBP__BALANCE_SORTED ? packs->squares[p] : pack_ns(f, r->group, p);
         longest = hbp__max_i64(longest, key[p]);
     }
-    int64_t class_ns = mode == HBP_BALANCE_TIME ? longest / HBP__TIME_CLASSES + 1 : 1;
+    int64_t class_ns = method == HBP__BALANCE_TIME ? longest / HBP__TIME_CLASSES + 1 : 1;
     for (int64_t i = 0; i < count; i++) {
         HBP__TRY(hbp__tick_row(f->context, "balance", i, count));
         key[order[i]] = (longest - key[order[i]]) / class_ns;
     }
     HBP__TRY(hbp__order_by_i64(f->context, key, order, count, "the order of packs"));
-    return mode == HBP_BALANCE_TIME ? mix_classes(f->context, key, order, count, groups->packs[r->group])
-                                    : HBP_OK;
+    return method == HBP__BALANCE_TIME ? mix_classes(f->context, key, order, count, groups->packs[r->group])
+                                       : HBP_OK;
 }
 
-/* Writes the run's packs to `order` in the way of the mode. */
+/* Writes the run's packs to `order` as the method asks. */
 static hbp_status order_run(const forming *f, const run *r, uint32_t *order)
 {
     int64_t count = r->end - r->first;
     memcpy(order, f->sorted + r->first, (size_t)count * sizeof *order);
-    if (f->options->mode == HBP_BALANCE_GIVEN)
+    if (hbp__balance_method(f->options->method) == HBP__BALANCE_GIVEN)
         return HBP_OK;
-    if (f->options->mode == HBP_BALANCE_VISION)
+    if (hbp__balance_method(f->options->method) == HBP__BALANCE_VISION)
         return order_alike(f, r, order);
-    if (f->options->mode != HBP_BALANCE_RANDOM)
+    if (hbp__balance_method(f->options->method) != HBP__BALANCE_RANDOM)
         return order_packs(f, r, order);
     hbp__rng rng = hbp__rng_make(f->options->seed, f->options->epoch, STREAM_PACKS + (uint64_t)r->group);
     return hbp__shuffle(f->context, &rng, order, count);
@@ -157,7 +158,7 @@ static hbp_status sort_packs(forming *f)
     }
     for (int64_t g = 0; f->kinds && g < f->groups->count; g++)
         HBP__TRY(hbp__order_by_u64(f->context, f->kinds, f->sorted + first[g], first[g + 1] - first[g],
-                                   "the kinds of packs"));
+                                   "the modalities of packs"));
     return HBP_OK;
 }
 
@@ -197,7 +198,7 @@ static int reserve(forming *f, int64_t places)
     return b->group && b->first && b->place;
 }
 
-/* Rows of every run's micro-batches, and the last one's dummies. */
+/* Rows of every run's micro-batches, and the last one's padding packs. */
 static void lay_out(forming *f)
 {
     hbp__micro_batches *b = f->batches;

@@ -26,11 +26,11 @@ typedef struct hbp__micro_batches {
 } hbp__micro_batches;
 
 /* Cuts each group's packs, and with an order of modalities each set of kinds of them, into micro-batches in
- * the way `options->mode` says; dummies complete the last micro-batch of each. The time-balanced way sorts by
- * predicted time, in classes of 1/1024 of the longest so that packs alike in time change places at random,
- * and cuts from the slowest: the slowest pack then sets each micro-batch's time, and the sum of those is the
- * least for these packs up to the classes. The way of vision is vision.h's. O(packs), of vision O(packs log
- * packs); with an order of modalities O(samples). Close in any case. */
+ * the way `hbp__balance_method(options->method)` says; dummies complete the last micro-batch of each. The
+ * time-balanced way sorts by predicted time, in classes of 1/1024 of the longest so that packs alike in time
+ * change places at random, and cuts from the slowest: the slowest pack then sets each micro-batch's time, and
+ * the sum of those is the least for these packs up to the classes. The way of vision is vision.h's. O(packs),
+ * of vision O(packs log packs); with an order of modalities O(samples). Close in any case. */
 hbp_status hbp__micro_batches_open(hbp_context *context, const hbp_packs *packs, const hbp_groups *groups,
                                    const hbp_cost *cost, const hbp_balance_options *options,
                                    hbp__micro_batches *batches);
@@ -45,9 +45,9 @@ typedef struct hbp__steps {
 } hbp__steps;
 
 /* Orders the epoch: each group's micro-batches are drawn at random into steps of the group's size (dealt, so
- * that each step is a small copy of the group, in mode vision and with an order of modalities), and steps of
- * all groups are interleaved (deal.h). With `one_step`, everything is a single step instead. Close
- * in any case. */
+ * that each step is a small copy of the group, in method vision and with an order of modalities), and steps
+ * of all groups are interleaved (deal.h). With `one_step`, everything is a single step instead. Close in any
+ * case. */
 hbp_status hbp__steps_open(hbp_context *context, const hbp__micro_batches *batches, const hbp_groups *groups,
                            const hbp_balance_options *options, int one_step, hbp__steps *steps);
 void hbp__steps_close(hbp__steps *steps);

@@ -1,5 +1,6 @@
 /* Steps of one group each: cut from its micro-batches, put in order over the epoch. */
 #include "base/checked.h"
+#include "base/methods.h"
 #include "base/rng.h"
 #include "base/scratch.h"
 #include "base/sort.h"
@@ -31,7 +32,7 @@ static hbp_status draw_rows(hbp_context *context, const hbp_balance_options *opt
 {
     for (int64_t i = first; i < last; i++)
         rows[i - first] = (uint32_t)i;
-    if (options->mode == HBP_BALANCE_GIVEN)
+    if (hbp__balance_method(options->method) == HBP__BALANCE_GIVEN)
         return HBP_OK;
     hbp__rng rng = hbp__rng_make(options->seed, options->epoch, stream);
     return hbp__shuffle(context, &rng, rows, last - first);
@@ -43,9 +44,9 @@ static hbp_status order_rows(hbp_context *context, const hbp__micro_batches *bat
                              uint32_t *rows)
 {
     int64_t first = batches->group_first[g], mine = batches->group_first[g + 1] - first;
-    int is_dealt = options->mode == HBP_BALANCE_VISION ||
-                   (options->modality_order && options->mode != HBP_BALANCE_GIVEN &&
-                    options->mode != HBP_BALANCE_RANDOM);
+    int is_dealt = hbp__balance_method(options->method) == HBP__BALANCE_VISION ||
+                   (options->modality_order && hbp__balance_method(options->method) != HBP__BALANCE_GIVEN &&
+                    hbp__balance_method(options->method) != HBP__BALANCE_RANDOM);
     if (is_dealt) {
         hbp__rng rng = hbp__rng_make(options->seed, options->epoch, STREAM_STEPS + (uint64_t)g);
         return hbp__deal_stretches(context, first, mine, step_size(groups, options, g, mine), &rng, rows);

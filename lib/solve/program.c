@@ -240,7 +240,7 @@ hbp_status hbp__program_solve(const hbp__program *program, const char *stage, co
                         .objective = program->objective,
                         .column_lower = program->lower,
                         .column_upper = program->upper,
-                        .column_kind = program->kind,
+                        .column_type = program->kind,
                         .column_priority = program->priority,
                         .row_lower = program->row_lower,
                         .row_upper = program->row_upper,

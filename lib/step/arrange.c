@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/methods.h"
 #include "base/scratch.h"
 #include "base/sort.h"
 
@@ -20,8 +21,8 @@ hbp_status hbp__step_arrange_close(const hbp__step *step, hbp__step_solution *so
     int64_t whole = hbp__step_whole(step, solution->micro_batches);
     if (most && whole > most)
         return hbp__fail(step->context, HBP_E_INFEASIBLE,
-                         "mode %s takes %lld micro-batches for this batch; max_micro_batches is %d",
-                         hbp_step_mode_name(step->options.mode), (long long)whole, (int)most);
+                         "method %s takes %lld micro-batches for this batch; max_micro_batches is %d",
+                         step->options.method, (long long)whole, (int)most);
     solution->groups = solution->first[solution->micro_batches];
     while (solution->micro_batches < step->options.min_micro_batches)
         solution->first[++solution->micro_batches] = solution->groups;

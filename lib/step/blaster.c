@@ -179,7 +179,7 @@ static hbp_status try_numbers(const blast *b, hbp__step_solution *best)
     }
     if (kept < 0)
         return hbp__fail(step->context, HBP_E_INFEASIBLE,
-                         "no cut of the batch into at most %lld micro-batches has room for every sequence",
+                         "no cut of the batch into at most %lld micro-batches holds every sequence",
                          (long long)most);
     return kept;
 }

@@ -1,4 +1,4 @@
-/* Few lengths in the place of many: the buckets of the published planner. */
+/* Bucketing: few lengths in the place of many, for the published planner. */
 #ifndef HBP_STEP_BUCKETS_H
 #define HBP_STEP_BUCKETS_H
 

@@ -161,7 +161,8 @@ static int build(equal *e, int64_t micro_batches, int way)
 }
 
 /* Moves samples from the lane with most of them to the one with fewest until no sequence makes them more
- * equal. Only tied samples, and memory, leave anything to do. Zero when lanes of single samples stay uneven.
+ * equal. Only linked samples, and memory, leave anything to do. Zero when lanes of single samples stay
+ * uneven.
  */
 static int even_out(equal *e)
 {

@@ -19,7 +19,7 @@ hbp_status hbp__step_kinds_open(const hbp__step *step, const int64_t *tokens, co
     kinds->squares = hbp__take(context, (uint64_t)members, sizeof *kinds->squares);
     kinds->number = hbp__take(context, (uint64_t)members, sizeof *kinds->number);
     kinds->of = hbp__take(context, (uint64_t)members, sizeof *kinds->of);
-    HBP__TRY(hbp__scratch_check(context, "the kinds of sequences"));
+    HBP__TRY(hbp__scratch_check(context, "the classes of sequences"));
     for (int64_t i = 0, first = 0; i < members; i++) {
         if (i && tokens[i] != tokens[i - 1])
             first = kinds->count;
@@ -118,7 +118,7 @@ static int32_t column_open(const hbp__step_model *m, int64_t batch, int32_t slot
     return column_open_count(m, batch, m->step->degrees) + (int32_t)(slot * (m->kinds->count + 1));
 }
 
-static int32_t column_kind(const hbp__step_model *m, int64_t batch, int32_t slot, int64_t kind)
+static int32_t column_type(const hbp__step_model *m, int64_t batch, int32_t slot, int64_t kind)
 {
     return column_open(m, batch, slot) + 1 + (int32_t)kind;
 }
@@ -202,7 +202,7 @@ static hbp_status add_assignment(hbp__step_model *m)
             HBP__TRY(hbp__program_add_row(p, 0, 0));
             HBP__TRY(hbp__program_add_entry(p, column_in_batch(m, batch, k), -1));
             for (int32_t slot = 0; slot < m->slots; slot++)
-                HBP__TRY(hbp__program_add_entry(p, column_kind(m, batch, slot, k), 1));
+                HBP__TRY(hbp__program_add_entry(p, column_type(m, batch, slot, k), 1));
         }
     }
     return HBP_OK;
@@ -243,13 +243,13 @@ static hbp_status add_order(hbp__step_model *m, int64_t batch)
     int64_t columns = m->micro_batches * m->slots * kinds->count;
     for (int32_t slot = 0; slot < m->slots && columns <= HBP__EXACT_ORDERED; slot++) {
         for (int64_t k = 0; k < kinds->count && m->slot_index[slot]; k++) {
-            int32_t column = column_kind(m, batch, slot, k);
+            int32_t column = column_type(m, batch, slot, k);
             if (!(p->upper[column] > 0))
                 continue;
             HBP__TRY(hbp__program_add_row(p, 0, INFINITY));
             HBP__TRY(hbp__program_add_entry(p, column, -1.0 / (double)kinds->number[k]));
             for (int64_t l = 0; l <= k; l++)
-                HBP__TRY(hbp__program_add_entry(p, column_kind(m, batch, slot - 1, l), 1));
+                HBP__TRY(hbp__program_add_entry(p, column_type(m, batch, slot - 1, l), 1));
         }
     }
     if (batch) {
@@ -264,7 +264,7 @@ static hbp_status add_order(hbp__step_model *m, int64_t batch)
 static hbp_status add_load(hbp__step_model *m, int64_t batch, int32_t slot, double linear, double square)
 {
     for (int64_t k = 0; k < m->kinds->count; k++) {
-        int32_t column = column_kind(m, batch, slot, k);
+        int32_t column = column_type(m, batch, slot, k);
         if (m->program.upper[column] > 0)
             HBP__TRY(hbp__program_add_entry(
                 &m->program, column, linear * (double)m->kinds->tokens[k] + square * m->kinds->squares[k]));
@@ -292,7 +292,7 @@ static hbp_status add_openings(hbp__step_model *m, int64_t batch, int32_t slot)
     const hbp__step_degree *degree = &m->step->degree[m->slot_degree[slot]];
     int32_t ways = ways_needed(m, batch, degree);
     for (int64_t k = 0; k < m->kinds->count; k++) {
-        int32_t column = column_kind(m, batch, slot, k), needed = 0;
+        int32_t column = column_type(m, batch, slot, k), needed = 0;
         if (!(p->upper[column] > 0))
             continue;
         while (needed < ways - 1 && degree->way[needed].capacity < m->kinds->tokens[k])
@@ -394,7 +394,7 @@ static hbp_status add_bounds(hbp__step_model *m, int64_t batch)
         HBP__TRY(hbp__program_add_row(p, -INFINITY, -idle / unit));
         HBP__TRY(hbp__program_add_entry(p, column_time(m, batch), -1));
         for (int32_t slot = 0; slot < m->slots; slot++) {
-            int32_t column = column_kind(m, batch, slot, k);
+            int32_t column = column_type(m, batch, slot, k);
             if (!(p->upper[column] > 0))
                 continue;
             const hbp__point *way =
@@ -475,7 +475,7 @@ static int64_t list_groups(const hbp__step_model *m, const double *values, int64
         for (int32_t slot = 0; slot < m->slots; slot++) {
             int64_t held = 0;
             for (int64_t k = 0; k < m->kinds->count; k++)
-                held += (int64_t)rint(values[column_kind(m, batch, slot, k)]);
+                held += (int64_t)rint(values[column_type(m, batch, slot, k)]);
             slot_group[batch * m->slots + slot] = groups;
             if (held > 0)
                 solution->degree[groups++] = m->slot_degree[slot];
@@ -511,7 +511,7 @@ hbp_status hbp__step_model_read(const hbp__step_model *model, const double *valu
             }
             if (place < places)
                 left = (int64_t)rint(
-                    values[column_kind(model, place / model->slots, (int32_t)(place % model->slots), k)]);
+                    values[column_type(model, place / model->slots, (int32_t)(place % model->slots), k)]);
         }
     }
     hbp__scratch_release(step->context, mark);

@@ -84,7 +84,7 @@ static int64_t find_group(fitting *f, int64_t k)
     for (int32_t j = 0; j < f->step->degrees; j++) {
         const shelf *s = &f->shelf[j];
         int64_t tokens = f->step->degree[j].tokens[k], i = first_with(s, 0, tokens);
-        /* Only tied samples under a cap, and vision units, find groups that have no room but for tokens. */
+        /* Only linked samples under a cap, and vision units, find groups that have no room but for tokens. */
         for (; i >= 0 && s->group[i] < best; i = first_with(s, i + 1, tokens), f->work++)
             if (hbp__step_takes(f->step, j, &f->load[s->group[i]], k))
                 best = s->group[i];

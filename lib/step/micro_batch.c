@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/methods.h"
 #include "base/scratch.h"
 #include "base/sort.h"
 #include "step/step.h"
@@ -45,7 +46,7 @@ static hbp_status part_open(const hbp__step *step, const int64_t *member, int64_
     p->step = *step;
     p->step.count = members;
     p->step.total_tokens = 0;
-    p->step.options.mode = HBP_STEP_DEFAULT;
+    p->step.options.method = hbp__step_name(HBP__STEP_SEARCH);
     p->step.options.min_micro_batches = 0;
     p->step.options.max_micro_batches = 1;
     p->step.options.micro_batch_multiple = 1;

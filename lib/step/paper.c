@@ -8,11 +8,11 @@
 
 static hbp__step_inner *choose_inner(const hbp__step *step)
 {
-    return step->options.solver == HBP_STEP_EXACT ? hbp__step_exact_micro_batch : hbp__step_solve_micro_batch;
+    return step->options.exact ? hbp__step_exact_micro_batch : hbp__step_solve_micro_batch;
 }
 
-/* One micro-batch in buckets. What a sequence grows by is laid at its end: where nothing is tied, its square
- * is that of the bucket. */
+/* One micro-batch in buckets. What a sequence grows by is laid at its end: where nothing is linked, its
+ * square is that of the bucket. */
 static hbp_status solve_buckets(const hbp__step *step, const int64_t *member, int64_t members,
                                 const int64_t *tokens, const double *squares, hbp__step_solution *solution)
 {

@@ -1,6 +1,7 @@
 /* A step planned: the ways to plan one, the refusal of a number of micro-batches that it does not fit, and
  * the public call. */
 #include "base/checked.h"
+#include "base/methods.h"
 #include "base/options.h"
 #include "base/scratch.h"
 #include "cost/cost.h"
@@ -118,16 +119,16 @@ static hbp_status solve_default(const hbp__step *step, hbp__step_solution *solut
 
 static hbp_status solve(const hbp__step *step, hbp__step_solution *solution)
 {
-    switch (step->options.mode) {
-    case HBP_STEP_PAPER:
+    switch (hbp__step_method(step->options.method)) {
+    case HBP__STEP_FLEXSP:
         return hbp__step_paper(step, solution);
-    case HBP_STEP_STATIC_SP:
+    case HBP__STEP_STATIC_SP:
         return hbp__step_static_sp(step, solution);
-    case HBP_STEP_HOMOGENEOUS_SP:
+    case HBP__STEP_HOMOGENEOUS_SP:
         return hbp__step_homogeneous_sp(step, solution);
-    case HBP_STEP_HYBRID_CP:
+    case HBP__STEP_HYBRID_CP:
         return hbp__step_hybrid_cp(step, solution);
-    case HBP_STEP_DYNAMIC_CP:
+    case HBP__STEP_DYNAMIC_CP:
         return hbp__step_dynamic_cp(step, solution);
     default:
         return solve_default(step, solution);
@@ -192,21 +193,21 @@ static hbp_status plan(const hbp__step *step, int bounds, hbp_plan **out)
     hbp__step_solution solution = {.ns = 0};
     hbp_status status = solve(step, &solution), remark = status;
     const hbp_step_options *o = &step->options;
-    if (status == HBP_E_INFEASIBLE && o->mode == HBP_STEP_DEFAULT && o->max_micro_batches &&
-        o->min_micro_batches == o->max_micro_batches)
+    if (status == HBP_E_INFEASIBLE && hbp__step_method(o->method) == HBP__STEP_SEARCH &&
+        o->max_micro_batches && o->min_micro_batches == o->max_micro_batches)
         status = refuse_number(step, &solution);
     int64_t bound_ns = 0;
-    if (status >= 0 && !solution.bound_ns && (bounds || o->mode == HBP_STEP_DEFAULT))
+    if (status >= 0 && !solution.bound_ns && (bounds || hbp__step_method(o->method) == HBP__STEP_SEARCH))
         status = hbp__step_bound(step, solution.ns, &bound_ns);
     if (status >= 0 && bound_ns > solution.bound_ns)
         solution.bound_ns = bound_ns;
-    if (status >= 0 && step->options.solver == HBP_STEP_EXACT && step->options.mode == HBP_STEP_DEFAULT)
+    if (status >= 0 && step->options.exact && hbp__step_method(step->options.method) == HBP__STEP_SEARCH)
         status = remark = hbp__step_exact(step, &solution);
-    if (status >= 0 && step->options.mode == HBP_STEP_DEFAULT && !step->options.equal_samples &&
-        !step->cost->terms.lockstep_ranks) {
+    if (status >= 0 && hbp__step_method(step->options.method) == HBP__STEP_SEARCH &&
+        !step->options.equal_samples && !step->cost->terms.lockstep_ranks) {
         int64_t found = solution.micro_batches, found_ns = solution.ns;
         status = hbp__step_spread(step, &solution);
-        if (status >= 0 && o->solver == HBP_STEP_SEARCH)
+        if (status >= 0 && !o->exact)
             status = hbp__step_scarce(step, found, found_ns, &solution);
     }
     if (status >= 0)
@@ -218,12 +219,11 @@ static hbp_status plan(const hbp__step *step, int bounds, hbp_plan **out)
 static hbp_status check_equal(const hbp__step *step)
 {
     const hbp_step_options *o = &step->options;
-    if (!o->equal_samples || (o->mode == HBP_STEP_DEFAULT && o->solver == HBP_STEP_SEARCH))
+    if (!o->equal_samples || (hbp__step_method(o->method) == HBP__STEP_SEARCH && !o->exact))
         return HBP_OK;
-    if (o->mode != HBP_STEP_DEFAULT)
+    if (hbp__step_method(o->method) != HBP__STEP_SEARCH)
         return hbp__fail(step->context, HBP_E_INVALID,
-                         "hbp_step_options.equal_samples is set; mode %s does not plan for it, default does",
-                         hbp_step_mode_name(o->mode));
+                         "`equal_samples` is set; method %s does not plan for it, search does", o->method);
     return hbp__fail(step->context, HBP_E_INVALID,
                      "hbp_step_options.equal_samples is set; the exact solver does not plan for it");
 }
@@ -232,12 +232,13 @@ static hbp_status check_equal(const hbp__step *step)
 static hbp_status check_vision(const hbp__step *step)
 {
     const hbp_step_options *o = &step->options;
-    if (!step->vision || (o->solver != HBP_STEP_EXACT && o->mode != HBP_STEP_PAPER))
+    if (!step->vision || (!o->exact && hbp__step_method(o->method) != HBP__STEP_FLEXSP))
         return HBP_OK;
     return hbp__fail(
         step->context, HBP_E_INVALID,
         "hbp_step_options: %s does not plan for vision units, which the lengths have %lld of; %s",
-        o->mode == HBP_STEP_PAPER ? "mode paper" : "solver exact", (long long)step->lengths->vision_sum,
+        hbp__step_method(o->method) == HBP__STEP_FLEXSP ? "method flexsp" : "`exact`",
+        (long long)step->lengths->vision_sum,
         hbp__cost_charges_vision(step->cost) ? "the cost charges them" : "max_vision is set");
 }
 
@@ -246,18 +247,18 @@ static hbp_status plan_open(hbp__step *step, int bounds, hbp_plan **out)
     hbp_context *context = step->context;
     const hbp_step_options *o = &step->options;
     int32_t set = step->cost->terms.lockstep_ranks;
-    if (o->solver == HBP_STEP_EXACT && !context->solver)
+    if (o->exact && !context->solver)
         return hbp__fail(context, HBP_E_SOLVER,
-                         "hbp_step_options.solver is exact and the context has no solver; give it one by "
+                         "`exact` is set and the context has no solver; give it one by "
                          "hbp_context_set_solver");
     HBP__TRY(check_equal(step));
-    if (o->solver == HBP_STEP_EXACT && set)
+    if (o->exact && set)
         return hbp__fail(context, HBP_E_INVALID,
-                         "hbp_step_options.solver is exact, which plans for ranks that are one lockstep set; "
+                         "`exact` is set, which plans for ranks that are one lockstep set; "
                          "the cost has sets of %d of %d",
                          (int)set, (int)step->cost->terms.ranks);
     HBP__TRY(check_vision(step));
-    if (o->mode == HBP_STEP_DEFAULT)
+    if (hbp__step_method(o->method) == HBP__STEP_SEARCH)
         hbp__step_trim(step);
     return plan(step, bounds, out);
 }

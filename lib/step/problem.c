@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "base/checked.h"
+#include "base/methods.h"
 #include "base/options.h"
 #include "base/scratch.h"
 #include "data/packs/padding.h"
@@ -31,12 +32,10 @@ int hbp__step_is_late(const hbp__step *step)
 /* The program of the exact solver knows one size of a sequence, and no number of samples. */
 static hbp_status check_exact(hbp_context *context, const hbp_step_options *o)
 {
-    if (o->solver != HBP_STEP_EXACT)
+    if (!o->exact)
         return HBP_OK;
-    if (o->mode != HBP_STEP_DEFAULT && o->mode != HBP_STEP_PAPER)
-        return hbp__fail(context, HBP_E_INVALID,
-                         "hbp_step_options.solver is exact; mode %s has no use for it",
-                         hbp_step_mode_name(o->mode));
+    if (hbp__step_method(o->method) != HBP__STEP_SEARCH && hbp__step_method(o->method) != HBP__STEP_FLEXSP)
+        return hbp__fail(context, HBP_E_INVALID, "`exact` is set; method %s has no use for it", o->method);
     const struct {
         const char *name;
         int64_t value;
@@ -45,8 +44,7 @@ static hbp_status check_exact(hbp_context *context, const hbp_step_options *o)
                   {"pack_multiple_per_sp", o->pack_multiple_per_sp}};
     for (int i = 0; i < 3; i++)
         if (fields[i].value)
-            return hbp__fail(context, HBP_E_INVALID,
-                             "hbp_step_options.solver is exact, which does not plan for %s; it is %lld",
+            return hbp__fail(context, HBP_E_INVALID, "`exact` is set, which does not plan for %s; it is %lld",
                              fields[i].name, (long long)fields[i].value);
     return HBP_OK;
 }
@@ -80,7 +78,7 @@ static hbp_status read_options(hbp__step *step, const hbp_step_options *caller)
     if (!o->micro_batch_multiple)
         o->micro_batch_multiple = 1;
     if (!o->buckets)
-        o->buckets = o->mode == HBP_STEP_PAPER ? 16 : -1;
+        o->buckets = hbp__step_method(o->method) == HBP__STEP_FLEXSP ? 16 : -1;
     if (!o->sequence_multiple)
         o->sequence_multiple = 1;
     if (!o->pack_multiple)
@@ -174,7 +172,7 @@ static int is_used(const hbp__step *step, int32_t row)
 {
     const hbp_step_options *o = &step->options;
     int32_t d = step->cost->degree[row];
-    return d >= o->min_sp && d <= o->max_sp && (o->degrees != HBP_STEP_POWERS_OF_TWO || is_power_of_two(d));
+    return d >= o->min_sp && d <= o->max_sp && (o->any_degree || is_power_of_two(d));
 }
 
 /* Tokens that take the memory of a vision unit. */
@@ -200,7 +198,7 @@ static hbp_status list_degrees(hbp__step *step)
     if (!count)
         return hbp__fail(step->context, HBP_E_INVALID,
                          "the cost has no SP degree in min_sp..max_sp, which is %d..%d%s", (int)o->min_sp,
-                         (int)o->max_sp, o->degrees == HBP_STEP_POWERS_OF_TWO ? ", and a power of two" : "");
+                         (int)o->max_sp, o->any_degree ? "" : ", and a power of two");
     step->way = hbp__take(step->context, (uint64_t)count * HBP__STEP_WAYS, sizeof *step->way);
     uint8_t *first = hbp__take(step->context, (uint64_t)count * (HBP__STEP_SLOTS + 1), sizeof *first);
     HBP__TRY(hbp__scratch_check(step->context, "the SP degrees"));
@@ -287,7 +285,7 @@ static hbp_status list_columns(hbp__step *step)
 /* The option that chooses degrees, where there are such. */
 static int64_t sequence_per_rank(const hbp_step_options *o)
 {
-    return o->mode == HBP_STEP_HYBRID_CP ? o->sequence_tokens_per_rank : 0;
+    return hbp__step_method(o->method) == HBP__STEP_HYBRID_CP ? o->sequence_tokens_per_rank : 0;
 }
 
 int64_t hbp__step_sequence_most(const hbp__step *step, int32_t j)
@@ -376,7 +374,7 @@ static hbp_status refuse_members(const hbp__step *step, int64_t k)
     for (int64_t i = 0; i < step->count; i++)
         most = hbp__max_i64(most, hbp__items_members(&step->items, i));
     return hbp__fail(step->context, HBP_E_INFEASIBLE,
-                     "sample %lld with its tied samples makes %lld; max_samples is %lld (%lld would do)",
+                     "sample %lld with its linked samples makes %lld; max_samples is %lld (%lld would do)",
                      (long long)(step->lengths->origin ? step->lengths->origin[sample] : sample),
                      (long long)hbp__items_members(&step->items, item), (long long)step->most_samples,
                      (long long)most);
@@ -395,20 +393,20 @@ static int holds_tokens(const hbp__step *step, int64_t k)
 static hbp_status refuse_vision(const hbp__step *step, int64_t k)
 {
     int64_t item = hbp__step_item(step, k), sample = step->items.sample[item], most = 0;
-    const char *tied = hbp__items_members(&step->items, item) > 1 ? " with its tied samples" : "";
+    const char *linked = hbp__items_members(&step->items, item) > 1 ? " with its linked samples" : "";
     sample = step->lengths->origin ? step->lengths->origin[sample] : sample;
     for (int64_t i = 0; i < step->count; i++)
         most = hbp__max_i64(most, step->vision[i]);
     if (step->vision[k] > step->most_vision)
         return hbp__fail(step->context, HBP_E_INFEASIBLE,
                          "sample %lld%s has %lld vision units; max_vision is %lld (%lld would do)",
-                         (long long)sample, tied, (long long)step->vision[k], (long long)step->most_vision,
+                         (long long)sample, linked, (long long)step->vision[k], (long long)step->most_vision,
                          (long long)most);
     return hbp__fail(
         step->context, HBP_E_INFEASIBLE,
         "sample %lld%s has %lld tokens with padding and %lld vision units; no SP group has memory "
         "for both",
-        (long long)sample, tied, (long long)step->degree[step->degrees - 1].tokens[k],
+        (long long)sample, linked, (long long)step->degree[step->degrees - 1].tokens[k],
         (long long)step->vision[k]);
 }
 
@@ -449,7 +447,7 @@ static hbp_status refuse(const hbp__step *step, int64_t k)
     return hbp__fail(step->context, HBP_E_INFEASIBLE,
                      "sample %lld%s has %lld tokens with padding; the longest pack holds %lld%s",
                      (long long)sample,
-                     hbp__items_members(&step->items, item) > 1 ? " with its tied samples" : "",
+                     hbp__items_members(&step->items, item) > 1 ? " with its linked samples" : "",
                      (long long)tokens, (long long)holds, why);
 }
 

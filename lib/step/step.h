@@ -1,7 +1,7 @@
 /* The problem of one step, a solution of it, and the way from one to a plan.
  *
- * Sequences (samples, or samples tied together) go to SP groups, groups to micro-batches. A group of degree d
- * with S padded tokens, the sum of squares Q and V vision units recomputes the fewest layers that fit. */
+ * Sequences (samples, or samples linked together) go to SP groups, groups to micro-batches. A group of degree
+ * d with S padded tokens, the sum of squares Q and V vision units recomputes the fewest layers that fit. */
 #ifndef HBP_STEP_STEP_H
 #define HBP_STEP_STEP_H
 

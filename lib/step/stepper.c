@@ -15,15 +15,15 @@
 #include "data/plan/plan.h"
 #include "step/step.h"
 
-/* A length, a tie, loss tokens, vision units and a kind. */
+/* A length, a link, loss tokens, vision units and a kind. */
 #define SAMPLE_BYTES 28
 
 /* One step on its way. */
 typedef struct place {
-    int64_t *values; /* [room] samples: lengths [count], ties [count], loss tokens, vision units, kinds */
+    int64_t *values; /* [room] samples: lengths [count], links [count], loss tokens, vision units, kinds */
     int64_t room;
     int64_t count;
-    int32_t has_ties;
+    int32_t has_links;
     int32_t has_loss;
     int32_t has_vision;
     int32_t has_modalities;
@@ -50,7 +50,7 @@ struct hbp_stepper {
     _Atomic(uint64_t) digest_so_far;
 };
 
-static int64_t *ties_of(const place *p)
+static int64_t *links_of(const place *p)
 {
     return p->values + p->count;
 }
@@ -77,7 +77,7 @@ static hbp_status make_lengths(hbp_context *context, place *p)
         return HBP_OK;
     hbp_lengths_options options = {.struct_size = sizeof options,
                                    .loss_tokens = p->has_loss ? loss_of(p) : NULL,
-                                   .ties = p->has_ties ? ties_of(p) : NULL,
+                                   .links = p->has_links ? links_of(p) : NULL,
                                    .vision = p->has_vision ? vision_of(p) : NULL,
                                    .modalities = p->has_modalities ? modalities_of(p) : NULL};
     return hbp__lengths_create_i64(context, p->values, p->count, &options, &p->lengths);
@@ -213,8 +213,8 @@ static hbp_status check_batch(hbp_context *context, const int64_t *lengths, int6
             return hbp__lengths_check(context, "sample", i, lengths[i]);
         if (options->loss_tokens)
             HBP__TRY(hbp__lengths_check_loss(context, i, options->loss_tokens[i], lengths[i]));
-        if (options->ties)
-            HBP__TRY(hbp__lengths_check_tie(context, i, options->ties[i]));
+        if (options->links)
+            HBP__TRY(hbp__lengths_check_link(context, i, options->links[i]));
         if (options->vision)
             HBP__TRY(hbp__lengths_check_vision(context, i, options->vision[i]));
         if (options->modalities)
@@ -251,12 +251,12 @@ hbp_status hbp_stepper_submit(hbp_context *context, hbp_stepper *stepper, const 
     HBP__TRY(next_place(context, stepper, &p));
     HBP__TRY(make_room(context, &stepper->memory, p, count));
     p->has_loss = all.loss_tokens != NULL;
-    p->has_ties = all.ties != NULL;
+    p->has_links = all.links != NULL;
     p->has_vision = all.vision != NULL;
     p->has_modalities = all.modalities != NULL;
     memcpy(p->values, lengths, (size_t)count * sizeof *lengths);
-    if (all.ties)
-        memcpy(ties_of(p), all.ties, (size_t)count * sizeof *all.ties);
+    if (all.links)
+        memcpy(links_of(p), all.links, (size_t)count * sizeof *all.links);
     if (all.loss_tokens)
         memcpy(loss_of(p), all.loss_tokens, (size_t)count * sizeof *all.loss_tokens);
     if (all.vision)
@@ -298,7 +298,7 @@ hbp_status hbp_stepper_take(hbp_context *context, hbp_stepper *stepper, hbp_plan
     p->plan = NULL;
     if (status < 0)
         hbp__fail(context, status, "step %lld: %s", (long long)job, p->message);
-    hbp__digest_u64(&stepper->digest, *out ? hbp_plan_get_digest(*out) : (uint64_t)(int64_t)status);
+    hbp__digest_u64(&stepper->digest, *out ? (*out)->digest : (uint64_t)(int64_t)status);
     atomic_fetch_add(&stepper->waited, waited);
     atomic_store(&stepper->kept_bytes, p->kept_bytes);
     atomic_store(&stepper->digest_so_far, hbp__digest_end(&stepper->digest));

@@ -1,10 +1,11 @@
 /* The library's own schedules: several, of which the one that runs fastest is kept. */
+#include "base/methods.h"
 #include "tasks/overlap/overlap.h"
 #include "tasks/planning.h"
 #include "tasks/tuning.h"
 
 /* Published methods, from which the search starts. */
-enum { METHODS = HBP_TASKS_DISTMM - HBP_TASKS_PAPER + 1 };
+enum { METHODS = HBP__TASKS_DISTMM - HBP__TASKS_SPINDLE + 1 };
 
 /* Schedules to choose from: the search's; the published waves; then both with the sizes that tile domains
  * alone, or, short of memory, the other published methods. */
@@ -51,7 +52,7 @@ static hbp_status consider_choice(choosing *c, const choice *one, int32_t hasty)
     return HBP_OK;
 }
 
-/* The published waves, as mode paper would have them. */
+/* The published waves, as method spindle would have them. */
 static hbp_status consider_published(choosing *c, int32_t *fits)
 {
     candidate *waves = &c->candidate[WAVES];
@@ -68,7 +69,10 @@ static hbp_status consider_published(choosing *c, int32_t *fits)
 /* Weights of gradients that placements are made with: one domain has no rings that cross. */
 static int32_t count_parts(const hbp__planning *p)
 {
-    return p->options.placement == HBP_PLACE_FLOWS && p->gpus > p->domain_gpus ? 2 : 1;
+    return hbp__placement_method(p->options.placement_method) == HBP__PLACEMENT_FLOWS &&
+                   p->gpus > p->domain_gpus
+               ? 2
+               : 1;
 }
 
 /* All candidates of at most `most` ns (or, `longer`, of more), hastily. */
@@ -86,7 +90,7 @@ static hbp_status consider_all(choosing *c, int64_t most, int longer)
 
 /* Of the candidates that take no longer than the published waves, the one that runs fastest, for some move
  * more bytes than others; where none of them fits in memory, of the others. All are placed hastily, the one
- * chosen then with care; the published waves as well, as mode paper would. */
+ * chosen then with care; the published waves as well, as method spindle would. */
 static hbp_status choose_fastest(choosing *c, int32_t short_of_memory, int32_t *published)
 {
     int64_t most = c->candidate[WAVES].slices.makespan_ns;
@@ -113,7 +117,7 @@ static hbp_status make_slices(choosing *c, const hbp__task_problem *problem, int
         made[i] = (hbp__task_slices){.memory = p->context->memory};
         given[i] = &made[i];
         if (status >= 0)
-            status = hbp__planning_slices(p, HBP_TASKS_PAPER + i, problem, &made[i]);
+            status = hbp__planning_slices(p, HBP__TASKS_SPINDLE + i, problem, &made[i]);
     }
     if (status >= 0)
         status = hbp__plan_overlap(p->context, problem, given, methods, p->bounds.bound_ns, effort, &own);

@@ -1,4 +1,5 @@
 /* hbp_plan_tasks: contraction, curves, bounds, slices, ranks, one after the other. */
+#include "base/methods.h"
 #include "hbp/tasks.h"
 
 #include <string.h>
@@ -52,14 +53,14 @@ static hbp_status read_machine(hbp__planning *p)
 }
 
 /* One of the published methods. */
-static hbp_status plan_published(hbp__planning *p, int32_t mode, const hbp__task_problem *problem,
+static hbp_status plan_published(hbp__planning *p, int32_t method, const hbp__task_problem *problem,
                                  hbp_task_schedule **best, int64_t *best_ns)
 {
     hbp__task_slices slices = {.memory = p->context->memory};
     hbp_task_schedule *schedule = NULL;
-    hbp_status status = hbp__planning_slices(p, mode, problem, &slices);
+    hbp_status status = hbp__planning_slices(p, method, problem, &slices);
     if (status >= 0)
-        status = hbp__planning_place(p, problem, &slices, mode == HBP_TASKS_PAPER, &schedule);
+        status = hbp__planning_place(p, problem, &slices, method == HBP__TASKS_SPINDLE, &schedule);
     hbp__task_slices_close(&slices);
     return status < 0 ? status : hbp__planning_keep(p, schedule, 1, best, best_ns);
 }
@@ -68,11 +69,11 @@ static hbp_status plan_published(hbp__planning *p, int32_t mode, const hbp__task
 typedef struct found {
     hbp_task_schedule *best; /* NULL: none */
     int64_t best_ns;
-    int32_t published; /* the mode's own slices fit; for HBP_TASKS_OVERLAP: the published waves */
+    int32_t published; /* the method's own slices fit; for HBP__TASKS_OVERLAP: the published waves */
 } answer;
 
 /* Plans with sizes of a range alone. Nothing happens where that does not fit in memory. */
-static hbp_status plan_range(hbp__planning *p, int32_t mode, const hbp__scaling *scaling,
+static hbp_status plan_range(hbp__planning *p, int32_t method, const hbp__scaling *scaling,
                              const hbp__size_range *range, int32_t short_of_memory, answer *found)
 {
     hbp__scaling some;
@@ -85,11 +86,11 @@ static hbp_status plan_range(hbp__planning *p, int32_t mode, const hbp__scaling 
                                  .limit_bytes = p->limit_bytes,
                                  .seed = p->options.seed};
     hbp_status status;
-    if (mode == HBP_TASKS_OVERLAP) {
+    if (method == HBP__TASKS_OVERLAP) {
         status =
             hbp__planning_own(p, &problem, short_of_memory, &found->best, &found->best_ns, &found->published);
     } else {
-        status = plan_published(p, mode, &problem, &found->best, &found->best_ns);
+        status = plan_published(p, method, &problem, &found->best, &found->best_ns);
         found->published = status >= 0;
     }
     hbp__scaling_close(&some);
@@ -98,14 +99,14 @@ static hbp_status plan_range(hbp__planning *p, int32_t mode, const hbp__scaling 
 
 /* Larger sizes, which share out activations and sharded states, and smaller ones, which hold fewer copies of
  * the rest, further and further, until something fits. */
-static hbp_status plan_ranges(hbp__planning *p, int32_t mode, const hbp__scaling *scaling, answer *found)
+static hbp_status plan_ranges(hbp__planning *p, int32_t method, const hbp__scaling *scaling, answer *found)
 {
     for (int32_t k = 1; k <= p->gpus; k *= 2) {
         const hbp__size_range wide = {k, p->gpus, 0}, slim = {1, p->gpus / k, 0};
-        HBP__TRY(plan_range(p, mode, scaling, &wide, 1, found));
+        HBP__TRY(plan_range(p, method, scaling, &wide, 1, found));
         if (k > 1 && !found->published)
-            HBP__TRY(plan_range(p, mode, scaling, &slim, 1, found));
-        if (found->published || (mode == HBP_TASKS_OVERLAP && found->best))
+            HBP__TRY(plan_range(p, method, scaling, &slim, 1, found));
+        if (found->published || (method == HBP__TASKS_OVERLAP && found->best))
             break;
     }
     return HBP_OK;
@@ -154,16 +155,16 @@ static hbp_status fail_anywhere(hbp__planning *p, const hbp__misfit *wanted)
  * answer, they are tried with others: the answer is not to be longer than they. */
 static hbp_status plan_sizes(hbp__planning *p, const hbp__scaling *scaling, answer *found)
 {
-    int32_t mode = p->options.mode;
+    int32_t method = hbp__tasks_method(p->options.method);
     HBP__TRY(check_bytes(p, scaling));
-    HBP__TRY(plan_range(p, mode, scaling, &(hbp__size_range){1, p->gpus, 0}, 0, found));
+    HBP__TRY(plan_range(p, method, scaling, &(hbp__size_range){1, p->gpus, 0}, 0, found));
     if (found->published)
         return HBP_OK;
     const hbp__misfit wanted = p->misfit; /* of what was wanted most */
     if (!found->best)
-        HBP__TRY(plan_ranges(p, mode, scaling, found));
-    if (mode == HBP_TASKS_OVERLAP && !found->published)
-        HBP__TRY(plan_ranges(p, HBP_TASKS_PAPER, scaling, found));
+        HBP__TRY(plan_ranges(p, method, scaling, found));
+    if (method == HBP__TASKS_OVERLAP && !found->published)
+        HBP__TRY(plan_ranges(p, HBP__TASKS_SPINDLE, scaling, found));
     return found->best ? HBP_OK : fail_anywhere(p, &wanted);
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/methods.h"
 #include "base/scratch.h"
 #include "data/machine/machine.h"
 #include "data/tasks/task_run.h"
@@ -15,22 +16,22 @@
 #include "tasks/tuning.h"
 #include "tasks/waves/waves.h"
 
-hbp_status hbp__planning_slices(hbp__planning *p, int32_t mode, const hbp__task_problem *problem,
+hbp_status hbp__planning_slices(hbp__planning *p, int32_t method, const hbp__task_problem *problem,
                                 hbp__task_slices *slices)
 {
-    switch (mode) {
-    case HBP_TASKS_PAPER:
+    switch (method) {
+    case HBP__TASKS_SPINDLE:
         return hbp__plan_waves(p->context, problem, slices);
-    case HBP_TASKS_SEQUENTIAL:
+    case HBP__TASKS_SEQUENTIAL:
         return hbp__plan_sequential(p->context, problem, slices);
-    case HBP_TASKS_UNIFORM:
+    case HBP__TASKS_UNIFORM:
         return hbp__plan_uniform(p->context, problem, slices);
-    case HBP_TASKS_OPTIMUS:
+    case HBP__TASKS_OPTIMUS:
         return hbp__plan_optimus(p->context, problem, slices);
-    case HBP_TASKS_DISTMM:
+    case HBP__TASKS_DISTMM:
         return hbp__plan_distmm(p->context, problem, slices);
     default:
-        return hbp__fail(p->context, HBP_E_INTERNAL, "mode %d has no slices of its own", (int)mode);
+        return hbp__fail(p->context, HBP_E_INTERNAL, "method %d has no slices of its own", (int)method);
     }
 }
 
@@ -48,8 +49,8 @@ static hbp_status build_schedule(hbp__planning *p, const hbp__task_slices *slice
                                  hbp_task_schedule **out)
 {
     hbp_task_summary summary = {.struct_size = sizeof summary,
-                                .mode = p->options.mode,
-                                .placement = p->options.placement,
+                                .method = p->options.method,
+                                .placement_method = p->options.placement_method,
                                 .gpus = p->gpus,
                                 .domain_gpus = p->domain_gpus,
                                 .bound_ns = p->bounds.bound_ns,
@@ -74,9 +75,10 @@ static hbp_status place_and_build(hbp__planning *p, const hbp__task_problem *pro
 {
     int32_t *ranks;
     HBP__TRY(take_ranks(p, slices, &ranks));
-    HBP__TRY(hbp__place_slices(p->context, problem, slices, p->options.placement, p->options.previous, ranks,
+    HBP__TRY(hbp__place_slices(p->context, problem, slices,
+                               hbp__placement_method(p->options.placement_method), p->options.previous, ranks,
                                &p->misfit));
-    if (p->options.mode == HBP_TASKS_OVERLAP && !in_waves)
+    if (hbp__tasks_method(p->options.method) == HBP__TASKS_OVERLAP && !in_waves)
         HBP__TRY(hbp__task_compact(p->context, problem, slices, ranks));
     if (!in_waves)
         HBP__TRY(hbp__task_waves(p->context, problem, slices, ranks));
@@ -142,7 +144,8 @@ hbp_status hbp__planning_reuse(hbp__planning *p, hbp_task_schedule **out)
 {
     const hbp_task_schedule *previous = p->options.previous;
     if (!previous || previous->graph_digest != hbp__graph_digest(p->graph) ||
-        previous->summary.mode != p->options.mode || previous->summary.placement != p->options.placement ||
+        previous->method != hbp__tasks_method(p->options.method) ||
+        previous->placement != hbp__placement_method(p->options.placement_method) ||
         previous->summary.gpus != p->gpus || previous->summary.domain_gpus != p->domain_gpus ||
         previous->summary.peak_bytes > p->limit_bytes)
         return HBP_OK;

@@ -91,7 +91,7 @@
  * Chosen. */
 #define HBP__PLACE_PAIRS 8
 #define HBP__PLACE_KICKS 3
-/* Slices looked at for the order of one set, mode paper. Chosen. */
+/* Slices looked at for the order of one set, method spindle. Chosen. */
 #define HBP__PLACE_PAPER_LOOKS (INT64_C(1) << 22)
 
 /* What placement weighs. */

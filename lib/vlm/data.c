@@ -1,6 +1,7 @@
 /* The data of a run: budgets and packs, or the padded micro-batches that they replace; then replicas and
  * steps. */
 #include "base/checked.h"
+#include "base/methods.h"
 #include "base/rng.h"
 #include "base/scratch.h"
 #include "base/sort.h"
@@ -17,6 +18,11 @@ void hbp__vlm_packs_close(hbp__vlm_packs *packs)
     *packs = (hbp__vlm_packs){.packs = NULL};
 }
 
+static int is_isf(const hbp_vlm_options *options)
+{
+    return hbp__vlm_data_method(options->data_method) == HBP__VLM_DATA_ISF;
+}
+
 /* Larger packs make steps of fewer micro-batches, whose pipelines stand idle longer, so packs shall hold
  * little more than was asked for. Where no budgets do that, up to one sample more, then up to twice as many;
  * where the largest samples ask for more room, just that. */
@@ -25,7 +31,7 @@ static hbp_status choose_budgets(const hbp__vlm_run *run, int32_t samples, hbp__
     const hbp_vlm_options *o = &run->options;
     hbp_budgets_options options = {.struct_size = sizeof options};
     hbp_budgets budgets = {.struct_size = sizeof budgets};
-    options.mode = o->data == HBP_VLM_DATA_ISF ? HBP_BUDGETS_LINE : HBP_BUDGETS_PLANE;
+    options.method = hbp__budgets_name(is_isf(o) ? HBP__BUDGETS_LINE : HBP__BUDGETS_PLANE);
     options.samples = samples;
     options.ranks = o->data_parallel;
     options.effort = o->effort;
@@ -57,7 +63,8 @@ static hbp_status fill_packs(const hbp__vlm_run *run, int32_t samples, hbp__vlm_
     if (!out->max_tokens)
         HBP__TRY(choose_budgets(run, samples, out));
     hbp_iterative_fill_options options = {.struct_size = sizeof options};
-    options.mode = o->data == HBP_VLM_DATA_ISF ? HBP_ISF_REFERENCE : HBP_ISF_DEFAULT;
+    options.method =
+        hbp__iterative_fill_name(is_isf(o) ? HBP__ITERATIVE_FILL_ISF : HBP__ITERATIVE_FILL_VECTOR);
     options.effort = o->effort;
     options.over_long = o->over_long;
     options.max_tokens = out->max_tokens;
@@ -70,7 +77,7 @@ static hbp_status fill_packs(const hbp__vlm_run *run, int32_t samples, hbp__vlm_
 /* Samples in the order in which they make micro-batches: drawn at random, or by length. */
 static hbp_status order_samples(const hbp__vlm_run *run, uint32_t **out)
 {
-    if (run->options.data != HBP_VLM_DATA_RANDOM)
+    if (hbp__vlm_data_method(run->options.data_method) != HBP__VLM_DATA_RANDOM)
         return hbp__lengths_order(run->context, run->lengths, run->options.seed, run->options.epoch, out);
     uint64_t count = (uint64_t)run->lengths->count;
     uint32_t *order = hbp__new(&run->context->memory, count, sizeof *order);
@@ -162,7 +169,8 @@ hbp__vlm_size hbp__vlm_mean(const hbp__vlm_packs *packs)
 hbp_status hbp__vlm_fill(const hbp__vlm_run *run, int32_t samples, hbp__vlm_packs *out)
 {
     *out = (hbp__vlm_packs){.packs = NULL};
-    int packed = run->options.data == HBP_VLM_DATA_PACKED || run->options.data == HBP_VLM_DATA_ISF;
+    int packed =
+        hbp__vlm_data_method(run->options.data_method) == HBP__VLM_DATA_PACKED || is_isf(&run->options);
     hbp_status status = packed ? fill_packs(run, samples, out) : pad_samples(run, samples, out);
     if (status >= 0 && !(hbp__vlm_mean(out).vision > 0))
         status = hbp__fail(run->context, HBP_E_INFEASIBLE,
@@ -208,15 +216,15 @@ static hbp_status make_cost(const hbp__vlm_run *run, const hbp__vlm_reference *r
     return hbp__cost_make(run->context, &terms, "given", out);
 }
 
-static int32_t balance_mode(int32_t data)
+static int32_t balance_method(int32_t data)
 {
     switch (data) {
-    case HBP_VLM_DATA_PACKED:
-        return HBP_BALANCE_VISION;
-    case HBP_VLM_DATA_GROUPED:
-        return HBP_BALANCE_RANDOM;
+    case HBP__VLM_DATA_PACKED:
+        return HBP__BALANCE_VISION;
+    case HBP__VLM_DATA_GROUPED:
+        return HBP__BALANCE_RANDOM;
     default:
-        return HBP_BALANCE_GIVEN;
+        return HBP__BALANCE_GIVEN;
     }
 }
 
@@ -241,7 +249,7 @@ static hbp_status deal_packs(const hbp__vlm_run *run, const hbp__vlm_packs *pack
     const hbp_vlm_options *o = &run->options;
     const int32_t one = 1, none = 0;
     hbp_balance_options options = {.struct_size = sizeof options};
-    options.mode = balance_mode(o->data);
+    options.method = hbp__balance_name(balance_method(hbp__vlm_data_method(o->data_method)));
     options.micro_batch_multiple = o->virtual_stages > 1 ? o->pipeline_stages : 1;
     options.modality_order = o->modality_order;
     options.seed = o->seed;
@@ -276,7 +284,7 @@ hbp__vlm_size hbp__vlm_row_size(const hbp__vlm_run *run, const hbp_plan *data, i
     hbp__vlm_size size = {(double)data->pack_vision[p], (double)data->pack_padded_tokens[p],
                           (double)data->pack_squares[p]};
     int64_t samples = data->pack_offsets[p + 1] - data->pack_offsets[p];
-    int padded = run->options.data >= HBP_VLM_DATA_RANDOM;
+    int padded = hbp__vlm_data_method(run->options.data_method) >= HBP__VLM_DATA_RANDOM;
     if (padded && samples) {
         size.tokens = (double)data->pack_capacity[p];
         size.squares = size.tokens * size.tokens / (double)samples;

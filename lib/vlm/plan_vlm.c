@@ -1,5 +1,6 @@
 /* hbp_plan_vlm: data, stages, memory and steps of one size of micro-batch after another until one fits; the
  * plan as an object. */
+#include "base/methods.h"
 #include "hbp/vlm.h"
 
 #include <string.h>
@@ -98,7 +99,7 @@ static hbp_vlm_plan *plan_new(const hbp__vlm_run *run, const hbp__vlm_reference 
         .square_ns = reference->square_ns,
         .link_bytes_per_s = run->link_bytes_per_s,
         .link_latency_ns = run->link_latency_ns,
-        .padded = run->options.data >= HBP_VLM_DATA_RANDOM,
+        .padded = hbp__vlm_data_method(run->options.data_method) >= HBP__VLM_DATA_RANDOM,
     };
     hbp_vlm_plan *plan = hbp__table_new(&run->context->memory, &hbp__vlm_table, &shape);
     if (!plan)

@@ -3,11 +3,11 @@
 #include "cost/vlm_layers.h"
 #include "vlm/vlm.h"
 
-static int64_t time_of(const hbp_layers *layers, int32_t kind)
+static int64_t time_of(const hbp_layers *layers, int32_t type)
 {
     int64_t sum = 0;
     for (int32_t i = 0; i < layers->count; i++)
-        if (layers->kind[i] == kind)
+        if (layers->type[i] == type)
             sum += layers->forward_ns[i] + layers->backward_ns[i];
     return sum;
 }

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/methods.h"
 #include "base/scratch.h"
 #include "base/sort.h"
 #include "pipeline/partition.h"
@@ -136,7 +137,7 @@ static hbp_status judge_cuts(search *s)
 {
     const hbp_vlm_options *o = &s->run->options;
     hbp_recompute_options options = {.struct_size = sizeof options};
-    options.mode = o->memory;
+    options.method = o->recompute_method;
     options.selective = o->selective;
     HBP__TRY(hbp__choose_recompute(s->run->context, s->layers, s->now.cuts, &s->pipeline.options, &options,
                                    s->now.choices, &s->now.report, &s->shortage));
@@ -154,7 +155,7 @@ static hbp_status partition_for(search *s, const int32_t *choices, const int64_t
     hbp_partition_options options = {.struct_size = sizeof options};
     pipeline.recompute = choices;
     pipeline.limit_bytes = limit_bytes;
-    options.mode = s->run->options.model;
+    options.method = s->run->options.partition_method;
     options.run = 1;
     options.candidates = limit_bytes ? 0 : HBP__VLM_STARTS;
     return hbp__partition_layers(s->run->context, s->layers, &pipeline, &options, out, &s->shortage);
@@ -283,7 +284,9 @@ static int is_ample(const search *s)
 static hbp_status search_turns(search *s, int32_t choice)
 {
     HBP__TRY(take_turns(s, choice));
-    return s->run->options.model == HBP_PARTITION_OPTIMAL ? descend_moves(s) : HBP_OK;
+    return hbp__partition_method(s->run->options.partition_method) == HBP__PARTITION_OPTIMAL
+               ? descend_moves(s)
+               : HBP_OK;
 }
 
 static hbp_status search_unlimited(search *s, int32_t choice)
@@ -327,23 +330,25 @@ static hbp_status judge_all(search *s)
 static hbp_status find_stages(search *s)
 {
     const hbp_vlm_options *o = &s->run->options;
-    if (o->model == HBP_PARTITION_OPTIMAL && s->now.chunks <= s->now.layers &&
+    int is_optimal = hbp__partition_method(o->partition_method) == HBP__PARTITION_OPTIMAL;
+    int32_t recompute = hbp__recompute_method(o->recompute_method);
+    if (is_optimal && s->now.chunks <= s->now.layers &&
         count_partitions(s, HBP__VLM_FEW_PARTITIONS + 1) <= HBP__VLM_FEW_PARTITIONS) {
         HBP__TRY(judge_all(s));
         if (s->best->ns < INT64_MAX)
             return HBP_OK;
     }
     hbp_status status = HBP_E_INFEASIBLE;
-    if (o->memory != HBP_MEMORY_ALL)
+    if (recompute != HBP__RECOMPUTE_ALL)
         status = search_turns(s, HBP_RECOMPUTE_NONE);
     if (status >= 0 && is_ample(s))
         return HBP_OK;
-    if ((status >= 0 || status == HBP_E_INFEASIBLE) && o->memory != HBP_MEMORY_NONE)
+    if ((status >= 0 || status == HBP_E_INFEASIBLE) && recompute != HBP__RECOMPUTE_NONE)
         status = search_turns(s, HBP_RECOMPUTE_LAYER);
     if (status < 0 && status != HBP_E_INFEASIBLE)
         return status;
     const hbp__shortage shortage = s->shortage; /* of the turns, where they found nothing */
-    if (o->model == HBP_PARTITION_OPTIMAL && o->memory == HBP_MEMORY_OPTIMAL) {
+    if (is_optimal && recompute == HBP__RECOMPUTE_OPTIMAL) {
         HBP__TRY(search_unlimited(s, HBP_RECOMPUTE_NONE));
         HBP__TRY(search_unlimited(s, HBP_RECOMPUTE_LAYER));
     }

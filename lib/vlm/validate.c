@@ -1,6 +1,7 @@
 /* A vision-language plan against itself: what its numbers must be, and its steps run again. */
 #include "simulate/plan/validate.h"
 #include "base/checked.h"
+#include "base/methods.h"
 #include "base/options.h"
 #include "base/scratch.h"
 #include "vlm/vlm.h"
@@ -104,7 +105,8 @@ void hbp__vlm_restore(hbp_context *context, const hbp_vlm_plan *plan, hbp__vlm_r
                 .options = {.pipeline_stages = s->stages,
                             .virtual_stages = s->virtual_stages,
                             .data_parallel = s->replicas,
-                            .data = plan->padded ? HBP_VLM_DATA_RANDOM : HBP_VLM_DATA_PACKED,
+                            .data_method = hbp__vlm_data_name(plan->padded ? HBP__VLM_DATA_RANDOM
+                                                                           : HBP__VLM_DATA_PACKED),
                             .keep_order = 1},
                 .gpus = s->gpus,
                 .limit_bytes = s->limit_bytes,

@@ -104,7 +104,7 @@ START_TEST_IN_CONTEXT(zero_stages_move_bytes_and_traffic)
     OK(context, hbp_machine_set_field(context, machine, "network_latency_ns", 0, "test"));
     /* A byte a nanosecond over all 32 ranks, whatever the collective. */
     for (int32_t c = HBP_COLLECTIVE_ALL_GATHER; c < HBP_COLLECTIVE_COUNT; c++)
-        OK(context, hbp_machine_set_collective(context, machine, c, 32, 0, 1e9, "nccl-tests 2.19"));
+        OK(context, set_collective(context, machine, c, 32, 0, 1e9, "nccl-tests 2.19"));
     double moved = p * 31 / 32;
     const struct {
         int32_t stage;
@@ -169,8 +169,8 @@ START_TEST_IN_CONTEXT(shards_and_sets_move_bytes_and_traffic)
     double p = (double)s.parameters, moved = p * 7 / 8;
     OK(context, hbp_machine_set_field(context, machine, "network_latency_ns", 0, "test"));
     for (int32_t c = HBP_COLLECTIVE_ALL_GATHER; c < HBP_COLLECTIVE_COUNT; c++) {
-        OK(context, hbp_machine_set_collective(context, machine, c, 8, 0, 1e9, "test"));
-        OK(context, hbp_machine_set_collective(context, machine, c, 4, 0, 1e9, "test"));
+        OK(context, set_collective(context, machine, c, 8, 0, 1e9, "test"));
+        OK(context, set_collective(context, machine, c, 4, 0, 1e9, "test"));
     }
     hbp_cost_options options = some_options();
     hbp_cost_terms t, other;
@@ -246,8 +246,7 @@ START_TEST_IN_CONTEXT(measured_all_to_alls_replace_links)
     hbp_cost_options options = some_options();
     hbp_cost_terms before;
     keep(make(context, model, machine, &options, &before));
-    OK(context,
-       hbp_machine_set_collective(context, machine, HBP_COLLECTIVE_ALL_TO_ALL, 4, 500, 1e10, "probe"));
+    OK(context, set_collective(context, machine, HBP_COLLECTIVE_ALL_TO_ALL, 4, 500, 1e10, "probe"));
     hbp_cost_terms after;
     hbp_cost *cost = keep(make(context, model, machine, &options, &after));
     ck_assert(after.sp_ns_per_token[1] == before.sp_ns_per_token[1]);
@@ -255,8 +254,7 @@ START_TEST_IN_CONTEXT(measured_all_to_alls_replace_links)
     NEAR(after.sp_latency_ns[2], 256. * 500);
     ck_assert_str_eq(hbp_cost_get_source(cost, "sp_ns_per_token"), "SP 4: probe; analysis");
     for (int32_t d = 2; d <= 8; d *= 2)
-        OK(context,
-           hbp_machine_set_collective(context, machine, HBP_COLLECTIVE_ALL_TO_ALL, d, 500, 1e10, "probe"));
+        OK(context, set_collective(context, machine, HBP_COLLECTIVE_ALL_TO_ALL, d, 500, 1e10, "probe"));
     options.sp_overlap = .5;
     options.fused_cross_entropy = 1;
     options.reserve_bytes = -1;
@@ -267,8 +265,8 @@ START_TEST_IN_CONTEXT(measured_all_to_alls_replace_links)
     ck_assert(after.logits_bytes == 0);
     ck_assert_int_eq(after.limit_bytes, before.limit_bytes + (INT64_C(4) << 30));
     /* More measurements than the text has room for. */
-    OK(context, hbp_machine_set_collective(context, machine, HBP_COLLECTIVE_ALL_TO_ALL, 2, 500, 1e10,
-                                           "a source with a name of nearly all the sixty-three characters"));
+    OK(context, set_collective(context, machine, HBP_COLLECTIVE_ALL_TO_ALL, 2, 500, 1e10,
+                               "a source with a name of nearly all the sixty-three characters"));
     cost = keep(make(context, model, machine, &options, &after));
     ck_assert_uint_le(strlen(hbp_cost_get_source(cost, "sp_latency_ns")), 63);
 }

@@ -1,6 +1,7 @@
 #include "cost/communication.h"
 
 #include "keep.h"
+#include "nodes.h"
 
 /* 16 GPUs in domains of 4; one byte a nanosecond inside, a quarter outside; latencies 10 and 100 ns. */
 static hbp_machine *some_machine(hbp_context *context, int32_t domain)
@@ -63,7 +64,7 @@ START_TEST_IN_CONTEXT(all_to_all_by_hand)
     check_all_to_all(&fabric, 4, 240, 6 * 36, NULL);
     /* SP 8 holds 32 bytes, sends 3/8 near and 4/8 far. */
     check_all_to_all(&fabric, 8, 2400, 6 * (12 + 16 * 4), NULL);
-    OK(context, hbp_machine_set_collective(context, machine, HBP_COLLECTIVE_ALL_TO_ALL, 8, 7, 2e9, "probe"));
+    OK(context, set_collective(context, machine, HBP_COLLECTIVE_ALL_TO_ALL, 8, 7, 2e9, "probe"));
     check_all_to_all(&fabric, 8, 24 * 7, 6 * 14, "probe");
     check_all_to_all(&fabric, 4, 240, 6 * 36, NULL);
     /* No fast links at all. */
@@ -96,7 +97,7 @@ START_TEST_IN_CONTEXT(rings_by_hand)
     ck_assert(ring(&(hbp__fabric){machine, 1, 1}, gather, NULL) == 0);
     ck_assert_double_eq_tol(ring(&(hbp__fabric){machine, 16, 4}, HBP_COLLECTIVE_ALL_REDUCE, NULL), 300 + 300,
                             1e-9);
-    OK(context, hbp_machine_set_collective(context, machine, gather, 16, 5, .5e9, "nccl-tests 2.19"));
+    OK(context, set_collective(context, machine, gather, 16, 5, .5e9, "nccl-tests 2.19"));
     ck_assert_double_eq_tol(ring(&(hbp__fabric){machine, 16, 4}, gather, "nccl-tests 2.19"), 300 + 15, 1e-9);
     ck_assert_double_eq_tol(ring(&(hbp__fabric){machine, 8, 4}, gather, NULL), 140 + 300, 1e-9);
 }

@@ -148,8 +148,8 @@ START_TEST_IN_CONTEXT(older_terms_charge_no_vision_units)
     read = (hbp_cost_terms){.struct_size = sizeof read};
     OK(context, hbp_cost_get_terms(context, cost, &read));
     ck_assert(read.ns_per_vision == 0 && read.recompute_vision == 0 && read.vision_bytes == 0);
-    ck_assert_int_eq(hbp_cost_predict_vision_pack_ns(cost, 2, 1, 50, 900, 8),
-                     hbp_cost_predict_pack_ns(cost, 2, 1, 50, 900));
+    ck_assert_int_eq(hbp_cost_predict_pack_ns(cost, 2, 1, 50, 900, 8),
+                     hbp_cost_predict_pack_ns(cost, 2, 1, 50, 900, 0));
 }
 END_TEST
 

@@ -71,7 +71,7 @@ START_TEST_IN_CONTEXT(noise_leaves_small_errors)
     double largest = 0;
     for (int64_t i = 0; i < t.count; i++) {
         double predicted = (double)hbp_cost_predict_pack_ns(cost, t.sp[i], t.recompute[i], t.tokens[i],
-                                                            (double)t.squares[i]);
+                                                            (double)t.squares[i], 0);
         double error = fabs(predicted - (double)t.time_ns[i]) / (double)t.time_ns[i];
         largest = error > largest ? error : largest;
     }
@@ -107,8 +107,8 @@ START_TEST_IN_CONTEXT(what_was_not_measured_stays_the_priors)
         for (int64_t i = 0; i < t.count; i++) {
             t.recompute[i] = same[k];
             t.time_ns[i] =
-                hbp_cost_predict_pack_ns(truth, t.sp[i], same[k], t.tokens[i], (double)t.squares[i]);
-            t.bytes[i] = hbp_cost_predict_pack_bytes(truth, t.sp[i], same[k], t.tokens[i]);
+                hbp_cost_predict_pack_ns(truth, t.sp[i], same[k], t.tokens[i], (double)t.squares[i], 0);
+            t.bytes[i] = hbp_cost_predict_pack_bytes(truth, t.sp[i], same[k], t.tokens[i], 0);
         }
         m = view(&t, 1);
         hbp_fit_report report = {.struct_size = sizeof report};
@@ -144,10 +144,10 @@ START_TEST_IN_CONTEXT(terms_that_look_alike_are_named)
         t.recompute[i] = 0;
         t.tokens[i] = 1024 * (1 + (int64_t)hbp__rng_below(&rng, 16));
         t.squares[i] = t.tokens[i] * 1024;
-        t.time_ns[i] = hbp_cost_predict_pack_ns(truth, 1, 0, t.tokens[i], (double)t.squares[i]);
+        t.time_ns[i] = hbp_cost_predict_pack_ns(truth, 1, 0, t.tokens[i], (double)t.squares[i], 0);
     }
     m = view(&t, 0);
-    FAILS(context, HBP_E_INFEASIBLE, "50 packs cannot tell ns_per_token and ns_per_token_squared apart",
+    FAILS(context, HBP_E_INFEASIBLE, "50 packs cannot separate ns_per_token and ns_per_token_squared",
           hbp_cost_fit(context, truth, &m, &cost, NULL));
     ck_assert_ptr_null(cost);
     /* Every rank holds the same number of tokens: refused only where squares are alike, too. */
@@ -158,7 +158,7 @@ START_TEST_IN_CONTEXT(terms_that_look_alike_are_named)
         t.squares[i] = t.tokens[i] * (1 + (int64_t)hbp__rng_below(&rng, 4096));
         if (i % 2)
             t.tokens[i] = t.squares[i] = t.sp[i];
-        t.time_ns[i] = hbp_cost_predict_pack_ns(truth, t.sp[i], 2, t.tokens[i], (double)t.squares[i]);
+        t.time_ns[i] = hbp_cost_predict_pack_ns(truth, t.sp[i], 2, t.tokens[i], (double)t.squares[i], 0);
         t.bytes[i] = 7000000000;
     }
     m = view(&t, 0);
@@ -175,7 +175,8 @@ START_TEST_IN_CONTEXT(terms_that_look_alike_are_named)
     /* Fewer packs than terms. */
     measure(&t, &rng, truth, 2, 1, 0);
     m = view(&t, 0);
-    FAILS(context, HBP_E_INFEASIBLE, "2 packs cannot tell", hbp_cost_fit(context, truth, &m, &cost, NULL));
+    FAILS(context, HBP_E_INFEASIBLE, "2 packs cannot separate",
+          hbp_cost_fit(context, truth, &m, &cost, NULL));
     ck_assert_ptr_null(cost);
 }
 END_TEST

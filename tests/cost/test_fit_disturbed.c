@@ -70,7 +70,7 @@ START_TEST_IN_CONTEXT(second_terms_are_fitted_where_they_show)
     /* All packs recompute as many layers: nothing says what that costs, and nothing is lost. */
     for (int64_t i = 0; i < t.count; i++) {
         t.recompute[i] = 8;
-        t.time_ns[i] = hbp_cost_predict_pack_ns(truth, t.sp[i], 8, t.tokens[i], (double)t.squares[i]);
+        t.time_ns[i] = hbp_cost_predict_pack_ns(truth, t.sp[i], 8, t.tokens[i], (double)t.squares[i], 0);
     }
     m = view(&t, 0);
     OK(context, hbp_cost_fit(context, prior, &m, &cost, &report));
@@ -109,7 +109,7 @@ START_TEST_IN_CONTEXT(few_packs_do_no_harm)
             const hbp_cost *costs[2] = {cost, prior};
             for (int k = 0; k < 2; k++) {
                 double ns = (double)hbp_cost_predict_pack_ns(costs[k], 1, t.recompute[i], t.tokens[i],
-                                                             (double)t.squares[i]);
+                                                             (double)t.squares[i], 0);
                 off[k] += fabs(ns / (double)t.time_ns[i] - 1) / (double)t.count;
             }
         }
@@ -135,7 +135,7 @@ START_TEST_IN_CONTEXT(full_packs_scale_pack_ns)
         t.tokens[i] = 8192 - (int64_t)hbp__rng_below(&rng, 80);
         t.squares[i] = t.tokens[i] * (100 + (int64_t)hbp__rng_below(&rng, 8000));
         t.recompute[i] = 0;
-        t.time_ns[i] = hbp_cost_predict_pack_ns(truth, 1, 0, t.tokens[i], (double)t.squares[i]);
+        t.time_ns[i] = hbp_cost_predict_pack_ns(truth, 1, 0, t.tokens[i], (double)t.squares[i], 0);
     }
     disturb(&t, &rng);
     hbp_measurements m = view(&t, 0);
@@ -171,7 +171,7 @@ START_TEST_IN_CONTEXT(packs_alike_are_predicted_all_the_same)
                 t.tokens[i] = 16384;
                 t.squares[i] = 16384 * (1 + (int64_t)hbp__rng_below(&rng, 16384));
             }
-            t.time_ns[i] = hbp_cost_predict_pack_ns(truth, t.sp[i], 0, t.tokens[i], (double)t.squares[i]);
+            t.time_ns[i] = hbp_cost_predict_pack_ns(truth, t.sp[i], 0, t.tokens[i], (double)t.squares[i], 0);
         }
         hbp_measurements m = view(&t, 0);
         hbp_cost *cost = NULL;
@@ -212,9 +212,9 @@ START_TEST_IN_CONTEXT(full_packs_scale_static_bytes)
             t.squares[i] = t.tokens[i] * (100 + (int64_t)hbp__rng_below(&rng, 8000));
             t.recompute[i] = recompute ? want.layers : 0;
             t.time_ns[i] =
-                hbp_cost_predict_pack_ns(truth, 1, t.recompute[i], t.tokens[i], (double)t.squares[i]);
+                hbp_cost_predict_pack_ns(truth, 1, t.recompute[i], t.tokens[i], (double)t.squares[i], 0);
             /* As an allocator rounds. */
-            int64_t bytes = hbp_cost_predict_pack_bytes(truth, 1, t.recompute[i], t.tokens[i]);
+            int64_t bytes = hbp_cost_predict_pack_bytes(truth, 1, t.recompute[i], t.tokens[i], 0);
             t.bytes[i] = bytes / 100 * (99 + (int64_t)hbp__rng_below(&rng, 3));
         }
         hbp_measurements m = view(&t, 1);

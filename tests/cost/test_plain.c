@@ -1,4 +1,5 @@
 /* The cost of plain packing: what it says, and that fill and balance need nothing else. */
+#include "base/methods.h"
 #include "costs.h"
 #include "keep.h"
 
@@ -11,8 +12,8 @@ START_TEST_IN_CONTEXT(time_is_squares_and_memory_has_no_limit)
     static const int32_t divisors[] = {1, 2, 3, 4, 6, 12};
     ck_assert_int_eq(t.degrees, 6);
     ck_assert_mem_eq(t.degree, divisors, sizeof divisors);
-    ck_assert_int_eq(hbp_cost_predict_pack_ns(cost, 1, 0, 300, 50000), 50000);
-    ck_assert_int_eq(hbp_cost_predict_pack_ns(cost, 4, 0, 300, 50000), 12500);
+    ck_assert_int_eq(hbp_cost_predict_pack_ns(cost, 1, 0, 300, 50000, 0), 50000);
+    ck_assert_int_eq(hbp_cost_predict_pack_ns(cost, 4, 0, 300, 50000, 0), 12500);
     ck_assert_int_eq(hbp_cost_predict_capacity(cost, 1, 0), HBP_MAX_LENGTH);
     ck_assert_str_eq(hbp_cost_get_source(cost, "ns_per_token"), "plain packing");
     hbp_cost *out = NULL;
@@ -42,8 +43,9 @@ START_TEST_IN_CONTEXT(packs_are_balanced_in_squares)
     MAKES(context, packs, hbp_greedy_fill(context, lengths, groups, NULL, &packs));
     int64_t imbalance[2] = {0, 0};
     for (int32_t given = 0; given < 2; given++) {
-        hbp_balance_options options = {.struct_size = sizeof options,
-                                       .mode = given ? HBP_BALANCE_RANDOM : HBP_BALANCE_TIME};
+        hbp_balance_options options = {
+            .struct_size = sizeof options,
+            .method = hbp__balance_name(given ? HBP__BALANCE_RANDOM : HBP__BALANCE_TIME)};
         hbp_plan *plan = NULL;
         OK(context, hbp_balance_attention(context, packs, groups, cost, &options, &plan));
         OK(context, hbp_plan_validate(context, plan, lengths, cost));

@@ -31,7 +31,7 @@ static hbp_cost *flexsp_7b(hbp_context *context)
 
 static double seconds(const hbp_cost *cost, int32_t sp, int64_t tokens, double squares)
 {
-    return (double)hbp_cost_predict_pack_ns(cost, sp, 0, tokens, squares) / 1e9;
+    return (double)hbp_cost_predict_pack_ns(cost, sp, 0, tokens, squares, 0) / 1e9;
 }
 
 START_TEST_IN_CONTEXT(flexsp_figure_1_comes_out)
@@ -149,14 +149,14 @@ START_TEST_IN_CONTEXT(time_follows_the_formula)
                 t.degree[row] +
             (t.sp_latency_ns[row] + t.sp_ns_per_token[row] * s) * (1 + t.recompute_communication * r) +
             t.pack_ns;
-        int64_t predicted = hbp_cost_predict_pack_ns(cost, t.degree[row], c, tokens, q);
+        int64_t predicted = hbp_cost_predict_pack_ns(cost, t.degree[row], c, tokens, q, 0);
         ck_assert_double_eq_tol((double)predicted, expected, .5 + expected * 1e-12);
-        ck_assert_int_eq(hbp_cost_predict_pack_ns(cost, t.degree[row], c, 0, 0), (int64_t)t.pack_ns);
+        ck_assert_int_eq(hbp_cost_predict_pack_ns(cost, t.degree[row], c, 0, 0, 0), (int64_t)t.pack_ns);
         double bytes =
             t.static_bytes + s / t.degree[row] *
                                  (t.activation_bytes * (t.layers - c) + t.recomputed_bytes * c +
                                   (c ? t.working_bytes : 0) + t.logits_bytes + (row ? t.sp_buffer_bytes : 0));
-        ck_assert_double_eq_tol((double)hbp_cost_predict_pack_bytes(cost, t.degree[row], c, tokens), bytes,
+        ck_assert_double_eq_tol((double)hbp_cost_predict_pack_bytes(cost, t.degree[row], c, tokens, 0), bytes,
                                 .5 + bytes * 1e-12);
         hbp_cost_free(cost);
     }
@@ -178,22 +178,19 @@ START_TEST_IN_CONTEXT(vision_units_add_their_terms)
         int32_t c = (int32_t)hbp__rng_below(&rng, (uint64_t)t.layers + 1);
         int64_t tokens = 1 + hbp__rng_below(&rng, 100000), units = hbp__rng_below(&rng, 5000);
         double q = (double)tokens * 100, v = (double)units;
-        int64_t ns = hbp_cost_predict_pack_ns(cost, sp, c, tokens, q);
-        int64_t bytes = hbp_cost_predict_pack_bytes(cost, sp, c, tokens);
+        int64_t ns = hbp_cost_predict_pack_ns(cost, sp, c, tokens, q, 0);
+        int64_t bytes = hbp_cost_predict_pack_bytes(cost, sp, c, tokens, 0);
         double more = t.ns_per_vision * v * (1 + t.recompute_vision * c / t.layers) / sp;
         double room = t.vision_bytes * v / sp;
-        ck_assert_double_eq_tol((double)(hbp_cost_predict_vision_pack_ns(cost, sp, c, tokens, q, units) - ns),
-                                more, 1 + 1e-12 * (double)ns);
-        ck_assert_double_eq_tol(
-            (double)(hbp_cost_predict_vision_pack_bytes(cost, sp, c, tokens, units) - bytes), room,
-            1 + 1e-12 * (double)bytes);
-        /* Units that are not there, or that cost nothing, change no bit. */
-        ck_assert_int_eq(hbp_cost_predict_vision_pack_ns(cost, sp, c, tokens, q, 0), ns);
-        ck_assert_int_eq(hbp_cost_predict_vision_pack_bytes(cost, sp, c, tokens, 0), bytes);
+        ck_assert_double_eq_tol((double)(hbp_cost_predict_pack_ns(cost, sp, c, tokens, q, units) - ns), more,
+                                1 + 1e-12 * (double)ns);
+        ck_assert_double_eq_tol((double)(hbp_cost_predict_pack_bytes(cost, sp, c, tokens, units) - bytes),
+                                room, 1 + 1e-12 * (double)bytes);
+        /* Units that cost nothing change no bit. */
         if (round % 5 == 0)
-            ck_assert_int_eq(hbp_cost_predict_vision_pack_ns(cost, sp, c, tokens, q, units), ns);
+            ck_assert_int_eq(hbp_cost_predict_pack_ns(cost, sp, c, tokens, q, units), ns);
         if (round % 7 == 0)
-            ck_assert_int_eq(hbp_cost_predict_vision_pack_bytes(cost, sp, c, tokens, units), bytes);
+            ck_assert_int_eq(hbp_cost_predict_pack_bytes(cost, sp, c, tokens, units), bytes);
         hbp_cost_free(cost);
     }
 }
@@ -212,16 +209,16 @@ START_TEST_IN_CONTEXT(recompute_and_capacity_are_exact)
         int64_t tokens = 1 + hbp__rng_below(&rng, 2000);
         int32_t fewest = -1;
         for (int32_t c = t.layers; c >= 0; c--)
-            if (hbp_cost_predict_pack_bytes(cost, sp, c, tokens) <= t.limit_bytes)
+            if (hbp_cost_predict_pack_bytes(cost, sp, c, tokens, 0) <= t.limit_bytes)
                 fewest = c;
         ck_assert_int_eq(hbp_cost_predict_recompute(cost, sp, tokens), fewest);
         seen_none += fewest < 0;
-        seen_gap += fewest == 0 && hbp_cost_predict_pack_bytes(cost, sp, 1, tokens) > t.limit_bytes;
+        seen_gap += fewest == 0 && hbp_cost_predict_pack_bytes(cost, sp, 1, tokens, 0) > t.limit_bytes;
         int32_t c = (int32_t)hbp__rng_below(&rng, (uint64_t)t.layers + 1);
         int64_t capacity = hbp_cost_predict_capacity(cost, sp, c);
-        ck_assert(capacity == 0 || hbp_cost_predict_pack_bytes(cost, sp, c, capacity) <= t.limit_bytes);
+        ck_assert(capacity == 0 || hbp_cost_predict_pack_bytes(cost, sp, c, capacity, 0) <= t.limit_bytes);
         ck_assert(capacity == HBP_MAX_LENGTH ||
-                  hbp_cost_predict_pack_bytes(cost, sp, c, capacity + 1) > t.limit_bytes);
+                  hbp_cost_predict_pack_bytes(cost, sp, c, capacity + 1, 0) > t.limit_bytes);
         hbp_cost_free(cost);
     }
     ck_assert_int_gt(seen_gap, 0); /* the working set outweighs what one layer saves */
@@ -232,22 +229,22 @@ END_TEST
 START_TEST_IN_CONTEXT(what_is_not_allowed_is_minus_one)
 {
     hbp_cost *cost = keep(flexsp_7b(context));
-    ck_assert_int_eq(hbp_cost_predict_pack_ns(cost, 3, 0, 10, 10), -1);
-    ck_assert_int_eq(hbp_cost_predict_pack_ns(cost, 0, 0, 10, 10), -1);
-    ck_assert_int_eq(hbp_cost_predict_pack_ns(cost, 1, 33, 10, 10), -1);
-    ck_assert_int_eq(hbp_cost_predict_pack_ns(cost, 1, -1, 10, 10), -1);
-    ck_assert_int_eq(hbp_cost_predict_pack_ns(cost, 1, 0, -1, 10), -1);
-    ck_assert_int_eq(hbp_cost_predict_pack_ns(cost, 1, 0, 10, -1), -1);
-    ck_assert_int_eq(hbp_cost_predict_pack_ns(cost, 1, 0, 10, NAN), -1);
-    ck_assert_int_eq(hbp_cost_predict_pack_ns(NULL, 1, 0, 10, 10), -1);
-    ck_assert_int_eq(hbp_cost_predict_pack_bytes(cost, 128, 0, 10), -1);
-    ck_assert_int_eq(hbp_cost_predict_pack_bytes(cost, 1, 0, -10), -1);
-    ck_assert_int_eq(hbp_cost_predict_vision_pack_ns(cost, 3, 0, 10, 10, 1), -1);
-    ck_assert_int_eq(hbp_cost_predict_vision_pack_ns(cost, 1, 0, 10, 10, -1), -1);
-    ck_assert_int_eq(hbp_cost_predict_vision_pack_ns(NULL, 1, 0, 10, 10, 1), -1);
-    ck_assert_int_eq(hbp_cost_predict_vision_pack_bytes(cost, 1, 0, 10, -1), -1);
-    ck_assert_int_eq(hbp_cost_predict_vision_pack_bytes(cost, 1, 0, -10, 1), -1);
-    ck_assert_int_eq(hbp_cost_predict_vision_pack_bytes(cost, 128, 0, 10, 1), -1);
+    ck_assert_int_eq(hbp_cost_predict_pack_ns(cost, 3, 0, 10, 10, 0), -1);
+    ck_assert_int_eq(hbp_cost_predict_pack_ns(cost, 0, 0, 10, 10, 0), -1);
+    ck_assert_int_eq(hbp_cost_predict_pack_ns(cost, 1, 33, 10, 10, 0), -1);
+    ck_assert_int_eq(hbp_cost_predict_pack_ns(cost, 1, -1, 10, 10, 0), -1);
+    ck_assert_int_eq(hbp_cost_predict_pack_ns(cost, 1, 0, -1, 10, 0), -1);
+    ck_assert_int_eq(hbp_cost_predict_pack_ns(cost, 1, 0, 10, -1, 0), -1);
+    ck_assert_int_eq(hbp_cost_predict_pack_ns(cost, 1, 0, 10, NAN, 0), -1);
+    ck_assert_int_eq(hbp_cost_predict_pack_ns(NULL, 1, 0, 10, 10, 0), -1);
+    ck_assert_int_eq(hbp_cost_predict_pack_bytes(cost, 128, 0, 10, 0), -1);
+    ck_assert_int_eq(hbp_cost_predict_pack_bytes(cost, 1, 0, -10, 0), -1);
+    ck_assert_int_eq(hbp_cost_predict_pack_ns(cost, 3, 0, 10, 10, 1), -1);
+    ck_assert_int_eq(hbp_cost_predict_pack_ns(cost, 1, 0, 10, 10, -1), -1);
+    ck_assert_int_eq(hbp_cost_predict_pack_ns(NULL, 1, 0, 10, 10, 1), -1);
+    ck_assert_int_eq(hbp_cost_predict_pack_bytes(cost, 1, 0, 10, -1), -1);
+    ck_assert_int_eq(hbp_cost_predict_pack_bytes(cost, 1, 0, -10, 1), -1);
+    ck_assert_int_eq(hbp_cost_predict_pack_bytes(cost, 128, 0, 10, 1), -1);
     ck_assert_int_eq(hbp_cost_predict_capacity(cost, 5, 0), 0);
     ck_assert_int_eq(hbp_cost_predict_capacity(cost, 1, 33), 0);
     ck_assert_int_eq(hbp_cost_predict_recompute(cost, 5, 10), -1);

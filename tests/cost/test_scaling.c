@@ -111,7 +111,7 @@ static void check_sizes(const scaled *s, const hbp_operator *o, const int32_t *g
                         int64_t points, int32_t most)
 {
     const hbp__curve *c = hbp__meta_curve(&s->scaling, 0);
-    const hbp__profile *profile = &s->graph->profiles[0];
+    const hbp__profile profile = hbp__graph_profile(s->graph, 0);
     int64_t least[MOST_POINTS], last = INT64_MAX;
     int32_t found = 0;
     ck_assert_int_eq(c->points, points);
@@ -124,7 +124,7 @@ static void check_sizes(const scaled *s, const hbp_operator *o, const int32_t *g
         int32_t at = hbp__curve_find(c, n);
         ck_assert_int_eq(hbp__curve_floor(c, n), found + (at >= 0) - 1);
         int may = allowed(o, gpus, points, n);
-        ck_assert_int_eq(may, hbp__operator_suits(&s->graph->operators[0], profile, n));
+        ck_assert_int_eq(may, hbp__operator_suits(&s->graph->operators[0], &profile, n));
         if (!may) {
             ck_assert_int_eq(at, -1);
             continue;

@@ -5,6 +5,7 @@
 #include "data/model/vlm.h"
 #include "data/pipeline/layers.h"
 #include "keep.h"
+#include "nodes.h"
 
 /* 4 GPUs of 1 TFLOP/s, of which matrix products reach half and attention a quarter; 1 byte a ns of HBM, 0.5
  * of NVLink, 100 ns a collective. */
@@ -87,8 +88,8 @@ START_TEST_IN_CONTEXT(a_small_model_by_hand)
                                         "final norm",      "output head"};
     for (int32_t i = 0; i < 10; i++) {
         ck_assert_str_eq(layers->name[i], names[i]);
-        ck_assert_int_eq(layers->kind[i], i < 4 ? HBP_LAYER_VISION : HBP_LAYER_LANGUAGE);
-        ck_assert_int_eq(layers->cut_kind[i], layers->kind[i]);
+        ck_assert_int_eq(layers->type[i], i < 4 ? HBP_LAYER_VISION : HBP_LAYER_LANGUAGE);
+        ck_assert_int_eq(layers->cut_type[i], layers->type[i]);
         ROW(i, state_bytes, 18 * layers->parameters[i]);
         ROW(i, working_bytes, layers->activation_bytes[i] - layers->recomputed_bytes[i]);
     }
@@ -191,8 +192,7 @@ START_TEST_IN_CONTEXT(tensor_parallelism_by_hand)
     hbp_layers_free(layers);
 
     /* A measured reduce-scatter takes the place of the links' speed. */
-    OK(context,
-       hbp_machine_set_collective(context, machine, HBP_COLLECTIVE_REDUCE_SCATTER, 2, 7, 2e9, "test"));
+    OK(context, set_collective(context, machine, HBP_COLLECTIVE_REDUCE_SCATTER, 2, 7, 2e9, "test"));
     layers = derive(context, vlm, machine, &o);
     ROW(1, mlp_ns, 320 * 10000 * .002 + vision / 2 + 7 + 160000 / 2 / 2);
     hbp_layers_free(layers);
@@ -270,8 +270,8 @@ START_TEST_IN_CONTEXT(rows_sum_to_the_model)
     MAKES(context, machine, hbp_machine_create_preset(context, "h200:64", &machine));
     double per_flop = 1e9 / (989e12 * .45);
     int mark = keep_mark();
-    for (int64_t i = 0; i < hbp_vlm_count_presets(); keep_release(mark), i++) {
-        const char *name = hbp_vlm_get_preset_name(i);
+    for (int64_t i = 0; hbp_preset_get_name("vlm", i); keep_release(mark), i++) {
+        const char *name = hbp_preset_get_name("vlm", i);
         hbp_vlm *vlm = NULL;
         MAKES(context, vlm, hbp_vlm_create_preset(context, name, &vlm));
         double units = 2304. / vlm->fields.projected_per_unit;

@@ -36,14 +36,11 @@ static int64_t index_of(hbp_context *context, const hbp_graph *graph, const char
 static int64_t time_on(hbp_context *context, const hbp_graph *graph, const char *name, int32_t n)
 {
     hbp_operator o;
-    const int32_t *gpus;
-    const int64_t *ns;
-    int64_t points;
     index_of(context, graph, name, &o);
-    OK(context, hbp_graph_get_profile(context, graph, o.profile, &gpus, &ns, &points));
-    for (int64_t i = 0; i < points; i++)
-        if (gpus[i] == n)
-            return ns[i];
+    hbp_graph_view view = graph_view(graph);
+    for (int64_t i = view.profile_offsets[o.profile]; i < view.profile_offsets[o.profile + 1]; i++)
+        if (view.point_gpus[i] == n)
+            return view.point_ns[i];
     return 0;
 }
 
@@ -92,8 +89,8 @@ START_TEST_IN_CONTEXT(tasks_share_weights)
         }
         for (int64_t k = 0; k < sets; k++)
             states += bytes[k];
-        for (int64_t k = 0; k < hbp_workload_count_presets(); k++)
-            if (strcmp(hbp_workload_get_preset_name(k), whole[i]) == 0)
+        for (int64_t k = 0; hbp_preset_get_name("workload", k); k++)
+            if (strcmp(hbp_preset_get_name("workload", k), whole[i]) == 0)
                 total = hbp_workload_get_preset_parameters(k);
         ck_assert_int_eq(states, 18 * total);
         ck_assert_int_eq(gradients, 2 * total);
@@ -200,11 +197,11 @@ static void check_curves(hbp_context *context, const char *name, const hbp_machi
     hbp_graph *graph = NULL;
     OK(context, hbp_graph_create_workload(context, name, machine, &graph));
     OK(context, hbp_graph_validate(context, graph));
-    for (int64_t k = 0; k < graph_view(graph).profiles; k++) {
-        const int32_t *gpus;
-        const int64_t *ns;
-        int64_t points;
-        OK(context, hbp_graph_get_profile(context, graph, k, &gpus, &ns, &points));
+    hbp_graph_view view = graph_view(graph);
+    for (int64_t k = 0; k < view.profiles; k++) {
+        int64_t first = view.profile_offsets[k], points = view.profile_offsets[k + 1] - first;
+        const int32_t *gpus = view.point_gpus + first;
+        const int64_t *ns = view.point_ns + first;
         ck_assert_int_ge(points, 1);
         ck_assert_int_le(gpus[points - 1], most);
         for (int64_t at = 1; at < points; at++)
@@ -216,15 +213,15 @@ static void check_curves(hbp_context *context, const char *name, const hbp_machi
 /* On every machine GPU time rises with GPUs, and all operators can be planned. */
 START_TEST_IN_CONTEXT(curves_are_plausible_on_all_machines)
 {
-    for (int64_t i = 0; i < hbp_machine_count_presets(); i++)
+    for (int64_t i = 0; hbp_preset_get_name("machine", i); i++)
         for (int32_t nodes = 1; nodes <= 144; nodes = nodes == 128 ? 144 : 2 * nodes) {
             hbp_machine *machine = NULL;
             hbp_machine_fields f = {.struct_size = sizeof f};
-            OK(context, make_nodes(context, hbp_machine_get_preset_name(i), nodes, &machine));
+            OK(context, make_nodes(context, hbp_preset_get_name("machine", i), nodes, &machine));
             OK(context, hbp_machine_get_fields(context, machine, &f));
             int32_t gpus = nodes * f.gpus_per_node;
-            for (int64_t w = 0; gpus % f.domain_gpus == 0 && w < hbp_workload_count_presets(); w++)
-                check_curves(context, hbp_workload_get_preset_name(w), machine, gpus);
+            for (int64_t w = 0; gpus % f.domain_gpus == 0 && hbp_preset_get_name("workload", w); w++)
+                check_curves(context, hbp_preset_get_name("workload", w), machine, gpus);
             hbp_machine_free(machine);
         }
 }
@@ -245,9 +242,9 @@ END_TEST
 
 START_TEST_IN_CONTEXT(the_same_machine_gives_the_same_graph)
 {
-    for (int64_t w = 0; w < hbp_workload_count_presets(); w++) {
-        hbp_graph *a = workload(context, hbp_workload_get_preset_name(w), 8);
-        hbp_graph *b = workload(context, hbp_workload_get_preset_name(w), 8);
+    for (int64_t w = 0; hbp_preset_get_name("workload", w); w++) {
+        hbp_graph *a = workload(context, hbp_preset_get_name("workload", w), 8);
+        hbp_graph *b = workload(context, hbp_preset_get_name("workload", w), 8);
         ck_assert_uint_eq(hbp__graph_digest(a), hbp__graph_digest(b));
         hbp_graph_free(a);
         hbp_graph_free(b);

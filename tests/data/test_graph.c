@@ -62,14 +62,12 @@ START_TEST_IN_CONTEXT(operators_are_copied)
     ck_assert_int_eq(first, 0);
     name[0] = type[0] = task[0] = weights[0] = '?';
     check_operator(context, graph, 0, &expected);
-    const int32_t *gpus;
-    const int64_t *ns;
-    int64_t count;
-    OK(context, hbp_graph_get_profile(context, graph, 1, &gpus, &ns, &count));
-    ck_assert_int_eq(count, 3);
-    ck_assert_int_eq(gpus[2], 4);
-    ck_assert_int_eq(ns[2], 220); /* as given, though it rises */
-    OK(context, hbp_graph_get_profile(context, graph, 0, NULL, NULL, NULL));
+    hbp_graph_view view = graph_view(graph);
+    ck_assert_int_eq(view.profile_offsets[0], 0);
+    ck_assert_int_eq(view.profile_offsets[1], 3);
+    ck_assert_int_eq(view.profile_offsets[2], 6);
+    ck_assert_int_eq(view.point_gpus[5], 4);
+    ck_assert_int_eq(view.point_ns[5], 220); /* as given, though it rises */
     hbp_graph_free(graph);
     hbp_graph_free(NULL);
 }
@@ -133,18 +131,14 @@ START_TEST_IN_CONTEXT(chains_have_names_weights_and_edges)
     ck_assert_int_eq(graph_view(graph).profiles, 1);
     ck_assert_int_eq(graph_view(graph).edges, 4);
     for (int p = 0; p < 5; p++)
-        ck_assert_str_eq(hbp_graph_get_parameters_name(graph, p), weight_names[p]);
-    ck_assert_str_eq(hbp_graph_get_task_name(graph, 1), "sounds");
+        ck_assert_str_eq(graph_view(graph).parameter_names[p], weight_names[p]);
+    ck_assert_str_eq(graph_view(graph).task_names[1], "sounds");
     static const int32_t from[] = {0, 1, 3, 5};
     for (int e = 0; e < 4; e++) {
-        int32_t a, b;
-        int64_t bytes;
-        OK(context, hbp_graph_get_edge(context, graph, e, &a, &b, &bytes));
-        ck_assert_int_eq(a, from[e]);
-        ck_assert_int_eq(b, from[e] + 1);
-        ck_assert_int_eq(bytes, 4000);
+        ck_assert_int_eq(graph_view(graph).edge_from[e], from[e]);
+        ck_assert_int_eq(graph_view(graph).edge_to[e], from[e] + 1);
+        ck_assert_int_eq(graph_view(graph).edge_bytes[e], 4000);
     }
-    OK(context, hbp_graph_get_edge(context, graph, 0, NULL, NULL, NULL));
 }
 END_TEST
 
@@ -152,11 +146,6 @@ START_TEST_IN_CONTEXT(getters_of_nothing)
 {
     hbp_graph *graph = keep(page_graph(context));
     hbp_operator o = {.struct_size = sizeof o};
-    ck_assert_ptr_null(hbp_graph_get_task_name(NULL, 0));
-    ck_assert_ptr_null(hbp_graph_get_task_name(graph, 2));
-    ck_assert_ptr_null(hbp_graph_get_task_name(graph, -1));
-    ck_assert_ptr_null(hbp_graph_get_parameters_name(NULL, 0));
-    ck_assert_ptr_null(hbp_graph_get_parameters_name(graph, graph_view(graph).parameters));
     hbp_graph_view none, zeros = {.struct_size = sizeof zeros};
     memset(&none, 0x5a, sizeof none);
     none.struct_size = sizeof none;
@@ -169,12 +158,6 @@ START_TEST_IN_CONTEXT(getters_of_nothing)
           hbp_graph_get_operator(context, graph, -1, &o));
     FAILS(context, HBP_E_INVALID, "graph", hbp_graph_get_operator(context, NULL, 0, &o));
     FAILS(context, HBP_E_INVALID, "hbp_operator", hbp_graph_get_operator(context, graph, 0, NULL));
-    FAILS(context, HBP_E_INVALID, "there is no edge 15; there are 15",
-          hbp_graph_get_edge(context, graph, 15, NULL, NULL, NULL));
-    FAILS(context, HBP_E_INVALID, "graph", hbp_graph_get_edge(context, NULL, 0, NULL, NULL, NULL));
-    FAILS(context, HBP_E_INVALID, "there is no profile 7; there are 7",
-          hbp_graph_get_profile(context, graph, 7, NULL, NULL, NULL));
-    FAILS(context, HBP_E_INVALID, "graph", hbp_graph_get_profile(context, NULL, 0, NULL, NULL, NULL));
     ck_assert_int_eq(hbp_graph_get_operator(NULL, graph, 0, &o), HBP_E_INVALID);
     FAILS(context, HBP_E_INVALID, "out", hbp_graph_create(context, NULL));
 }
@@ -326,11 +309,8 @@ START_TEST_IN_CONTEXT(bad_edges_are_refused)
     ck_assert_uint_eq(hbp__graph_digest(graph), before);
     OK(context, hbp_graph_add_edge(context, graph, 0, 2, -1));
     OK(context, hbp_graph_add_edge(context, graph, 2, 1, 0)); /* a cycle may come in */
-    int64_t bytes;
-    OK(context, hbp_graph_get_edge(context, graph, 2, NULL, NULL, &bytes));
-    ck_assert_int_eq(bytes, 4000);
-    OK(context, hbp_graph_get_edge(context, graph, 3, NULL, NULL, &bytes));
-    ck_assert_int_eq(bytes, 0);
+    ck_assert_int_eq(graph_view(graph).edge_bytes[2], 4000);
+    ck_assert_int_eq(graph_view(graph).edge_bytes[3], 0);
 }
 END_TEST
 

@@ -49,7 +49,8 @@ START_TEST_IN_CONTEXT(degrees_as_defined)
         int any = 0;
         for (n = 1; n <= 50; n++) {
             int expected = suits(&o, gpus, points, n);
-            ck_assert_int_eq(hbp__operator_suits(&graph->operators[0], &graph->profiles[0], n), expected);
+            const hbp__profile profile = hbp__graph_profile(graph, 0);
+            ck_assert_int_eq(hbp__operator_suits(&graph->operators[0], &profile, n), expected);
             any |= expected;
         }
         if (any)
@@ -179,7 +180,7 @@ END_TEST
 static int has_edge(const hbp_graph *graph, int32_t from, int32_t to)
 {
     for (int64_t e = 0; e < graph->edge_count; e++)
-        if (graph->edges[e].from == from && graph->edges[e].to == to)
+        if (graph->edge_from[e] == from && graph->edge_to[e] == to)
             return 1;
     return 0;
 }
@@ -189,7 +190,7 @@ static int cyclic(const hbp_graph *graph)
 {
     int reach[8][8] = {{0}}, n = graph->operator_count, found = 0;
     for (int64_t e = 0; e < graph->edge_count; e++)
-        reach[graph->edges[e].from][graph->edges[e].to] = 1;
+        reach[graph->edge_from[e]][graph->edge_to[e]] = 1;
     for (int k = 0; k < n; k++)
         for (int i = 0; i < n; i++)
             for (int j = 0; j < n; j++)
@@ -250,15 +251,15 @@ START_TEST_IN_CONTEXT(orders_and_cycles_of_random_graphs)
             for (int32_t k = 0; k < n; k++)
                 place[order.order[k]] = k;
             for (int64_t e = 0; e < graph->edge_count; e++) {
-                ck_assert_int_lt(place[graph->edges[e].from], place[graph->edges[e].to]);
-                entering[graph->edges[e].to]++;
+                ck_assert_int_lt(place[graph->edge_from[e]], place[graph->edge_to[e]]);
+                entering[graph->edge_to[e]]++;
             }
             ck_assert_mem_eq(order.needs, entering, (size_t)n * sizeof *entering);
             ck_assert_int_eq(order.out_first[0], 0);
             ck_assert_int_eq(order.out_first[n], graph->edge_count);
             for (int32_t i = 0; i < n; i++)
                 for (int64_t k = order.out_first[i]; k < order.out_first[i + 1]; k++) {
-                    ck_assert_int_eq(graph->edges[order.out_edge[k]].from, i);
+                    ck_assert_int_eq(graph->edge_from[order.out_edge[k]], i);
                     if (k > order.out_first[i])
                         ck_assert_int_gt(order.out_edge[k], order.out_edge[k - 1]);
                 }

@@ -27,11 +27,11 @@ START_TEST_IN_CONTEXT(items_ascend_and_name_every_sample_once)
 }
 END_TEST
 
-static hbp_lengths *tied(hbp_context *context)
+static hbp_lengths *linked(hbp_context *context)
 {
     static const int64_t length[] = {5, 9, 3, 4, 2, 7};
-    static const int64_t tie[] = {1, -1, 8, 1, 8, 1};
-    hbp_lengths_options options = {.struct_size = sizeof options, .ties = tie};
+    static const int64_t link[] = {1, -1, 8, 1, 8, 1};
+    hbp_lengths_options options = {.struct_size = sizeof options, .links = link};
     hbp_lengths *lengths = NULL;
     OK(context, hbp_lengths_create_i64(context, length, 6, &options, &lengths));
     return lengths;
@@ -39,7 +39,7 @@ static hbp_lengths *tied(hbp_context *context)
 
 START_TEST_IN_CONTEXT(tied_samples_are_one_item)
 {
-    hbp_lengths *lengths = keep(tied(context));
+    hbp_lengths *lengths = keep(linked(context));
     hbp__items items;
     OK(context, hbp__items_open(context, lengths, 1, 100, 0, 0, &items));
     ck_assert_int_eq(items.count, 3);
@@ -61,7 +61,7 @@ START_TEST_IN_CONTEXT(tied_samples_are_one_item)
     ck_assert_uint_eq(items.size[2], 24);
     hbp__items_close(&items);
     FAILS(context, HBP_E_INFEASIBLE,
-          "with its tied samples has 16 tokens with padding; the longest pack holds 15",
+          "with its linked samples has 16 tokens with padding; the longest pack holds 15",
           hbp__items_open(context, lengths, 1, 15, 0, 0, &items));
     hbp__items_close(&items);
 }
@@ -77,7 +77,7 @@ static hbp_status open_and_close(hbp_context *context, void *user)
 
 START_TEST_IN_CONTEXT(failing_allocations_leave_nothing)
 {
-    hbp_lengths *lengths = keep(tied(context));
+    hbp_lengths *lengths = keep(linked(context));
     failing_sweep(open_and_close, lengths);
 }
 END_TEST

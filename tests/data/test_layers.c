@@ -8,7 +8,7 @@ typedef struct three {
     int64_t forward_ns[3], backward_ns[3], parameters[3], state_bytes[3], activation_bytes[3];
     int64_t recomputed_bytes[3], working_bytes[3], attention_bytes[3], attention_ns[3], mlp_bytes[3];
     int64_t mlp_ns[3], recompute_ns[3], cut_bytes[3];
-    int32_t kind[3], cut_kind[3];
+    int32_t type[3], cut_type[3];
     const char *names[3];
     hbp_layer_columns columns;
 } three;
@@ -28,16 +28,16 @@ static void make_three(three *t)
                  .mlp_ns = {3, 3, 3},
                  .recompute_ns = {4, 4, 4},
                  .cut_bytes = {70, 80, 90},
-                 .kind = {HBP_LAYER_VISION, HBP_LAYER_FIXED, 0},
-                 .cut_kind = {0, 1, 2},
+                 .type = {HBP_LAYER_VISION, HBP_LAYER_FIXED, 0},
+                 .cut_type = {0, 1, 2},
                  .names = {"patches", NULL, "head"}};
     t->columns = (hbp_layer_columns){.struct_size = sizeof t->columns};
     t->columns.count = 3;
 #define POINT(name) t->columns.name = t->name;
     HBP__LAYER_COLUMNS(POINT)
 #undef POINT
-    t->columns.kind = t->kind;
-    t->columns.cut_kind = t->cut_kind;
+    t->columns.type = t->type;
+    t->columns.cut_type = t->cut_type;
     t->columns.names = t->names;
 }
 
@@ -55,15 +55,15 @@ START_TEST_IN_CONTEXT(columns_are_copied)
 #define COMPARE(column) ck_assert_mem_eq(v.column, again.column, sizeof again.column);
     HBP__LAYER_COLUMNS(COMPARE)
 #undef COMPARE
-    ck_assert_mem_eq(v.kind, again.kind, sizeof again.kind);
-    ck_assert_mem_eq(v.cut_kind, again.cut_kind, sizeof again.cut_kind);
+    ck_assert_mem_eq(v.type, again.type, sizeof again.type);
+    ck_assert_mem_eq(v.cut_type, again.cut_type, sizeof again.cut_type);
     ck_assert_str_eq(v.names[0], "patches");
     ck_assert_str_eq(v.names[1], "layer 1");
     ck_assert_str_eq(v.names[2], "head");
     ck_assert_int_eq(hbp_layers_get_view(layers, NULL), HBP_E_INVALID);
     ck_assert_int_eq(hbp_layers_get_view(NULL, &v), HBP_E_INVALID);
     ck_assert_int_eq(v.layers, 0);
-    ck_assert(!v.forward_ns && !v.kind && !v.names);
+    ck_assert(!v.forward_ns && !v.type && !v.names);
     hbp_layers_free(layers);
     hbp_layers_free(NULL);
 }
@@ -79,8 +79,8 @@ START_TEST_IN_CONTEXT(columns_left_out_have_their_defaults)
     for (int i = 0; i < 3; i++) {
         ck_assert_int_eq(layers->backward_ns[i], 2 * t.forward_ns[i]);
         ck_assert_int_eq(layers->recompute_ns[i], t.forward_ns[i]);
-        ck_assert_int_eq(layers->kind[i], HBP_LAYER_LANGUAGE);
-        ck_assert_int_eq(layers->cut_kind[i], HBP_LAYER_LANGUAGE);
+        ck_assert_int_eq(layers->type[i], HBP_LAYER_LANGUAGE);
+        ck_assert_int_eq(layers->cut_type[i], HBP_LAYER_LANGUAGE);
         const int64_t *zeros[] = {layers->parameters,       layers->state_bytes,   layers->activation_bytes,
                                   layers->recomputed_bytes, layers->working_bytes, layers->attention_bytes,
                                   layers->attention_ns,     layers->mlp_bytes,     layers->mlp_ns,
@@ -91,11 +91,11 @@ START_TEST_IN_CONTEXT(columns_left_out_have_their_defaults)
     hbp_layers_free(layers);
     columns.activation_bytes = t.activation_bytes;
     columns.recomputed_bytes = t.recomputed_bytes;
-    columns.kind = t.kind;
+    columns.type = t.type;
     OK(context, hbp_layers_create(context, &columns, &layers));
     for (int i = 0; i < 3; i++) {
         ck_assert_int_eq(layers->working_bytes[i], t.activation_bytes[i] - t.recomputed_bytes[i]);
-        ck_assert_int_eq(layers->cut_kind[i], t.kind[i]);
+        ck_assert_int_eq(layers->cut_type[i], t.type[i]);
     }
     hbp_layers_free(layers);
 }
@@ -136,14 +136,14 @@ START_TEST_IN_CONTEXT(bad_columns_are_refused)
            "attention_bytes of layer 0 is 21 and mlp_bytes 20, more in all than activation_bytes, 40");
     refuse(context, &t.mlp_bytes[2], 1, &t, HBP_E_INVALID,
            "attention_bytes of layer 2 is 0 and mlp_bytes 1, more in all than activation_bytes, 0");
-    t.kind[2] = 3;
-    FAILS(context, HBP_E_INVALID, "kind of layer 2 is 3; it must be in 0..2",
+    t.type[2] = 3;
+    FAILS(context, HBP_E_INVALID, "type of layer 2 is 3; it must be in 0..2",
           hbp_layers_create(context, &t.columns, &layers));
-    t.kind[2] = 0;
-    t.cut_kind[0] = -1;
-    FAILS(context, HBP_E_INVALID, "cut_kind of layer 0 is -1; it must be in 0..2",
+    t.type[2] = 0;
+    t.cut_type[0] = -1;
+    FAILS(context, HBP_E_INVALID, "cut_type of layer 0 is -1; it must be in 0..2",
           hbp_layers_create(context, &t.columns, &layers));
-    t.cut_kind[0] = 0;
+    t.cut_type[0] = 0;
     t.columns.count = 0;
     FAILS(context, HBP_E_INVALID, "count is 0; there must be at least 1 layer",
           hbp_layers_create(context, &t.columns, &layers));
@@ -166,11 +166,11 @@ START_TEST_IN_CONTEXT(an_older_caller_has_fewer_columns)
 {
     three t;
     make_three(&t);
-    t.columns.struct_size = offsetof(hbp_layer_columns, kind);
+    t.columns.struct_size = offsetof(hbp_layer_columns, type);
     hbp_layers *layers = NULL;
     OK(context, hbp_layers_create(context, &t.columns, &layers));
     ck_assert_int_eq(layers->backward_ns[2], 13);
-    ck_assert_int_eq(layers->kind[0], HBP_LAYER_LANGUAGE);
+    ck_assert_int_eq(layers->type[0], HBP_LAYER_LANGUAGE);
     ck_assert_int_eq(layers->cut_bytes[0], 0);
     hbp_layers_free(layers);
     ck_assert_uint_eq(sizeof(hbp_layer_columns), 8 + 16 * sizeof(void *));

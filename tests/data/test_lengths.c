@@ -27,7 +27,7 @@ START_TEST_IN_CONTEXT(an_array_is_counted_and_summed)
     ck_assert_int_eq(s.min_length, 1);
     ck_assert_int_eq(s.max_length, 9);
     ck_assert_int_eq(s.distinct_lengths, 4);
-    ck_assert_int_eq(s.has_ties, 0);
+    ck_assert_int_eq(s.has_links, 0);
     ck_assert_double_eq(s.sum_squares, 3 * 25 + 2 * 9 + 81 + 1);
     hbp_lengths_view view = {.struct_size = sizeof view};
     OK(context, hbp_lengths_get_view(lengths, &view));
@@ -171,27 +171,27 @@ END_TEST
 
 START_TEST_IN_CONTEXT(ties_become_groups_by_first_sample)
 {
-    const int64_t ties[] = {-1, 900, 7, 900, 42, 7, -1}, renamed[] = {-1, 1, 0, 1, -1, 0, -1};
+    const int64_t links[] = {-1, 900, 7, 900, 42, 7, -1}, renamed[] = {-1, 1, 0, 1, -1, 0, -1};
     const uint32_t want[] = {HBP__FREE, 0, 1, 0, HBP__FREE, 1, HBP__FREE};
     const int64_t alone[] = {0, 1, 2, 3, 4, 5, 6};
-    hbp_lengths_options options = {.struct_size = sizeof options, .ties = ties};
-    hbp_lengths *tied, *same, *free_ones, *none;
-    MAKES(context, tied, hbp_lengths_create_u32(context, SMALL, SMALL_COUNT, &options, &tied));
-    ck_assert_int_eq(tied->ties, 2);
-    ck_assert_mem_eq(tied->tie, want, sizeof want);
-    ck_assert_int_eq(tied->tie_value[0], 900);
-    ck_assert_int_eq(tied->tie_value[1], 7);
-    ck_assert_int_eq(summary_of(context, tied).has_ties, 1);
-    options.ties = renamed;
+    hbp_lengths_options options = {.struct_size = sizeof options, .links = links};
+    hbp_lengths *linked, *same, *free_ones, *none;
+    MAKES(context, linked, hbp_lengths_create_u32(context, SMALL, SMALL_COUNT, &options, &linked));
+    ck_assert_int_eq(linked->links, 2);
+    ck_assert_mem_eq(linked->link, want, sizeof want);
+    ck_assert_int_eq(linked->link_value[0], 900);
+    ck_assert_int_eq(linked->link_value[1], 7);
+    ck_assert_int_eq(summary_of(context, linked).has_links, 1);
+    options.links = renamed;
     MAKES(context, same, hbp_lengths_create_u32(context, SMALL, SMALL_COUNT, &options, &same));
-    ck_assert_uint_eq(same->digest, tied->digest);
-    options.ties = alone;
+    ck_assert_uint_eq(same->digest, linked->digest);
+    options.links = alone;
     MAKES(context, free_ones, hbp_lengths_create_u32(context, SMALL, SMALL_COUNT, &options, &free_ones));
     MAKES(context, none, hbp_lengths_create_u32(context, SMALL, SMALL_COUNT, NULL, &none));
-    ck_assert_ptr_null(free_ones->tie);
-    ck_assert_int_eq(free_ones->ties, 0);
+    ck_assert_ptr_null(free_ones->link);
+    ck_assert_int_eq(free_ones->links, 0);
     ck_assert_uint_eq(free_ones->digest, none->digest);
-    ck_assert_uint_ne(tied->digest, none->digest);
+    ck_assert_uint_ne(linked->digest, none->digest);
 }
 END_TEST
 
@@ -300,9 +300,9 @@ END_TEST
 /* As of the version before there was one. */
 START_TEST_IN_CONTEXT(digests_without_a_second_size_stay)
 {
-    const int64_t ties[] = {-1, 900, 7, 900, 42, 7, -1};
+    const int64_t links[] = {-1, 900, 7, 900, 42, 7, -1};
     const uint32_t loss[] = {5, 0, 9, 3, 5, 5, 1};
-    hbp_lengths_options options = {.struct_size = sizeof options, .loss_tokens = loss, .ties = ties};
+    hbp_lengths_options options = {.struct_size = sizeof options, .loss_tokens = loss, .links = links};
     hbp_lengths *lengths;
     MAKES(context, lengths, hbp_lengths_create_u32(context, SMALL, SMALL_COUNT, &options, &lengths));
     ck_assert_uint_eq(lengths->digest, UINT64_C(0xe6e33fba7e237a8a));
@@ -343,7 +343,7 @@ START_TEST_IN_CONTEXT(bad_arrays_are_refused_by_index)
                    loss[] = {4, 3, 0};
     const uint32_t vision[] = {0, INT32_MAX, UINT32_C(0x80000000)};
     const int32_t negative[] = {4, 2, -7}, past[] = {0, 61, 62};
-    const int64_t huge[] = {INT64_C(1) << 40}, least[] = {5, INT64_MIN}, ties[] = {-1, -1, -2};
+    const int64_t huge[] = {INT64_C(1) << 40}, least[] = {5, INT64_MIN}, links[] = {-1, -1, -2};
     FAILS(context, HBP_E_INVALID, "sample 1 has 0 tokens",
           hbp_lengths_create_u32(context, zero, 3, NULL, &out));
     ck_assert_ptr_null(out);
@@ -365,17 +365,17 @@ START_TEST_IN_CONTEXT(bad_arrays_are_refused_by_index)
     hbp_lengths_options options = {.struct_size = sizeof options, .loss_tokens = loss};
     FAILS(context, HBP_E_INVALID, "sample 1 has 3 loss tokens but 2 tokens",
           hbp_lengths_create_u32(context, good, 3, &options, &out));
-    options = (hbp_lengths_options){.struct_size = sizeof options, .ties = ties};
-    FAILS(context, HBP_E_INVALID, "sample 2 has tie -2",
+    options = (hbp_lengths_options){.struct_size = sizeof options, .links = links};
+    FAILS(context, HBP_E_INVALID, "sample 2 has link -2",
           hbp_lengths_create_u32(context, good, 3, &options, &out));
     options = (hbp_lengths_options){.struct_size = sizeof options, .vision = vision};
     FAILS(context, HBP_E_OVERFLOW, "sample 2 has 2147483648 vision units; the most allowed is 2147483647",
           hbp_lengths_create_u32(context, good, 3, &options, &out));
     options = (hbp_lengths_options){.struct_size = sizeof options, .modalities = past};
-    FAILS(context, HBP_E_INVALID, "sample 2 is of kind 62; kinds are numbered 0 to 61",
+    FAILS(context, HBP_E_INVALID, "sample 2 is of modality 62; modalities are numbered 0 to 61",
           hbp_lengths_create_u32(context, good, 3, &options, &out));
     options.modalities = negative;
-    FAILS(context, HBP_E_INVALID, "sample 2 is of kind -7",
+    FAILS(context, HBP_E_INVALID, "sample 2 is of modality -7",
           hbp_lengths_create_u32(context, good, 3, &options, &out));
     options.struct_size = 0;
     FAILS(context, HBP_E_INVALID, "struct_size", hbp_lengths_create_u32(context, good, 3, &options, &out));
@@ -410,18 +410,18 @@ static hbp_status create_everything(hbp_context *context, void *user)
 {
     (void)user;
     static uint32_t lengths[70000], loss[70000], vision[70000];
-    static int64_t ties[70000];
+    static int64_t links[70000];
     static int32_t modalities[70000];
     for (int i = 0; i < 70000; i++) {
         lengths[i] = i % 10 ? 1 + (uint32_t)i % 77 : UINT32_C(5000000) + (uint32_t)i;
         loss[i] = 1;
-        ties[i] = i % 3 ? i / 2 : -1;
+        links[i] = i % 3 ? i / 2 : -1;
         vision[i] = (uint32_t)i % 5;
         modalities[i] = i % 3;
     }
     hbp_lengths_options options = {.struct_size = sizeof options,
                                    .loss_tokens = loss,
-                                   .ties = ties,
+                                   .links = links,
                                    .vision = vision,
                                    .modalities = modalities};
     hbp_lengths *out;

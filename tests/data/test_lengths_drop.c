@@ -8,7 +8,7 @@ enum { COUNT = 200 };
 
 typedef struct drawn {
     uint32_t tokens[COUNT], vision[COUNT];
-    int64_t ties[COUNT];
+    int64_t links[COUNT];
     int64_t most;
     hbp_lengths *lengths;
 } drawn;
@@ -19,11 +19,11 @@ static void draw(hbp_context *context, drawn *d, uint64_t seed)
     for (int64_t i = 0; i < COUNT; i++) {
         d->tokens[i] = 1 + hbp__rng_below(&rng, 3000);
         d->vision[i] = hbp__rng_below(&rng, 10);
-        d->ties[i] = seed % 2 && i % 10 < 3 ? i / 10 : -1;
+        d->links[i] = seed % 2 && i % 10 < 3 ? i / 10 : -1;
     }
     d->most = 2 + (int64_t)(seed % 7);
     hbp_lengths_options options = {
-        .struct_size = sizeof options, .vision = d->vision, .ties = seed % 2 ? d->ties : NULL};
+        .struct_size = sizeof options, .vision = d->vision, .links = seed % 2 ? d->links : NULL};
     OK(context, hbp_lengths_create_u32(context, d->tokens, COUNT, &options, &d->lengths));
 }
 
@@ -31,8 +31,8 @@ static void draw(hbp_context *context, drawn *d, uint64_t seed)
 static int is_over(const drawn *d, int64_t i)
 {
     int over = d->vision[i] > d->most;
-    for (int64_t j = 0; j < COUNT && d->lengths->tie; j++)
-        over |= d->ties[i] >= 0 && d->ties[i] == d->ties[j] && d->vision[j] > d->most;
+    for (int64_t j = 0; j < COUNT && d->lengths->link; j++)
+        over |= d->links[i] >= 0 && d->links[i] == d->links[j] && d->vision[j] > d->most;
     return over;
 }
 
@@ -92,7 +92,7 @@ START_TEST_IN_CONTEXT(what_cannot_be_dropped_is_said)
     MAKES(context, all, hbp_lengths_create_u32(context, (uint32_t[]){50, 60}, 2, &options, &all));
     OK(context, hbp__lengths_drop_vision(context, all, 11, &out));
     ck_assert_ptr_null(out);
-    FAILS(context, HBP_E_INVALID, "no samples left: all 2 have, or are tied to one that has, more than 9",
+    FAILS(context, HBP_E_INVALID, "no samples left: all 2 have, or are linked to one that has, more than 9",
           hbp__lengths_drop_vision(context, all, 9, &out));
     ck_assert_ptr_null(out);
     MAKES(context, split, hbp_lengths_limit(context, all, 40, HBP_OVERLONG_SPLIT, &split));

@@ -6,9 +6,9 @@
 static const uint32_t SMALL[] = {5, 30, 9, 21, 10, 11, 1};
 #define SMALL_COUNT 7
 
-static hbp_lengths *make(hbp_context *context, const uint32_t *loss, const int64_t *ties)
+static hbp_lengths *make(hbp_context *context, const uint32_t *loss, const int64_t *links)
 {
-    hbp_lengths_options options = {.struct_size = sizeof options, .loss_tokens = loss, .ties = ties};
+    hbp_lengths_options options = {.struct_size = sizeof options, .loss_tokens = loss, .links = links};
     hbp_lengths *lengths;
     OK(context, hbp_lengths_create_u32(context, SMALL, SMALL_COUNT, &options, &lengths));
     return lengths;
@@ -128,10 +128,10 @@ START_TEST_IN_CONTEXT(split_keeps_every_token_in_order)
 END_TEST
 
 static hbp_lengths *make_vision(hbp_context *context, const uint32_t *vision, const int32_t *modalities,
-                                const int64_t *ties)
+                                const int64_t *links)
 {
     hbp_lengths_options options = {
-        .struct_size = sizeof options, .ties = ties, .vision = vision, .modalities = modalities};
+        .struct_size = sizeof options, .links = links, .vision = vision, .modalities = modalities};
     hbp_lengths *lengths;
     OK(context, hbp_lengths_create_u32(context, SMALL, SMALL_COUNT, &options, &lengths));
     return lengths;
@@ -224,34 +224,34 @@ END_TEST
 
 START_TEST_IN_CONTEXT(tied_samples_fit_together_or_are_refused)
 {
-    const int64_t ties[] = {70, -1, 70, -1, 80, -1, 80};
-    hbp_lengths *lengths = make(context, NULL, ties), *out;
+    const int64_t links[] = {70, -1, 70, -1, 80, -1, 80};
+    hbp_lengths *lengths = make(context, NULL, links), *out;
     for (int32_t policy = HBP_OVERLONG_DROP; policy <= HBP_OVERLONG_SPLIT; policy++) {
-        FAILS(context, HBP_E_INVALID, "the samples with tie 70 have 14 tokens together; max_length is 12",
+        FAILS(context, HBP_E_INVALID, "the samples with link 70 have 14 tokens together; max_length is 12",
               hbp_lengths_limit(context, lengths, 12, policy, &out));
         hbp_lengths *limited = limit(context, lengths, 14, policy);
-        ck_assert_int_eq(limited->ties, 2);
-        ck_assert_int_eq(limited->tie_value[0], 70);
+        ck_assert_int_eq(limited->links, 2);
+        ck_assert_int_eq(limited->link_value[0], 70);
         hbp_lengths_free(limited);
     }
     hbp_lengths_free(lengths);
-    const int64_t long_ties[] = {70, 70, 80, -1, 80, 70, -1};
-    lengths = make(context, NULL, long_ties);
-    FAILS(context, HBP_E_INVALID, "tie 70 have 46 tokens",
+    const int64_t long_links[] = {70, 70, 80, -1, 80, 70, -1};
+    lengths = make(context, NULL, long_links);
+    FAILS(context, HBP_E_INVALID, "link 70 have 46 tokens",
           hbp_lengths_limit(context, lengths, 25, HBP_OVERLONG_SPLIT, &out));
-    FAILS(context, HBP_E_INVALID, "tie 70 have 46 tokens",
+    FAILS(context, HBP_E_INVALID, "link 70 have 46 tokens",
           hbp_lengths_limit(context, lengths, 25, HBP_OVERLONG_TRUNCATE, &out));
     FAILS(context, HBP_E_INVALID, "1 of 7 samples",
           hbp_lengths_limit(context, lengths, 25, HBP_OVERLONG_ERROR, &out));
     hbp_lengths *limited = limit(context, lengths, 25, HBP_OVERLONG_DROP);
     const int64_t dropped[] = {0, 1, 5};
-    const uint32_t want[] = {9, 21, 10, 1}, tie[] = {0, HBP__FREE, 0, HBP__FREE};
+    const uint32_t want[] = {9, 21, 10, 1}, link[] = {0, HBP__FREE, 0, HBP__FREE};
     ck_assert_int_eq(limited->dropped, 3);
     ck_assert_mem_eq(limited->dropped_id, dropped, sizeof dropped);
     ck_assert_mem_eq(limited->length, want, sizeof want);
-    ck_assert_mem_eq(limited->tie, tie, sizeof tie);
-    ck_assert_int_eq(limited->ties, 1);
-    ck_assert_int_eq(limited->tie_value[0], 80);
+    ck_assert_mem_eq(limited->link, link, sizeof link);
+    ck_assert_int_eq(limited->links, 1);
+    ck_assert_int_eq(limited->link_value[0], 80);
     ck_assert_int_eq(limited->overlong_samples, 1);
     ck_assert_int_eq(limited->overlong_tokens, 46);
     hbp_lengths_free(limited);
@@ -352,12 +352,12 @@ static hbp_status limit_once(hbp_context *context, void *user)
 START_TEST_IN_CONTEXT(failed_allocations_and_cancels_leave_nothing)
 {
     const uint32_t loss[] = {1, 12, 3, 4, 5, 11, 0};
-    const int64_t ties[] = {70, -1, 70, -1, 80, -1, 80}, length[] = {8, 20}, count[] = {5, 2};
-    hbp_lengths *lengths = keep(make(context, loss, ties)), *histogram;
+    const int64_t links[] = {70, -1, 70, -1, 80, -1, 80}, length[] = {8, 20}, count[] = {5, 2};
+    hbp_lengths *lengths = keep(make(context, loss, links)), *histogram;
     MAKES(context, histogram, hbp_lengths_create_histogram(context, length, count, 2, &histogram));
     const uint32_t vision[] = {0, 3, 1, 4, 0, 2, 0};
     const int32_t kinds[] = {5, 6, 0, 7, 0, 0, 1};
-    hbp_lengths *pictures = keep(make_vision(context, vision, kinds, ties));
+    hbp_lengths *pictures = keep(make_vision(context, vision, kinds, links));
     for (int32_t policy = HBP_OVERLONG_DROP; policy <= HBP_OVERLONG_SPLIT; policy++) {
         request of_array = {lengths, 14, policy}, of_histogram = {histogram, 10, policy};
         request of_pictures = {pictures, 14, policy};

@@ -7,12 +7,12 @@ static hbp_lengths *whole(hbp_context *context)
 {
     static const int64_t length[] = {50, 20, 30, 40, 10, 60};
     static const uint32_t loss[] = {5, 20, 0, 4, 1, 6};
-    static const int64_t tie[] = {7, -1, 7, 9, 9, 7};
+    static const int64_t link[] = {7, -1, 7, 9, 9, 7};
     static const uint32_t vision[] = {0, 3, 1, 4, 0, 2};
     static const int32_t kinds[] = {0, 1, 6, 1, 0, 1};
     hbp_lengths_options options = {.struct_size = sizeof options,
                                    .loss_tokens = loss,
-                                   .ties = tie,
+                                   .links = link,
                                    .vision = vision,
                                    .modalities = kinds};
     hbp_lengths *lengths = NULL;
@@ -47,7 +47,7 @@ START_TEST_IN_CONTEXT(a_part_keeps_its_second_size)
 }
 END_TEST
 
-START_TEST_IN_CONTEXT(a_part_keeps_names_losses_and_ties)
+START_TEST_IN_CONTEXT(a_part_keeps_names_losses_and_links)
 {
     hbp_lengths *lengths = keep(whole(context)), *part = NULL, *smaller = NULL;
     static const uint32_t index[] = {5, 3, 1, 0};
@@ -58,9 +58,9 @@ START_TEST_IN_CONTEXT(a_part_keeps_names_losses_and_ties)
         ck_assert_uint_eq(part->origin[i], index[i]);
         ck_assert_uint_eq(part->loss[i], lengths->loss[index[i]]);
     }
-    ck_assert_uint_eq(part->tie[0], part->tie[3]);
-    ck_assert_uint_ne(part->tie[0], HBP__FREE);
-    ck_assert_uint_eq(part->tie[1], HBP__FREE); /* its mate stayed behind */
+    ck_assert_uint_eq(part->link[0], part->link[3]);
+    ck_assert_uint_ne(part->link[0], HBP__FREE);
+    ck_assert_uint_eq(part->link[1], HBP__FREE); /* its mate stayed behind */
     MAKES(context, smaller, hbp__lengths_subset(context, part, (uint32_t[]){2, 0}, 2, &smaller));
     ck_assert_uint_eq(smaller->origin[0], 1);
     ck_assert_uint_eq(smaller->origin[1], 5);
@@ -95,5 +95,5 @@ START_TEST_IN_CONTEXT(nothing_is_left_behind)
 }
 END_TEST
 
-TEST_MAIN("lengths_subset", a_part_keeps_names_losses_and_ties, a_part_keeps_its_second_size,
+TEST_MAIN("lengths_subset", a_part_keeps_names_losses_and_links, a_part_keeps_its_second_size,
           a_histogram_has_parts_too, nothing_is_left_behind)

@@ -7,6 +7,7 @@
 #include "base/rng.h"
 #include "data/machine/machine.h"
 #include "keep.h"
+#include "nodes.h"
 
 static hbp_machine *make(hbp_context *context)
 {
@@ -23,25 +24,28 @@ START_TEST_IN_CONTEXT(collectives_are_found_again)
     static const int32_t ranks[] = {8, 2, 64, 16, 8};
     for (int round = 0; round < 5; round++)
         for (int32_t c = HBP_COLLECTIVE_COUNT - 1; c >= 0; c--)
-            OK(context, hbp_machine_set_collective(context, machine, c, ranks[round], c * 100 + round,
-                                                   1e9 + round, round == 4 ? NULL : "test"));
+            OK(context, set_collective(context, machine, c, ranks[round], c * 100 + round, 1e9 + round,
+                                       round == 4 ? NULL : "test"));
     ck_assert_int_eq(machine->collective_count, 4 * HBP_COLLECTIVE_COUNT);
     for (int64_t i = 1; i < machine->collective_count; i++)
         ck_assert_int_lt(machine->collectives[i - 1].collective * 1000 + machine->collectives[i - 1].ranks,
                          machine->collectives[i].collective * 1000 + machine->collectives[i].ranks);
-    double latency = 0, bandwidth = 0;
-    const char *source = NULL;
-    ck_assert_int_eq(hbp_machine_get_collective(machine, 2, 16, &latency, &bandwidth, &source), 1);
-    ck_assert_double_eq(latency, 203);
-    ck_assert_double_eq(bandwidth, 1e9 + 3);
-    ck_assert_str_eq(source, "test");
-    ck_assert_int_eq(hbp_machine_get_collective(machine, 2, 8, &latency, NULL, &source), 1);
-    ck_assert_double_eq(latency, 204);
-    ck_assert_str_eq(source, "given");
-    ck_assert_int_eq(hbp_machine_get_collective(machine, 2, 32, NULL, NULL, NULL), 0);
-    ck_assert_int_eq(hbp_machine_get_collective(machine, 4, 8, NULL, NULL, NULL), 0);
-    ck_assert_int_eq(hbp_machine_get_collective(NULL, 2, 8, NULL, NULL, NULL), 0);
-    ck_assert_int_eq(hbp_machine_get_collective(machine, 3, 64, NULL, NULL, NULL), 1);
+    hbp_machine_collective found = {.struct_size = sizeof found}, zeros = found;
+    ck_assert_int_eq(hbp_machine_get_collective(machine, 2, 16, &found), 1);
+    ck_assert_int_eq(found.collective, 2);
+    ck_assert_int_eq(found.ranks, 16);
+    ck_assert_double_eq(found.latency_ns, 203);
+    ck_assert_double_eq(found.bytes_per_s, 1e9 + 3);
+    ck_assert_str_eq(found.source, "test");
+    ck_assert_int_eq(hbp_machine_get_collective(machine, 2, 8, &found), 1);
+    ck_assert_double_eq(found.latency_ns, 204);
+    ck_assert_str_eq(found.source, "given");
+    ck_assert_int_eq(hbp_machine_get_collective(machine, 2, 32, &found), 0);
+    ck_assert_mem_eq(&found, &zeros, sizeof found);
+    ck_assert_int_eq(hbp_machine_get_collective(machine, 4, 8, &found), 0);
+    ck_assert_int_eq(hbp_machine_get_collective(NULL, 2, 8, &found), 0);
+    ck_assert_int_eq(hbp_machine_get_collective(machine, 3, 64, &found), 1);
+    ck_assert_int_eq(hbp_machine_get_collective(machine, 3, 64, NULL), 0);
 }
 END_TEST
 
@@ -49,16 +53,15 @@ START_TEST_IN_CONTEXT(wrong_collectives_are_refused)
 {
     hbp_machine *machine = keep(make(context));
 #define REFUSED(text, ...)                                                                                   \
-    FAILS(context, HBP_E_INVALID, text, hbp_machine_set_collective(context, machine, __VA_ARGS__, "test"))
-    REFUSED("collective is 4", 4, 8, 0, 1);
-    REFUSED("collective is -1", -1, 8, 0, 1);
+    FAILS(context, HBP_E_INVALID, text, set_collective(context, machine, __VA_ARGS__, "test"))
+    REFUSED("`collective` is 4; it must be in 0..3", 4, 8, 0, 1);
+    REFUSED("`collective` is -1; it must be in 0..3", -1, 8, 0, 1);
     REFUSED("ranks is 1; a collective has at least 2", 0, 1, 0, 1);
     REFUSED("latency_ns is -1", 0, 2, -1, 1);
     REFUSED("latency_ns is inf", 0, 2, INFINITY, 1);
     REFUSED("bytes_per_s is 0; it must be finite and above 0", 0, 2, 0, 0);
     REFUSED("bytes_per_s is", 0, 2, 0, NAN);
-    FAILS(context, HBP_E_INVALID, "machine is NULL",
-          hbp_machine_set_collective(context, NULL, 0, 2, 0, 1, "test"));
+    FAILS(context, HBP_E_INVALID, "machine is NULL", set_collective(context, NULL, 0, 2, 0, 1, "test"));
     ck_assert_int_eq(machine->collective_count, 0);
 }
 END_TEST
@@ -67,25 +70,25 @@ END_TEST
 START_TEST_IN_CONTEXT(spreads_go_with_their_collective)
 {
     hbp_machine *machine = keep(make(context));
-    FAILS(context, HBP_E_INVALID, "collective 2 over 4 ranks was not measured",
-          hbp_machine_set_collective_spread(context, machine, 2, 4, .1));
-    OK(context, hbp_machine_set_collective(context, machine, 2, 4, 1, 1, "test"));
-    OK(context, hbp_machine_set_collective(context, machine, 2, 8, 1, 1, "test"));
-    ck_assert_double_eq(hbp_machine_get_collective_spread(machine, 2, 4), -1);
-    OK(context, hbp_machine_set_collective_spread(context, machine, 2, 4, .125));
-    ck_assert_double_eq(hbp_machine_get_collective_spread(machine, 2, 4), .125);
-    ck_assert_double_eq(hbp_machine_get_collective_spread(machine, 2, 8), -1);
-    ck_assert_double_eq(hbp_machine_get_collective_spread(machine, 3, 4), -1);
-    ck_assert_double_eq(hbp_machine_get_collective_spread(NULL, 2, 4), -1);
+    hbp_machine_collective c = {sizeof c, 2, 4, 1, 1, .125, "test"}, found = {.struct_size = sizeof found};
+    OK(context, hbp_machine_set_collective(context, machine, &c));
+    OK(context, set_collective(context, machine, 2, 8, 1, 1, "test"));
+    ck_assert_int_eq(hbp_machine_get_collective(machine, 2, 4, &found), 1);
+    ck_assert_double_eq(found.spread, .125);
+    c.spread = -1;
     FAILS(context, HBP_E_INVALID, "spread is -1; it must be finite and at least 0",
-          hbp_machine_set_collective_spread(context, machine, 2, 4, -1));
-    FAILS(context, HBP_E_INVALID, "spread is",
-          hbp_machine_set_collective_spread(context, machine, 2, 4, NAN));
-    FAILS(context, HBP_E_INVALID, "machine is NULL",
-          hbp_machine_set_collective_spread(context, NULL, 2, 4, 1));
-    ck_assert_double_eq(hbp_machine_get_collective_spread(machine, 2, 4), .125);
-    OK(context, hbp_machine_set_collective(context, machine, 2, 4, 1, 1, "again"));
-    ck_assert_double_eq(hbp_machine_get_collective_spread(machine, 2, 4), -1);
+          hbp_machine_set_collective(context, machine, &c));
+    c.spread = NAN;
+    FAILS(context, HBP_E_INVALID, "spread is", hbp_machine_set_collective(context, machine, &c));
+    FAILS(context, HBP_E_INVALID, "collective is NULL", hbp_machine_set_collective(context, machine, NULL));
+    FAILS(context, HBP_E_INVALID, "hbp_machine_collective",
+          hbp_machine_set_collective(context, machine, &(hbp_machine_collective){0}));
+    ck_assert_int_eq(hbp_machine_get_collective(machine, 2, 8, &found), 1);
+    ck_assert_double_eq(found.spread, 0);
+    OK(context, set_collective(context, machine, 2, 4, 1, 1, "again"));
+    ck_assert_int_eq(hbp_machine_get_collective(machine, 2, 4, &found), 1);
+    ck_assert_double_eq(found.spread, 0);
+    ck_assert_str_eq(found.source, "again");
 }
 END_TEST
 
@@ -136,18 +139,18 @@ END_TEST
 START_TEST_IN_CONTEXT(own_timings_are_fitted)
 {
     hbp_machine *machine = keep(make(context));
-    double bytes[6], ns[6], latency, bandwidth;
-    const char *source;
+    double bytes[6], ns[6];
+    hbp_machine_collective found = {.struct_size = sizeof found};
     for (int32_t c = 0; c < HBP_COLLECTIVE_COUNT; c++) {
         for (int i = 0; i < 6; i++) {
             bytes[i] = 1 << (8 + 2 * i);
             ns[i] = 5000 + (c == HBP_COLLECTIVE_ALL_REDUCE ? 2 : 1) * 3 / 4. * bytes[i] / 2;
         }
         OK(context, hbp_machine_fit_collective(context, machine, c, 4, bytes, ns, 6, c ? "test" : NULL));
-        ck_assert_int_eq(hbp_machine_get_collective(machine, c, 4, &latency, &bandwidth, &source), 1);
-        ck_assert_double_eq_tol(latency, 5000, 1e-3);
-        ck_assert_double_eq_tol(bandwidth, 2e9, 1);
-        ck_assert_str_eq(source, c ? "test" : "given");
+        ck_assert_int_eq(hbp_machine_get_collective(machine, c, 4, &found), 1);
+        ck_assert_double_eq_tol(found.latency_ns, 5000, 1e-3);
+        ck_assert_double_eq_tol(found.bytes_per_s, 2e9, 1);
+        ck_assert_str_eq(found.source, c ? "test" : "given");
     }
 }
 END_TEST
@@ -188,7 +191,7 @@ static hbp_status build_once(hbp_context *context, void *user)
     (void)user;
     hbp_status status = hbp_machine_create(context, &f, &machine);
     for (int32_t i = 0; i < 3 && status == HBP_OK; i++)
-        status = hbp_machine_set_collective(context, machine, 0, 2 + i, 1, 1, "test");
+        status = set_collective(context, machine, 0, 2 + i, 1, 1, "test");
     if (status == HBP_OK)
         status = hbp_machine_fit_collective(context, machine, 1, 2, (double[]){8, 16}, (double[]){8, 9}, 2,
                                             "test");

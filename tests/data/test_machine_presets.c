@@ -32,10 +32,9 @@ static hbp_machine_fields preset(hbp_context *context, const char *name, int32_t
 
 START_TEST_IN_CONTEXT(every_row_of_the_table)
 {
-    ck_assert_int_eq(hbp_machine_count_presets(), row_count);
     for (int64_t i = 0; i < row_count; i++) {
         const struct row *r = &rows[i];
-        ck_assert_str_eq(hbp_machine_get_preset_name(i), r->name);
+        ck_assert_str_eq(hbp_preset_get_name("machine", i), r->name);
         hbp_machine_fields f = preset(context, r->name, 18);
         ck_assert_int_eq(f.nodes, 18);
         ck_assert_int_eq(f.gpus_per_node, r->per_node);
@@ -51,8 +50,8 @@ START_TEST_IN_CONTEXT(every_row_of_the_table)
         NEAR(f.network_latency_ns, 35000);
         ck_assert_int_eq(f.cores, 0);
     }
-    ck_assert_ptr_null(hbp_machine_get_preset_name(row_count));
-    ck_assert_ptr_null(hbp_machine_get_preset_name(-1));
+    ck_assert_ptr_null(hbp_preset_get_name("machine", row_count));
+    ck_assert_ptr_null(hbp_preset_get_name("machine", -1));
 }
 END_TEST
 

@@ -247,8 +247,8 @@ START_TEST_IN_CONTEXT(merging_in_any_order_gives_the_same)
                 g.member[i][0] = i;
             }
             for (int64_t e = 0; e < graph->edge_count; e++) {
-                g.edges[graph->edges[e].from][graph->edges[e].to] = 1;
-                g.bytes[graph->edges[e].from][graph->edges[e].to] = graph->edges[e].bytes;
+                g.edges[graph->edge_from[e]][graph->edge_to[e]] = 1;
+                g.bytes[graph->edge_from[e]][graph->edge_to[e]] = graph->edge_bytes[e];
             }
             contract_anyhow(&g, &rng);
             check_meta(&meta, &g);
@@ -279,7 +279,8 @@ START_TEST_IN_CONTEXT(random_graphs_of_tasks)
         least[graph->operators[0].least_gpus]++;
         for (int32_t i = 0; i < graph->operator_count; i++) {
             const hbp__operator *o = &graph->operators[i];
-            ck_assert(hbp__operator_suits(o, &graph->profiles[o->profile], o->least_gpus));
+            const hbp__profile profile = hbp__graph_profile(graph, o->profile);
+            ck_assert(hbp__operator_suits(o, &profile, o->least_gpus));
         }
         hbp__meta_graph_close(&meta);
         hbp_graph_free(graph);

@@ -256,9 +256,9 @@ END_TEST
 /* Layers, last norm and head make up what a token meets; the two parts make up what a layer keeps. */
 START_TEST_IN_CONTEXT(parts_of_a_layer_sum_to_the_model)
 {
-    for (int64_t i = 0; i < hbp_model_count_presets(); i++) {
+    for (int64_t i = 0; hbp_preset_get_name("model", i); i++) {
         hbp_model *model = NULL;
-        OK(context, hbp_model_create_preset(context, hbp_model_get_preset_name(i), &model));
+        OK(context, hbp_model_create_preset(context, hbp_preset_get_name("model", i), &model));
         const hbp_model_fields *f = &model->fields;
         hbp__layer_shape dense = {0}, sparse = {0};
         int64_t dense_layers = f->experts ? f->dense_layers : f->layers;

@@ -77,13 +77,12 @@ static void check_row(hbp_context *context, const struct row *row)
 
 START_TEST_IN_CONTEXT(every_row_of_the_table)
 {
-    ck_assert_int_eq(hbp_model_count_presets(), row_count);
     for (int64_t i = 0; i < row_count; i++) {
-        ck_assert_str_eq(hbp_model_get_preset_name(i), rows[i].name);
+        ck_assert_str_eq(hbp_preset_get_name("model", i), rows[i].name);
         check_row(context, &rows[i]);
     }
-    ck_assert_ptr_null(hbp_model_get_preset_name(row_count));
-    ck_assert_ptr_null(hbp_model_get_preset_name(-1));
+    ck_assert_ptr_null(hbp_preset_get_name("model", row_count));
+    ck_assert_ptr_null(hbp_preset_get_name("model", -1));
 }
 END_TEST
 

@@ -283,14 +283,14 @@ START_TEST_IN_CONTEXT(packs_of_a_micro_batch_hold_the_same_kinds)
         m++;
     int64_t i = plan->pack_offsets[p], end = plan->pack_offsets[p + 1];
     char text[96];
-    WRONG(int64_t, plan->micro_batch_modalities[m], 0, "its kinds are 0; it needs one at least");
-    WRONG(int64_t, plan->micro_batch_modalities[m], -1, "its kinds are -1; it needs one at least");
+    WRONG(int64_t, plan->micro_batch_modalities[m], 0, "its modalities are 0; it needs one at least");
+    WRONG(int64_t, plan->micro_batch_modalities[m], -1, "its modalities are -1; it needs one at least");
     WRONG(int64_t, plan->micro_batch_modalities[m], INT64_C(1) << 62, "it needs one at least, of 62");
-    WRONG(int64_t, plan->micro_batch_modalities[m], 7, "holds the kinds 0x3, its micro-batch 0x7");
-    WRONG(int32_t, plan->sample_modalities[i], -1, "kind -1; it must be in 0..61");
-    WRONG(int32_t, plan->sample_modalities[end - 1], 62, "kind 62; it must be in 0..61");
-    WRONG(int32_t, plan->sample_modalities[end - 1], 61, "holds the kinds 0x");
-    snprintf(text, sizeof text, "pack %d: sample row %d of kind ", (int)p, (int)i + 1);
+    WRONG(int64_t, plan->micro_batch_modalities[m], 7, "holds the modalities 0x3, its micro-batch 0x7");
+    WRONG(int32_t, plan->sample_modalities[i], -1, "modality -1; it must be in 0..61");
+    WRONG(int32_t, plan->sample_modalities[end - 1], 62, "modality 62; it must be in 0..61");
+    WRONG(int32_t, plan->sample_modalities[end - 1], 61, "holds the modalities 0x");
+    snprintf(text, sizeof text, "pack %d: sample row %d of modality ", (int)p, (int)i + 1);
     WRONG(int32_t, plan->sample_modalities[i], 2, text);
 }
 END_TEST

@@ -19,7 +19,7 @@ static void check_rank(hbp_context *context, const hbp_plan *plan, int64_t step,
         ck_assert_int_eq(p->first_rank, plan->pack_ranks[p->pack]);
         ck_assert(p->sp_rank >= 0 && p->sp_rank < p->sp);
         ck_assert_int_eq(p->recompute, plan->pack_recompute[p->pack]);
-        ck_assert_int_eq(p->is_dummy, p->samples == 0);
+        ck_assert_int_eq(p->is_padding, p->samples == 0);
         ck_assert_int_eq(p->first_sample, plan->pack_offsets[p->pack]);
         ck_assert_int_eq(p->first_sample + p->samples, plan->pack_offsets[p->pack + 1]);
         ck_assert_int_eq(p->tokens, plan->pack_tokens[p->pack]);
@@ -96,10 +96,10 @@ START_TEST_IN_CONTEXT(bad_arguments_are_named)
     FAILS(context, HBP_E_INVALID, "rank -1",
           hbp_plan_copy_rank_packs(context, plan, 0, -1, packs, size, MOST, &count));
     ck_assert_int_eq(count, -1);
-    FAILS(context, HBP_E_INVALID, "room for 1; ",
+    FAILS(context, HBP_E_INVALID, "the buffer holds 1; ",
           hbp_plan_copy_rank_packs(context, plan, 0, 0, packs, size, 1, &count));
     ck_assert_int_ge(count, 2);
-    FAILS(context, HBP_E_INVALID, "room for 0; ",
+    FAILS(context, HBP_E_INVALID, "the buffer holds 0; ",
           hbp_plan_copy_rank_packs(context, plan, 0, 0, NULL, size, MOST, &count));
     FAILS(context, HBP_E_INVALID, "pack_size is 3",
           hbp_plan_copy_rank_packs(context, plan, 0, 0, packs, 3, MOST, &count));

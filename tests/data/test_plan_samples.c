@@ -55,11 +55,11 @@ START_TEST_IN_CONTEXT(borders_need_their_room)
     int32_t borders[8] = {-5, -5};
     while (m.plan->pack_offsets[p] == m.plan->pack_offsets[p + 1])
         p++;
-    FAILS(m.context, HBP_E_INVALID, "room for 1 values",
+    FAILS(m.context, HBP_E_INVALID, "the buffer holds 1 values",
           hbp_plan_copy_cu_seqlens(m.context, m.plan, p, 0, borders, 1, &count));
     ck_assert_int_eq(borders[0], -5);
     ck_assert_int_eq(count, m.plan->pack_offsets[p + 1] - m.plan->pack_offsets[p] + 1);
-    FAILS(m.context, HBP_E_INVALID, "room for 0 values",
+    FAILS(m.context, HBP_E_INVALID, "the buffer holds 0 values",
           hbp_plan_copy_cu_seqlens(m.context, m.plan, p, 0, NULL, 100, &count));
     FAILS(m.context, HBP_E_INVALID, "pack -1",
           hbp_plan_copy_cu_seqlens(m.context, m.plan, -1, 0, borders, 8, &count));
@@ -160,11 +160,11 @@ START_TEST_IN_CONTEXT(weights_need_their_arguments)
           hbp_plan_copy_loss_weights(m.context, m.plan, 0, -1, weights, 128, &count));
     FAILS(m.context, HBP_E_INVALID, "step -1",
           hbp_plan_copy_loss_weights(m.context, m.plan, -1, 0, weights, 128, &count));
-    FAILS(m.context, HBP_E_INVALID, "loss weights: room for 0 values",
+    FAILS(m.context, HBP_E_INVALID, "loss weights: the buffer holds 0 values",
           hbp_plan_copy_loss_weights(m.context, m.plan, 0, 0, weights, 0, &count));
     ck_assert_int_eq(count, m.plan->step_samples[0]);
     ck_assert(weights[0] == -5);
-    FAILS(m.context, HBP_E_INVALID, "loss weights: room for 0 values",
+    FAILS(m.context, HBP_E_INVALID, "loss weights: the buffer holds 0 values",
           hbp_plan_copy_loss_weights(m.context, m.plan, 0, 0, NULL, 128, &count));
     FAILS(m.context, HBP_E_INVALID, "count",
           hbp_plan_copy_loss_weights(m.context, m.plan, 0, 0, weights, 128, NULL));

@@ -52,9 +52,9 @@ START_TEST_IN_CONTEXT(every_breach_is_named)
     BREAKS(s->summary.tasks, 1000, "the summary says 1000 tasks");
     BREAKS(s->summary.parameters, 1000, "the summary says 1000 sets of weights");
     BREAKS(s->summary.gpus, 1000, "the summary says 1000 ranks");
-    BREAKS(s->summary.mode, 6, "`mode` is 6; it must be in 0..5");
-    BREAKS(s->summary.mode, -1, "`mode` is -1; it must be in 0..5");
-    BREAKS(s->summary.placement, 3, "`placement` is 3; it must be in 0..2");
+    BREAKS(s->method, 6, "`mode` is 6; it must be in 0..5");
+    BREAKS(s->method, -1, "`mode` is -1; it must be in 0..5");
+    BREAKS(s->placement, 3, "`placement` is 3; it must be in 0..2");
     BREAKS(s->summary.domain_gpus, 0, "`domain_gpus` is 0; it must be in 1..8");
     BREAKS(s->summary.domain_gpus, s->summary.gpus + 1, "`domain_gpus` is 9; it must be in 1..8");
     BREAKS(s->summary.makespan_ns, -1, "`makespan_ns` is -1; it must be in 0..9223372036854775807");

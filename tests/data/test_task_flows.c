@@ -29,13 +29,13 @@ START_TEST(edges_between_slices)
         for (int32_t s = 0; s < d.slices.count; s++) {
             ck_assert_int_eq(flows.in_first[s], at);
             for (int64_t e = 0; e < d.graph->edge_count; e++) {
-                int32_t from = slice_of(&d, d.graph->edges[e].from), to = slice_of(&d, d.graph->edges[e].to);
+                int32_t from = slice_of(&d, d.graph->edge_from[e]), to = slice_of(&d, d.graph->edge_to[e]);
                 if (to != s || from == to)
                     continue;
                 ck_assert_int_lt(at, flows.count);
                 ck_assert_int_eq(flows.flow[at].from, from);
                 ck_assert_int_eq(flows.flow[at].to, to);
-                ck_assert_int_eq(flows.flow[at].bytes, d.graph->edges[e].bytes);
+                ck_assert_int_eq(flows.flow[at].bytes, d.graph->edge_bytes[e]);
                 at++;
             }
         }

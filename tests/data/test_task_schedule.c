@@ -1,4 +1,5 @@
 /* Lists of slices, columns, names, digest (lib/data/tasks/task_schedule.c). */
+#include "base/methods.h"
 #include "failing.h"
 #include "keep.h"
 #include "task_schedules.h"
@@ -43,7 +44,8 @@ START_TEST_IN_CONTEXT(new_columns_are_zero)
     ck_assert_int_eq(none.table, 0);
     HBP__TASK_COLUMNS(ZERO)
 #undef ZERO
-    ck_assert_ptr_null(hbp_task_schedule_get_meta_op_name(schedule, 0));
+    ck_assert_ptr_null(view.meta_op_names[0]);
+    ck_assert_ptr_null(none.meta_op_names);
     hbp_task_schedule_free(schedule);
     hbp_task_schedule_free(NULL);
 }
@@ -71,19 +73,13 @@ START_TEST(names)
     drawn d;
     drawn_random(&d, &rng);
     const hbp_task_schedule *s = d.schedule;
-    ck_assert_str_eq(hbp_task_schedule_get_task_name(s, 0), "task 0");
-    ck_assert_str_eq(hbp_task_schedule_get_parameters_name(s, s->parameters - 1),
-                     hbp_graph_get_parameters_name(d.graph, s->parameters - 1));
-    const char *(*getters[])(const hbp_task_schedule *, int64_t) = {hbp_task_schedule_get_meta_op_name,
-                                                                    hbp_task_schedule_get_task_name,
-                                                                    hbp_task_schedule_get_parameters_name};
-    const int64_t counts[] = {s->meta_ops, s->tasks, s->parameters};
-    for (int i = 0; i < 3; i++) {
-        ck_assert_ptr_nonnull(getters[i](s, counts[i] - 1));
-        ck_assert_ptr_null(getters[i](s, counts[i]));
-        ck_assert_ptr_null(getters[i](s, -1));
-        ck_assert_ptr_null(getters[i](NULL, 0));
-    }
+    hbp_task_schedule_view view = task_schedule_view(s);
+    ck_assert_int_eq(view.tasks, d.graph->tasks.count);
+    ck_assert_str_eq(view.task_names[0], "task 0");
+    ck_assert_str_eq(view.parameter_names[view.parameters - 1],
+                     graph_view(d.graph).parameter_names[view.parameters - 1]);
+    ck_assert_ptr_nonnull(view.meta_op_names[view.meta_ops - 1]);
+    ck_assert_ptr_nonnull(view.task_names[view.tasks - 1]);
     drawn_close(&d);
 }
 END_TEST
@@ -103,17 +99,17 @@ START_TEST(summaries)
         hbp_task_summary known;
     } old;
     memset(&old, 0x5a, sizeof old);
-    old.known.struct_size = offsetof(hbp_task_summary, gpus);
+    old.known.struct_size = offsetof(hbp_task_summary, domain_gpus);
     OK(d.context, hbp_task_schedule_get_summary(d.context, d.schedule, &old.known));
-    ck_assert_int_eq(old.known.placement, d.schedule->summary.placement);
-    ck_assert_int_eq(old.known.gpus, 0x5a5a5a5a);
+    ck_assert_str_eq(old.known.placement_method, hbp__placement_name(d.schedule->placement));
+    ck_assert_int_eq(old.known.domain_gpus, 0x5a5a5a5a);
     FAILS(d.context, HBP_E_INVALID, "schedule is NULL",
           hbp_task_schedule_get_summary(d.context, NULL, &summary));
     FAILS(d.context, HBP_E_INVALID, "hbp_task_summary",
           hbp_task_schedule_get_summary(d.context, d.schedule, NULL));
     ck_assert_int_eq(hbp_task_schedule_get_summary(NULL, d.schedule, &summary), HBP_E_INVALID);
-    ck_assert_uint_eq(sizeof(hbp_task_summary), 168);
-    ck_assert_uint_eq(offsetof(hbp_task_summary, makespan_ns), 56);
+    ck_assert_uint_eq(sizeof(hbp_task_summary), 184);
+    ck_assert_uint_eq(offsetof(hbp_task_summary, makespan_ns), 64);
     drawn_close(&d);
 }
 END_TEST
@@ -125,9 +121,8 @@ START_TEST(digests)
     drawn d;
     drawn_random(&d, &rng);
     hbp_task_schedule *s = d.schedule;
-    const uint64_t digest = hbp_task_schedule_get_digest(s);
+    const uint64_t digest = task_schedule_digest(s);
     ck_assert_uint_eq(digest, hbp__task_schedule_digest(s));
-    ck_assert_uint_eq(hbp_task_schedule_get_digest(NULL), 0);
 #define CHANGES(value)                                                                                       \
     (value)++;                                                                                               \
     ck_assert_uint_ne(hbp__task_schedule_digest(s), digest);                                                 \
@@ -138,7 +133,7 @@ START_TEST(digests)
     }
     HBP__TASK_COLUMNS(COLUMN)
 #undef COLUMN
-    CHANGES(s->summary.mode)
+    CHANGES(s->method)
     CHANGES(s->summary.gpus)
     CHANGES(s->summary.domain_gpus)
     CHANGES(s->summary.makespan_ns)

@@ -1,4 +1,5 @@
 /* hbp__task_schedule_build (lib/data/tasks/task_schedule_build.c). */
+#include "base/methods.h"
 #include "data/tasks/flow.h"
 #include "data/tasks/rank_states.h"
 #include "data/tasks/task_flows.h"
@@ -42,14 +43,13 @@ static void check_meta_ops(const drawn *d)
         ck_assert_int_eq(s->meta_op_tasks[m], d->meta.meta_op[m].task);
         ck_assert_mem_eq(&s->operators[first], &d->meta.operators[first],
                          (size_t)d->meta.meta_op[m].count * sizeof *s->operators);
-        ck_assert_str_eq(hbp_task_schedule_get_meta_op_name(s, m),
+        ck_assert_str_eq(task_schedule_view(s).meta_op_names[m],
                          d->graph->operators[d->meta.operators[first]].name);
     }
     for (int32_t t = 0; t < d->graph->tasks.count; t++)
-        ck_assert_str_eq(hbp_task_schedule_get_task_name(s, t), hbp_graph_get_task_name(d->graph, t));
+        ck_assert_str_eq(task_schedule_view(s).task_names[t], graph_view(d->graph).task_names[t]);
     for (int32_t p = 0; p < d->graph->parameters.count; p++)
-        ck_assert_str_eq(hbp_task_schedule_get_parameters_name(s, p),
-                         hbp_graph_get_parameters_name(d->graph, p));
+        ck_assert_str_eq(task_schedule_view(s).parameter_names[p], graph_view(d->graph).parameter_names[p]);
 }
 
 /* Groups are distinct, come in order of their first use, and those of weights are the ranks that run them. */
@@ -189,8 +189,8 @@ START_TEST(known_figures)
 {
     drawn d;
     small(&d);
-    d.summary.mode = HBP_TASKS_PAPER;
-    d.summary.placement = HBP_PLACE_SEQUENTIAL;
+    d.summary.method = hbp__tasks_name(HBP__TASKS_SPINDLE);
+    d.summary.placement_method = hbp__placement_name(HBP__PLACEMENT_SEQUENTIAL);
     d.summary.bound_ns = 3200;
     d.summary.relaxed_ns = 3300;
     d.summary.limit_bytes = 1000;
@@ -199,8 +199,8 @@ START_TEST(known_figures)
     OK(d.context, hbp__task_schedule_build(d.context, d.graph, &d.meta, &d.slices, d.ranks, &level_ns,
                                            &d.summary, &d.schedule));
     const hbp_task_summary *summary = &d.schedule->summary;
-    ck_assert_int_eq(summary->mode, HBP_TASKS_PAPER);
-    ck_assert_int_eq(summary->placement, HBP_PLACE_SEQUENTIAL);
+    ck_assert_int_eq(d.schedule->method, HBP__TASKS_SPINDLE);
+    ck_assert_int_eq(d.schedule->placement, HBP__PLACEMENT_SEQUENTIAL);
     ck_assert_int_eq(summary->slices, 2);
     ck_assert_int_eq(summary->makespan_ns, 4000);
     ck_assert_int_eq(summary->bound_ns, 3200);

@@ -27,10 +27,9 @@ static void near(const char *name, const char *what, double got, double publishe
 
 START_TEST_IN_CONTEXT(every_row_has_the_published_parameters)
 {
-    ck_assert_int_eq(hbp_vlm_count_presets(), row_count);
     for (int64_t i = 0; i < row_count; i++) {
         const struct row *row = &rows[i];
-        ck_assert_str_eq(hbp_vlm_get_preset_name(i), row->name);
+        ck_assert_str_eq(hbp_preset_get_name("vlm", i), row->name);
         hbp_vlm *vlm = NULL;
         OK(context, hbp_vlm_create_preset(context, row->name, &vlm));
         ck_assert_str_eq(hbp_vlm_get_name(vlm), row->name);
@@ -45,8 +44,8 @@ START_TEST_IN_CONTEXT(every_row_has_the_published_parameters)
         ck_assert_int_eq(s.layers, row->layers);
         hbp_vlm_free(vlm);
     }
-    ck_assert_ptr_null(hbp_vlm_get_preset_name(row_count));
-    ck_assert_ptr_null(hbp_vlm_get_preset_name(-1));
+    ck_assert_ptr_null(hbp_preset_get_name("vlm", row_count));
+    ck_assert_ptr_null(hbp_preset_get_name("vlm", -1));
 }
 END_TEST
 

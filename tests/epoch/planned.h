@@ -50,13 +50,13 @@ static inline hbp_status planned_once(hbp_context *context, void *user)
     return status;
 }
 
-/* Tied samples are in one pack. */
-static inline void planned_check_ties(const hbp_plan *plan, const int64_t *tie, int64_t count)
+/* Linked samples are in one pack. */
+static inline void planned_check_links(const hbp_plan *plan, const int64_t *link, int64_t count)
 {
     int64_t *home = calloc((size_t)count, sizeof *home);
     for (int64_t p = 0; p < plan->packs; p++)
         for (int64_t i = plan->pack_offsets[p]; i < plan->pack_offsets[p + 1]; i++) {
-            int64_t t = tie[plan->sample_ids[i]];
+            int64_t t = link[plan->sample_ids[i]];
             if (t < 0)
                 continue;
             ck_assert(home[t] == 0 || home[t] == p + 1);

@@ -1,5 +1,6 @@
 #include "hbp/plan.h"
 #include "keep.h"
+#include "methods.h"
 #include "planned.h"
 
 START_TEST_IN_CONTEXT(every_baseline_is_a_sound_plan)
@@ -8,36 +9,36 @@ START_TEST_IN_CONTEXT(every_baseline_is_a_sound_plan)
     hbp_lengths *lengths = keep(test_long_tail(context, 4, 1500, 50000));
     hbp_epoch_options options = {
         .struct_size = sizeof options, .max_length = 32768, .over_long = HBP_OVERLONG_DROP, .seed = 1};
-    int64_t ns[HBP_BASELINE_COUNT];
-    for (int32_t b = 0; b < HBP_BASELINE_COUNT; b++) {
+    int64_t ns[HBP__EPOCH_METHOD_COUNT];
+    for (int32_t b = HBP__EPOCH_HBP; b < HBP__EPOCH_METHOD_COUNT; b++) {
         hbp_plan *plan = NULL;
-        OK(context, hbp_plan_baseline(context, lengths, cost, b, &options, &plan));
+        OK(context, test_plan_by(context, lengths, cost, b, &options, &plan));
         planned_check(context, plan, lengths);
         hbp_plan_summary summary = {.struct_size = sizeof summary};
         OK(context, hbp_plan_get_summary(context, plan, &summary));
         ns[b] = summary.predicted_ns;
-        if (b < HBP_BASELINE_PAPER || b == HBP_BASELINE_RANDOM || b == HBP_BASELINE_FIRST_FIT_SHUFFLED)
+        if (b >= HBP__EPOCH_NO_PACKING && b < HBP__EPOCH_FLEXSP)
             for (int64_t p = 1; p < plan->packs; p++)
                 ck_assert_int_eq(plan->pack_sp[p], plan->pack_sp[0]);
-        if (b <= HBP_BASELINE_SORTED)
+        if (b == HBP__EPOCH_NO_PACKING || b == HBP__EPOCH_SORTED)
             for (int64_t p = 0; p < plan->packs; p++)
                 ck_assert_int_le(plan->pack_offsets[p + 1] - plan->pack_offsets[p], 1);
         hbp_report report = {.struct_size = sizeof report};
         OK(context, hbp_simulate(context, plan, cost, NULL, &report));
         ck_assert(report.padding == 0); /* nothing is a multiple of anything */
-        ck_assert_ptr_nonnull(hbp_baseline_name(b));
+        ck_assert_ptr_nonnull(hbp__epoch_name(b));
         hbp_plan_free(plan);
     }
-    ck_assert_int_lt(ns[HBP_BASELINE_SORTED], ns[HBP_BASELINE_NO_PACKING]);
-    ck_assert_int_lt(ns[HBP_BASELINE_BEST_FIT_DECREASING], ns[HBP_BASELINE_SORTED]);
-    ck_assert_int_lt(ns[HBP_BASELINE_HOMOGENEOUS_SP], ns[HBP_BASELINE_NEXT_FIT]);
+    ck_assert_int_lt(ns[HBP__EPOCH_SORTED], ns[HBP__EPOCH_NO_PACKING]);
+    ck_assert_int_lt(ns[HBP__EPOCH_BEST_FIT_DECREASING], ns[HBP__EPOCH_SORTED]);
+    ck_assert_int_lt(ns[HBP__EPOCH_HOMOGENEOUS_SP], ns[HBP__EPOCH_NEXT_FIT]);
 }
 END_TEST
 
 /* Step for step what hbp_plan_step makes of the samples that the default's steps hold. */
 START_TEST_IN_CONTEXT(steps_are_those_of_the_step_planner)
 {
-    static const int32_t mode[] = {HBP_STEP_PAPER, HBP_STEP_HYBRID_CP, HBP_STEP_DYNAMIC_CP};
+    static const int32_t mode[] = {HBP__STEP_FLEXSP, HBP__STEP_HYBRID_CP, HBP__STEP_DYNAMIC_CP};
     hbp_cost *cost = keep(test_cost(context));
     hbp_lengths *lengths = keep(test_long_tail(context, 5, 400, 40000));
     for (int contract = 0; contract < 3; contract++)
@@ -49,13 +50,14 @@ START_TEST_IN_CONTEXT(steps_are_those_of_the_step_planner)
                                          .tokens_per_step = contract == 2 ? 100000 : 0,
                                          .samples_per_step = contract < 2 ? 64 : 0,
                                          .tokens_per_rank = k ? 9000 : 0};
-            hbp_step_options step = {
-                .struct_size = sizeof step, .mode = mode[k], .tokens_per_rank = options.tokens_per_rank};
+            hbp_step_options step = {.struct_size = sizeof step,
+                                     .method = hbp__step_name(mode[k]),
+                                     .tokens_per_rank = options.tokens_per_rank};
             if (k == 1)
                 options.sequence_tokens_per_rank = step.sequence_tokens_per_rank = 5000;
             hbp_plan *ours = NULL, *plan = NULL;
             OK(context, hbp_plan_epoch(context, lengths, cost, &options, &ours));
-            OK(context, hbp_plan_baseline(context, lengths, cost, HBP_BASELINE_FLEXSP + k, &options, &plan));
+            OK(context, test_plan_by(context, lengths, cost, HBP__EPOCH_FLEXSP + k, &options, &plan));
             planned_check(context, plan, lengths);
             ck_assert_int_eq(plan->steps, ours->steps);
             ck_assert_int_eq(plan->composition, ours->composition);
@@ -99,11 +101,11 @@ START_TEST_IN_CONTEXT(a_group_is_the_setting_of_classic_ways)
     const int32_t sp[] = {2, 4}, recompute[] = {0, 0};
     MAKES(context, groups, hbp_groups_create(context, cost, 1, length, sp, recompute, 80000, &groups));
     MAKES(context, two, hbp_groups_create(context, cost, 2, length, sp, recompute, 80000, &two));
-    for (int32_t b = 0; b < HBP_BASELINE_COUNT; b++) {
+    for (int32_t b = HBP__EPOCH_HBP; b < HBP__EPOCH_METHOD_COUNT; b++) {
         hbp_plan *plan = NULL;
         hbp_epoch_options options = {.struct_size = sizeof options, .groups = groups};
-        int steps = b >= HBP_BASELINE_FLEXSP, own = b == HBP_BASELINE_PAPER;
-        OK(context, hbp_plan_baseline(context, lengths, cost, b, &options, &plan));
+        int steps = b >= HBP__EPOCH_FLEXSP, own = b == HBP__EPOCH_HBP;
+        OK(context, test_plan_by(context, lengths, cost, b, &options, &plan));
         planned_check(context, plan, lengths);
         for (int64_t p = 0; p < plan->packs && !steps && !own; p++) {
             ck_assert_int_eq(plan->pack_sp[p], 2);
@@ -114,8 +116,8 @@ START_TEST_IN_CONTEXT(a_group_is_the_setting_of_classic_ways)
         options.groups = two;
         if (steps || own)
             continue;
-        FAILS(context, HBP_E_INVALID, "groups has 2 groups; packs of a baseline are of one",
-              hbp_plan_baseline(context, lengths, cost, b, &options, &plan));
+        FAILS(context, HBP_E_INVALID, "groups has 2 groups;",
+              test_plan_by(context, lengths, cost, b, &options, &plan));
     }
 }
 END_TEST
@@ -125,10 +127,13 @@ START_TEST_IN_CONTEXT(unknown_baselines_are_named)
     hbp_cost *cost = keep(test_cost(context));
     hbp_lengths *lengths = keep(test_long_tail(context, 4, 50, 5000));
     hbp_plan *plan = NULL;
-    FAILS(context, HBP_E_INVALID, "baseline 14", hbp_plan_baseline(context, lengths, cost, 14, NULL, &plan));
-    FAILS(context, HBP_E_INVALID, "baseline -1", hbp_plan_baseline(context, lengths, cost, -1, NULL, &plan));
-    ck_assert_ptr_null(hbp_baseline_name(HBP_BASELINE_COUNT));
-    ck_assert_str_eq(hbp_baseline_name(HBP_BASELINE_ISF), "isf");
+    hbp_epoch_options options = {.struct_size = sizeof options, .method = "next-fitt"};
+    FAILS(context, HBP_E_INVALID,
+          "`method` is 'next-fitt'; did you mean 'next-fit'? It must be one of search, hbp, no-packing,",
+          hbp_plan_epoch(context, lengths, cost, &options, &plan));
+    options.method = "";
+    FAILS(context, HBP_E_INVALID, "`method` is ''", hbp_plan_epoch(context, lengths, cost, &options, &plan));
+    ck_assert_ptr_null(plan);
 }
 END_TEST
 

@@ -1,3 +1,4 @@
+#include "base/methods.h"
 #include "batched.h"
 #include "failing.h"
 #include "keep.h"
@@ -16,17 +17,17 @@ static hbp_status give(hbp_context *context, const given *g, hbp__batches *b)
                         NULL,
                         NULL,
                         {.batches = g->batches, .batch_offsets = g->offsets, .batch_samples = g->samples},
-                        HBP_STEP_DEFAULT};
+                        HBP__STEP_SEARCH};
     return hbp__batches_give(&epoch, b);
 }
 
 static given make(hbp_context *context)
 {
     given g = {NULL, {0, 3, 4, 8, 10}, {7, 0, 3, 9, 1, 2, 4, 5, 6, 8}, 4};
-    int64_t length[10], tie[10] = {-1, 5, 5, -1, -1, -1, -1, -1, -1, -1};
+    int64_t length[10], link[10] = {-1, 5, 5, -1, -1, -1, -1, -1, -1, -1};
     for (int i = 0; i < 10; i++)
         length[i] = 10 * (i + 1);
-    hbp_lengths_options with = {.struct_size = sizeof with, .ties = tie};
+    hbp_lengths_options with = {.struct_size = sizeof with, .links = link};
     OK(context, hbp_lengths_create_i64(context, length, 10, &with, &g.lengths));
     return g;
 }

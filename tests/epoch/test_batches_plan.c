@@ -1,3 +1,4 @@
+#include "base/methods.h"
 #include "failing.h"
 #include "keep.h"
 #include "planned.h"
@@ -45,7 +46,7 @@ START_TEST_IN_CONTEXT(steps_are_those_of_the_step_planner)
     hbp_cost *cost = keep(test_cost(context));
     hbp_lengths *lengths = keep(test_long_tail(context, 1, 600, 30000));
     hbp_epoch_options options = {.struct_size = sizeof options, .samples_per_step = 120, .seed = 5};
-    hbp_step_options step = {.struct_size = sizeof step, .degrees = HBP_STEP_ANY_DEGREE};
+    hbp_step_options step = {.struct_size = sizeof step, .any_degree = 1};
     hbp_plan *plan = NULL;
     int64_t bound_ns = 0;
     MAKES(context, plan, hbp_plan_epoch(context, lengths, cost, &options, &plan));
@@ -77,9 +78,9 @@ START_TEST_IN_CONTEXT(batches_may_be_given)
         samples[i] = (i * 7) % 500;
     hbp_epoch_options options = {
         .struct_size = sizeof options, .batches = 3, .batch_offsets = offsets, .batch_samples = samples};
-    for (int mode = HBP_EPOCH_DEFAULT; mode <= HBP_EPOCH_PAPER; mode++) {
+    for (int mode = HBP__EPOCH_SEARCH; mode <= HBP__EPOCH_HBP; mode++) {
         hbp_plan *plan = NULL;
-        options.mode = mode;
+        options.method = hbp__epoch_name(mode);
         OK(context, hbp_plan_epoch(context, lengths, cost, &options, &plan));
         OK(context, hbp_plan_validate(context, plan, lengths, cost));
         planned_check(context, plan, lengths);

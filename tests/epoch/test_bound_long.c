@@ -1,3 +1,4 @@
+#include "base/methods.h"
 #include "cost/cost.h"
 #include "costs.h"
 #include "epoch/bound.h"
@@ -31,8 +32,8 @@ static int64_t alone(const hbp_cost *cost, int64_t length)
         for (int32_t c = 0; c <= cost->terms.layers; c++) {
             if (length > hbp_cost_predict_capacity(cost, cost->degree[row], c))
                 continue;
-            int64_t ns =
-                hbp_cost_predict_pack_ns(cost, cost->degree[row], c, length, (double)length * (double)length);
+            int64_t ns = hbp_cost_predict_pack_ns(cost, cost->degree[row], c, length,
+                                                  (double)length * (double)length, 0);
             least = ns < least ? ns : least;
         }
     return least;
@@ -78,7 +79,7 @@ static void try_all(spread *s, int64_t at, int64_t steps)
 static int64_t bound_of(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
                         int64_t tokens_per_step, int64_t *plain)
 {
-    hbp__epoch epoch = {context, lengths, cost, NULL, {0}, HBP_STEP_DEFAULT};
+    hbp__epoch epoch = {context, lengths, cost, NULL, {0}, HBP__STEP_SEARCH};
     int64_t steps = (lengths->tokens + tokens_per_step - 1) / tokens_per_step;
     OK(context, hbp_bound_epoch(context, lengths, cost, steps, plain));
     int64_t bound = *plain;
@@ -141,7 +142,7 @@ typedef struct inputs {
 static hbp_status bound_once(hbp_context *context, void *user)
 {
     inputs *in = user;
-    hbp__epoch epoch = {context, in->lengths, in->cost, NULL, {0}, HBP_STEP_DEFAULT};
+    hbp__epoch epoch = {context, in->lengths, in->cost, NULL, {0}, HBP__STEP_SEARCH};
     int64_t bound = 1;
     return hbp__epoch_bound_long(&epoch, 250000, &bound);
 }

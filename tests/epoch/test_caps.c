@@ -3,6 +3,7 @@
 #include "epoch/epoch.h"
 #include "failing.h"
 #include "keep.h"
+#include "methods.h"
 
 typedef struct caps {
     int64_t per_rank;
@@ -21,26 +22,26 @@ static hbp_status check(hbp_context *context, const hbp_lengths *lengths, const 
                          .max_pack_length = c.length,
                          .sequence_multiple_per_sp = c.multiple_per_sp,
                          .max_samples = c.samples},
-                        HBP_STEP_DEFAULT};
+                        HBP__STEP_SEARCH};
     return hbp__epoch_check_caps(&epoch);
 }
 
 /* Whether every unit may be a step alone. */
-static int units_fit(hbp_context *context, const int64_t *length, const int64_t *tie, int64_t count,
+static int units_fit(hbp_context *context, const int64_t *length, const int64_t *link, int64_t count,
                      const hbp_cost *cost, caps c)
 {
     int fit = 1;
     for (int64_t i = 0; i < count && fit; i++) {
         int64_t part[64], n = 0;
-        int64_t ties[64];
+        int64_t links[64];
         for (int64_t k = i; k < count; k++)
-            if (k == i || (tie && tie[i] >= 0 && tie[k] == tie[i])) {
+            if (k == i || (link && link[i] >= 0 && link[k] == link[i])) {
                 part[n] = length[k];
-                ties[n++] = 0;
+                links[n++] = 0;
             }
-        hbp_lengths_options with = {.struct_size = sizeof with, .ties = ties};
+        hbp_lengths_options with = {.struct_size = sizeof with, .links = links};
         hbp_step_options options = {.struct_size = sizeof options,
-                                    .degrees = HBP_STEP_ANY_DEGREE,
+                                    .any_degree = 1,
                                     .tokens_per_rank = c.per_rank,
                                     .max_pack_length = c.length,
                                     .sequence_multiple_per_sp = c.multiple_per_sp,
@@ -76,21 +77,21 @@ START_TEST_IN_CONTEXT(caps_hold_every_unit_or_say_what_would)
     hbp_cost *cost = keep(test_cost(context));
     int refused = 0, held = 0, mended = 0;
     for (uint64_t seed = 0; seed < 400; seed++) {
-        int64_t length[40], tie[40], count = 1 + (int64_t)(seed % 40);
+        int64_t length[40], link[40], count = 1 + (int64_t)(seed % 40);
         hbp__rng rng = hbp__rng_make(seed, 0, 5);
         for (int64_t i = 0; i < count; i++) {
             length[i] = 1 + (int64_t)hbp__rng_below(&rng, 3000);
-            tie[i] = (int64_t)hbp__rng_below(&rng, 20) - 1;
+            link[i] = (int64_t)hbp__rng_below(&rng, 20) - 1;
         }
         caps c = {hbp__rng_below(&rng, 3) ? 1 + (int64_t)hbp__rng_below(&rng, 1500) : 0,
                   hbp__rng_below(&rng, 3) ? 1 + (int64_t)hbp__rng_below(&rng, 6000) : 0,
                   hbp__rng_below(&rng, 2) ? (int64_t)hbp__rng_below(&rng, 90) : 0,
                   hbp__rng_below(&rng, 3) ? 0 : (int32_t)hbp__rng_below(&rng, 4)};
         int linked = seed % 2 == 1;
-        hbp_lengths_options with = {.struct_size = sizeof with, .ties = linked ? tie : NULL};
+        hbp_lengths_options with = {.struct_size = sizeof with, .links = linked ? link : NULL};
         hbp_lengths *lengths = NULL;
         OK(context, hbp_lengths_create_i64(context, length, count, &with, &lengths));
-        int fit = units_fit(context, length, linked ? tie : NULL, count, cost, c);
+        int fit = units_fit(context, length, linked ? link : NULL, count, cost, c);
         hbp_status status = check(context, lengths, cost, c);
         ck_assert_msg(fit == (status >= 0), "seed %d: %s", (int)seed, hbp_context_message(context));
         ck_assert(fit || status == HBP_E_INFEASIBLE);
@@ -133,7 +134,7 @@ START_TEST_IN_CONTEXT(every_contract_names_the_longest)
         {.micro_batches_per_step = 2},
         {.equal_samples = 1, .samples_per_step = 3},
         {.composition = HBP_COMPOSITION_HIERARCHY},
-        {.mode = HBP_EPOCH_PAPER},
+        {.method = hbp__epoch_name(HBP__EPOCH_HBP)},
         {.window_samples = 3},
     };
     for (size_t i = 0; i < sizeof contracts / sizeof *contracts; i++) {
@@ -228,7 +229,7 @@ START_TEST_IN_CONTEXT(given_groups_are_held_against_caps)
     FAILS(context, HBP_E_INVALID, "packs of group 0 have 1024 tokens on 1 rank(s); tokens_per_rank is 1023",
           hbp_plan_epoch(context, lengths, cost, &o, &plan));
     FAILS(context, HBP_E_INVALID, "tokens_per_rank is 1023",
-          hbp_plan_baseline(context, lengths, cost, HBP_BASELINE_NEXT_FIT, &o, &plan));
+          test_plan_by(context, lengths, cost, HBP__EPOCH_NEXT_FIT, &o, &plan));
     o.tokens_per_rank = 0;
     o.max_pack_length = 4095;
     FAILS(context, HBP_E_INVALID, "packs of group 1 have 4096 tokens; max_pack_length is 4095",

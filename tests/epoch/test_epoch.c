@@ -1,3 +1,4 @@
+#include "base/methods.h"
 #include "epoch/epoch.h"
 
 #include "cost/cost.h"
@@ -21,7 +22,7 @@ START_TEST_IN_CONTEXT(every_policy_and_mode_keeps_the_promises)
         for (int32_t mode = 0; mode < 2; mode++)
             for (int32_t policy = HBP_OVERLONG_DROP; policy <= HBP_OVERLONG_SPLIT; policy++) {
                 hbp_epoch_options options = {.struct_size = sizeof options,
-                                             .mode = mode,
+                                             .method = hbp__epoch_name(mode),
                                              .over_long = policy,
                                              .max_length = 20000,
                                              .sequence_multiple = seed % 2 ? 8 : 0,
@@ -49,7 +50,8 @@ START_TEST_IN_CONTEXT(pieces_that_drop_last_drops_are_told)
         ck_assert_ptr_nonnull(tokens);
         for (int32_t way = 0; way < 4; way++) {
             hbp_epoch_options options = {.struct_size = sizeof options,
-                                         .mode = way == 1 ? HBP_EPOCH_PAPER : HBP_EPOCH_DEFAULT,
+                                         .method =
+                                             hbp__epoch_name(way == 1 ? HBP__EPOCH_HBP : HBP__EPOCH_SEARCH),
                                          .composition = way == 2 ? HBP_COMPOSITION_HIERARCHY : 0,
                                          .over_long = HBP_OVERLONG_SPLIT,
                                          .max_length = 10000,
@@ -91,7 +93,7 @@ START_TEST_IN_CONTEXT(the_default_is_never_slower_than_the_paper)
             keep(test_long_tail(context, seed, 100 + 100 * (int64_t)seed, 3000 + 4000 * (int64_t)seed));
         hbp_epoch_options options = {.struct_size = sizeof options, .seed = seed, .mixture_slack = -1};
         hbp_plan *best = keep(plan_with(context, lengths, cost, &options));
-        options.mode = HBP_EPOCH_PAPER;
+        options.method = hbp__epoch_name(HBP__EPOCH_HBP);
         hbp_plan *paper = keep(plan_with(context, lengths, cost, &options));
         hbp_plan_summary a = {.struct_size = sizeof a}, b = a;
         OK(context, hbp_plan_get_summary(context, best, &a));
@@ -189,15 +191,15 @@ END_TEST
 START_TEST_IN_CONTEXT(ties_and_loss_tokens_survive)
 {
     hbp_cost *cost = keep(test_cost(context));
-    static int64_t length[3000], tie[3000];
+    static int64_t length[3000], link[3000];
     static uint32_t loss[3000];
     hbp__rng rng = hbp__rng_make(5, 0, 0);
     for (int i = 0; i < 3000; i++) {
         length[i] = 1 + hbp__rng_below(&rng, 2000);
         loss[i] = hbp__rng_below(&rng, (uint64_t)length[i] + 1);
-        tie[i] = i < 2000 ? i / 2 : -1;
+        link[i] = i < 2000 ? i / 2 : -1;
     }
-    hbp_lengths_options with = {.struct_size = sizeof with, .loss_tokens = loss, .ties = tie};
+    hbp_lengths_options with = {.struct_size = sizeof with, .loss_tokens = loss, .links = link};
     hbp_lengths *lengths = NULL;
     MAKES(context, lengths, hbp_lengths_create_i64(context, length, 3000, &with, &lengths));
     for (int way = 0; way < 3; way++) {
@@ -206,7 +208,7 @@ START_TEST_IN_CONTEXT(ties_and_loss_tokens_survive)
                                      .window_samples = way == 2 ? 700 : 0};
         hbp_plan *plan = plan_with(context, lengths, cost, &options);
         planned_check(context, plan, lengths);
-        planned_check_ties(plan, tie, 3000);
+        planned_check_links(plan, link, 3000);
         for (int64_t i = 0; i < plan->samples; i++)
             ck_assert_int_eq(plan->sample_loss_tokens[i], loss[plan->sample_ids[i]]);
         hbp_plan_free(plan);
@@ -248,8 +250,9 @@ START_TEST_IN_CONTEXT(senseless_requests_are_named)
     hbp_epoch_options options = {.struct_size = sizeof options, .max_length = 8192};
     FAILS(context, HBP_E_INVALID, "8192", hbp_plan_epoch(context, lengths, cost, &options, &plan));
     ck_assert_ptr_null(plan);
-    options = (hbp_epoch_options){.struct_size = sizeof options, .mode = 3};
-    FAILS(context, HBP_E_INVALID, "`mode` is 3; it must be in 0..1",
+    options = (hbp_epoch_options){.struct_size = sizeof options, .method = "paper"};
+    FAILS(context, HBP_E_INVALID,
+          "`method` is 'paper'; did you mean 'hbp'? It must be one of search, hbp, no-packing,",
           hbp_plan_epoch(context, lengths, cost, &options, &plan));
     options = (hbp_epoch_options){.struct_size = sizeof options, .max_length = -1};
     FAILS(context, HBP_E_INVALID, "`max_length` is -1",
@@ -282,8 +285,8 @@ START_TEST_IN_CONTEXT(senseless_requests_are_named)
          "composition hierarchy and samples_per_step exclude each other"},
         {{.composition = HBP_COMPOSITION_RANDOM, .window_samples = 8},
          "composition random and window_samples 8 exclude each other"},
-        {{.micro_batches_per_step = 2, .mode = HBP_EPOCH_PAPER},
-         "micro_batches_per_step asks for steps planned one by one; mode paper has packs of groups"},
+        {{.micro_batches_per_step = 2, .method = hbp__epoch_name(HBP__EPOCH_HBP)},
+         "micro_batches_per_step asks for steps planned one by one; method hbp has packs of groups"},
         {{.equal_samples = 1, .window_samples = 9},
          "equal_samples asks for steps planned one by one; window_samples"},
         {{.threads = 1025}, "`threads` is 1025; it must be in 0..1024"},
@@ -294,8 +297,8 @@ START_TEST_IN_CONTEXT(senseless_requests_are_named)
         {{.tokens_per_step = 9}, "tokens_per_step is 9; at least "},
         {{.tokens_per_step = 9, .composition = HBP_COMPOSITION_HIERARCHY}, "tokens_per_step is 9; at least "},
         {{.tokens_per_step = 9, .window_samples = 30}, "tokens_per_step is 9; at least "},
-        {{.mode = HBP_EPOCH_PAPER, .composition = HBP_COMPOSITION_STRATIFIED},
-         "composition stratified and mode paper exclude each other"},
+        {{.method = hbp__epoch_name(HBP__EPOCH_HBP), .composition = HBP_COMPOSITION_STRATIFIED},
+         "composition stratified and method hbp exclude each other"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         options = wrong[i].options;
@@ -328,7 +331,8 @@ START_TEST_IN_CONTEXT(extremes_are_planned_or_named)
     hbp_plan *plan = NULL;
     MAKES(context, ones, hbp_lengths_create_i64(context, (int64_t[]){1, 1, 1}, 3, NULL, &ones));
     for (int32_t mode = 0; mode < 2; mode++) {
-        hbp_epoch_options options = {.struct_size = sizeof options, .mode = mode, .max_length = 1};
+        hbp_epoch_options options = {
+            .struct_size = sizeof options, .method = hbp__epoch_name(mode), .max_length = 1};
         OK(context, hbp_plan_epoch(context, ones, cost, &options, &plan));
         planned_check(context, plan, ones);
         hbp_plan_free(plan);
@@ -336,7 +340,7 @@ START_TEST_IN_CONTEXT(extremes_are_planned_or_named)
     }
     MAKES(context, longs, hbp_lengths_create_i64(context, (int64_t[]){700000, 5, 5}, 3, NULL, &longs));
     for (int32_t mode = 0; mode < 2; mode++) {
-        hbp_epoch_options options = {.struct_size = sizeof options, .mode = mode};
+        hbp_epoch_options options = {.struct_size = sizeof options, .method = hbp__epoch_name(mode)};
         FAILS(context, HBP_E_INFEASIBLE, "", hbp_plan_epoch(context, longs, cost, &options, &plan));
         ck_assert_ptr_null(plan);
     }

@@ -4,6 +4,7 @@
 #include "epoch/join.h"
 #include "failing.h"
 #include "keep.h"
+#include "methods.h"
 #include "planned.h"
 #include "plans.h"
 
@@ -73,8 +74,8 @@ START_TEST_IN_CONTEXT(every_way_of_planning_keeps_vision_units)
 {
     hbp_cost *cost = keep(test_cost(context));
     hbp_lengths *lengths = keep(plans_vision_lengths(context, 7, 1500, 30000, 0, 0, 2));
-    const hbp_epoch_options ways[] = {{.mode = HBP_EPOCH_DEFAULT},
-                                      {.mode = HBP_EPOCH_PAPER},
+    const hbp_epoch_options ways[] = {{.method = hbp__epoch_name(HBP__EPOCH_SEARCH)},
+                                      {.method = hbp__epoch_name(HBP__EPOCH_HBP)},
                                       {.composition = HBP_COMPOSITION_STRATIFIED},
                                       {.composition = HBP_COMPOSITION_HIERARCHY},
                                       {.window_samples = 400},
@@ -92,10 +93,10 @@ START_TEST_IN_CONTEXT(every_way_of_planning_keeps_vision_units)
         ck_assert_int_eq(summary.modalities, 0);
         hbp_plan_free(plan);
     }
-    for (int32_t baseline = 0; baseline < HBP_BASELINE_COUNT; baseline++) {
+    for (int32_t method = HBP__EPOCH_HBP; method < HBP__EPOCH_METHOD_COUNT; method++) {
         hbp_plan *plan = NULL;
         hbp_plan_summary summary = {.struct_size = sizeof summary};
-        OK(context, hbp_plan_baseline(context, lengths, cost, baseline, NULL, &plan));
+        OK(context, test_plan_by(context, lengths, cost, method, NULL, &plan));
         OK(context, hbp_plan_validate(context, plan, lengths, cost));
         OK(context, hbp_plan_get_summary(context, plan, &summary));
         ck_assert_int_eq(summary.vision, lengths->vision_sum);
@@ -126,12 +127,12 @@ START_TEST_IN_CONTEXT(units_that_cost_something_are_counted_or_refused)
         ck_assert_int_eq(summary.vision, lengths->vision_sum);
         plan = NULL;
         char text_of[160];
-        snprintf(
-            text_of, sizeof text_of,
-            "spfhp: the cost charges vision units and the lengths have %lld, which this way does not count",
-            (long long)lengths->vision_sum);
+        snprintf(text_of, sizeof text_of,
+                 "method spfhp: the cost charges vision units and the lengths have %lld, which this method "
+                 "does not count",
+                 (long long)lengths->vision_sum);
         FAILS(context, HBP_E_INVALID, text_of,
-              hbp_plan_baseline(context, lengths, cost, HBP_BASELINE_SPFHP, NULL, &plan));
+              test_plan_by(context, lengths, cost, HBP__EPOCH_SPFHP, NULL, &plan));
         ck_assert_ptr_null(plan);
         MAKES(context, plan, hbp_plan_epoch(context, text, cost, NULL, &plan));
     }

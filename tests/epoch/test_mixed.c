@@ -199,13 +199,13 @@ END_TEST
 START_TEST_IN_CONTEXT(ties_policies_and_left_overs_survive)
 {
     hbp_cost *cost = keep(test_cost(context));
-    static int64_t length[3000], tie[3000];
+    static int64_t length[3000], link[3000];
     hbp__rng rng = hbp__rng_make(5, 0, 0);
     for (int i = 0; i < 3000; i++) {
         length[i] = 1 + hbp__rng_below(&rng, hbp__rng_below(&rng, 20) ? 900 : 20000);
-        tie[i] = i < 2000 ? i / 2 : -1;
+        link[i] = i < 2000 ? i / 2 : -1;
     }
-    hbp_lengths_options with = {.struct_size = sizeof with, .ties = tie};
+    hbp_lengths_options with = {.struct_size = sizeof with, .links = link};
     hbp_lengths *lengths = NULL;
     MAKES(context, lengths, hbp_lengths_create_i64(context, length, 3000, &with, &lengths));
     for (int way = 0; way < 4; way++) {
@@ -217,7 +217,7 @@ START_TEST_IN_CONTEXT(ties_policies_and_left_overs_survive)
                                      .window_samples = way == 1 ? 700 : 0};
         hbp_plan *plan = plan_with(context, lengths, cost, &options);
         planned_check(context, plan, lengths);
-        planned_check_ties(plan, tie, 3000);
+        planned_check_links(plan, link, 3000);
         ck_assert(plan->dropped == 0 || way >= 2);
         hbp_plan_free(plan);
     }

@@ -1,3 +1,4 @@
+#include "base/methods.h"
 #include "epoch/epoch.h"
 #include "test.h"
 
@@ -29,7 +30,7 @@ START_TEST(groups_get_theirs)
 {
     hbp_groups_options groups;
     hbp__epoch_groups_options(&all, &groups);
-    ck_assert_int_eq(groups.mode, HBP_GROUPS_OPTIMAL);
+    ck_assert_int_eq(hbp__groups_method(groups.method), HBP__GROUPS_OPTIMAL);
     ck_assert_int_eq(groups.max_groups, 4);
     ck_assert_int_eq(groups.tokens_per_step, 1001);
     ck_assert_int_eq(groups.max_length, 1002);
@@ -38,9 +39,9 @@ START_TEST(groups_get_theirs)
     ck_assert_int_eq(groups.sequence_multiple, 6 * 8);
     ck_assert_int_eq(groups.pack_multiple, 7 * 9);
     ck_assert_int_eq(groups.tokens_per_rank, 1010);
-    hbp_epoch_options paper = {.struct_size = sizeof paper, .mode = HBP_EPOCH_PAPER};
+    hbp_epoch_options paper = {.struct_size = sizeof paper, .method = hbp__epoch_name(HBP__EPOCH_HBP)};
     hbp__epoch_groups_options(&paper, &groups);
-    ck_assert_int_eq(groups.mode, HBP_GROUPS_PAPER);
+    ck_assert_int_eq(hbp__groups_method(groups.method), HBP__GROUPS_HBP);
     ck_assert_int_eq(groups.sequence_multiple, 1);
     ck_assert_int_eq(groups.pack_multiple, 1);
 }
@@ -50,16 +51,16 @@ START_TEST(fills_get_theirs)
 {
     hbp_fill_options fill;
     hbp__epoch_fill_options(&all, &fill);
-    ck_assert_int_eq(fill.mode, HBP_FILL_BALANCED);
+    ck_assert_int_eq(hbp__fill_method(fill.method), HBP__FILL_BALANCED);
     ck_assert_int_eq(fill.effort, 2);
     ck_assert_int_eq(fill.max_samples, 12);
     ck_assert_int_eq(fill.sequence_multiple, 6);
     ck_assert_int_eq(fill.pack_multiple, 7);
     ck_assert_uint_eq(fill.seed, 17);
     ck_assert_uint_eq(fill.epoch, 18);
-    hbp_epoch_options paper = {.struct_size = sizeof paper, .mode = HBP_EPOCH_PAPER};
+    hbp_epoch_options paper = {.struct_size = sizeof paper, .method = hbp__epoch_name(HBP__EPOCH_HBP)};
     hbp__epoch_fill_options(&paper, &fill);
-    ck_assert_int_eq(fill.mode, HBP_FILL_PAPER);
+    ck_assert_int_eq(hbp__fill_method(fill.method), HBP__FILL_HBP);
 }
 END_TEST
 
@@ -68,7 +69,7 @@ START_TEST(balances_get_theirs)
     hbp_balance_options balance;
     hbp__epoch epoch = {.options = all};
     hbp__epoch_balance_options(&epoch, &balance);
-    ck_assert_int_eq(balance.mode, HBP_BALANCE_TIME);
+    ck_assert_int_eq(hbp__balance_method(balance.method), HBP__BALANCE_TIME);
     ck_assert_int_eq(balance.micro_batch_multiple, 14);
     ck_assert_int_eq(balance.drop_last, 1);
     ck_assert_int_eq(balance.curriculum_steps, 16);
@@ -78,10 +79,10 @@ START_TEST(balances_get_theirs)
     ck_assert_uint_eq(balance.epoch, 18);
     epoch.options.max_vision = 5;
     hbp__epoch_balance_options(&epoch, &balance);
-    ck_assert_int_eq(balance.mode, HBP_BALANCE_VISION);
-    epoch.options.mode = HBP_EPOCH_PAPER;
+    ck_assert_int_eq(hbp__balance_method(balance.method), HBP__BALANCE_VISION);
+    epoch.options.method = hbp__epoch_name(HBP__EPOCH_HBP);
     hbp__epoch_balance_options(&epoch, &balance);
-    ck_assert_int_eq(balance.mode, HBP_BALANCE_SORTED);
+    ck_assert_int_eq(hbp__balance_method(balance.method), HBP__BALANCE_SORTED);
     ck_assert_int_eq(balance.tokens_per_step, 0);
 }
 END_TEST
@@ -90,7 +91,7 @@ START_TEST(steps_get_theirs)
 {
     hbp_step_options step;
     hbp__epoch_step_options(&all, &step);
-    ck_assert_int_eq(step.degrees, HBP_STEP_ANY_DEGREE);
+    ck_assert_int_eq(step.any_degree, 1);
     ck_assert_int_eq(step.effort, 2);
     ck_assert_int_eq(step.micro_batch_multiple, 14);
     ck_assert_int_eq(step.min_micro_batches, 15);

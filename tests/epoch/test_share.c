@@ -4,28 +4,29 @@
 #include "planned.h"
 #include "step/lockstep_steps.h"
 
-/* `count` samples of mostly short lengths, of three kinds, every twentieth linked with the next where `ties`.
+/* `count` samples of mostly short lengths, of three kinds, every twentieth linked with the next where
+ * `links`.
  */
 static hbp_lengths *draw_lengths(hbp_context *context, uint64_t seed, int64_t count, uint32_t longest,
-                                 int ties)
+                                 int links)
 {
     hbp__rng rng = hbp__rng_make(seed, 1, 0);
     uint64_t rows = (uint64_t)count;
     uint32_t *length = malloc(rows * sizeof *length);
     uint32_t *vision = malloc(rows * sizeof *vision);
     int32_t *kind = malloc(rows * sizeof *kind);
-    int64_t *tie = malloc(rows * sizeof *tie);
+    int64_t *link = malloc(rows * sizeof *link);
     for (int64_t i = 0; i < count; i++) {
         kind[i] = (int32_t)hbp__rng_below(&rng, 3);
         vision[i] = kind[i] ? 1 + hbp__rng_below(&rng, 12) : 0;
         length[i] = 1 + hbp__rng_below(&rng, hbp__rng_below(&rng, 10) ? longest / 10 : longest);
-        tie[i] = i % 20 < 2 ? i / 20 : -1;
+        link[i] = i % 20 < 2 ? i / 20 : -1;
     }
     hbp_lengths_options options = {
-        .struct_size = sizeof options, .vision = vision, .modalities = kind, .ties = ties ? tie : NULL};
+        .struct_size = sizeof options, .vision = vision, .modalities = kind, .links = links ? link : NULL};
     hbp_lengths *lengths = NULL;
     OK(context, hbp_lengths_create_u32(context, length, count, &options, &lengths));
-    free(tie);
+    free(link);
     free(kind);
     free(vision);
     free(length);
@@ -51,10 +52,10 @@ static int64_t count_units(const hbp_plan *plan, const hbp_lengths *lengths, int
 {
     int64_t units = 0;
     for (int64_t i = first; i < end; i++) {
-        uint32_t tie = lengths->tie ? lengths->tie[plan->sample_ids[i]] : HBP__FREE;
+        uint32_t link = lengths->link ? lengths->link[plan->sample_ids[i]] : HBP__FREE;
         int is_new = 1;
-        for (int64_t k = first; k < i && tie != HBP__FREE; k++)
-            is_new &= lengths->tie[plan->sample_ids[k]] != tie;
+        for (int64_t k = first; k < i && link != HBP__FREE; k++)
+            is_new &= lengths->link[plan->sample_ids[k]] != link;
         units += is_new;
     }
     return units;
@@ -87,7 +88,7 @@ static void check_neighbours(const hbp_plan *plan, const hbp_lengths *lengths)
 typedef struct way {
     const char *name;
     hbp_epoch_options options;
-    int ties;
+    int links;
     int groups;
 } way;
 
@@ -132,10 +133,10 @@ static const way ways[] = {
     WAY("kinds", .modality_order = 1),
     WAY("kinds, samples", .modality_order = 1, .samples_per_step = 60),
     WAY("kinds, windows", .modality_order = 1, .window_samples = 90),
-    TIED("ties", .seed = 1),
-    TIED("ties, hierarchy", .composition = HBP_COMPOSITION_HIERARCHY),
-    TIED("ties, windows", .window_samples = 70),
-    TIED("ties, samples", .samples_per_step = 40),
+    TIED("links", .seed = 1),
+    TIED("links, hierarchy", .composition = HBP_COMPOSITION_HIERARCHY),
+    TIED("links, windows", .window_samples = 70),
+    TIED("links, samples", .samples_per_step = 40),
     GIVEN("groups", .seed = 1),
     GIVEN("groups, hierarchy", .composition = HBP_COMPOSITION_HIERARCHY),
     GIVEN("groups, tokens", .composition = HBP_COMPOSITION_HIERARCHY, .tokens_per_step = 200000),
@@ -170,7 +171,7 @@ static void check_way(hbp_context *context, const way *w, hbp_cost *cost, uint64
 {
     hbp_epoch_options options = w->options;
     hbp_lengths *lengths =
-        draw_lengths(context, seed, 40 + 61 * (int64_t)seed, seed % 2 ? 9000 : 4000, w->ties);
+        draw_lengths(context, seed, 40 + 61 * (int64_t)seed, seed % 2 ? 9000 : 4000, w->links);
     hbp_groups *groups = w->groups ? two_groups(context, cost) : NULL;
     hbp_plan *plan = NULL;
     options.groups = groups;

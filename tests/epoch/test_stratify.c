@@ -1,3 +1,4 @@
+#include "base/methods.h"
 #include "base/options.h"
 #include "epoch/stratify.h"
 #include "failing.h"
@@ -151,10 +152,10 @@ START_TEST_IN_CONTEXT(what_is_no_small_copy_is_named)
     hbp_lengths *lengths = keep(test_long_tail(context, 7, 9, 4000));
     hbp_plan *plan = NULL;
     hbp_epoch_options options = {.struct_size = sizeof options, .composition = HBP_COMPOSITION_STRATIFIED};
-    options.mode = HBP_EPOCH_PAPER;
-    FAILS(context, HBP_E_INVALID, "composition stratified and mode paper exclude each other",
+    options.method = hbp__epoch_name(HBP__EPOCH_HBP);
+    FAILS(context, HBP_E_INVALID, "composition stratified and method hbp exclude each other",
           hbp_plan_epoch(context, lengths, cost, &options, &plan));
-    options.mode = HBP_EPOCH_DEFAULT;
+    options.method = hbp__epoch_name(HBP__EPOCH_SEARCH);
     options.modality_order = 1;
     FAILS(context, HBP_E_INVALID, "modality_order is for composition hierarchy",
           hbp_plan_epoch(context, lengths, cost, &options, &plan));

@@ -1,3 +1,4 @@
+#include "base/methods.h"
 #include "batched.h"
 #include "epoch/units.h"
 #include "failing.h"
@@ -8,7 +9,7 @@ START_TEST_IN_CONTEXT(steps_hold_the_samples_asked_for)
     hbp_lengths *lengths = keep(test_long_tail(context, 1, 1003, 30000));
     for (int64_t size = 1; size <= 1500; size = size * 3 + 1) {
         hbp__epoch epoch = {context,         lengths, NULL, NULL, {.samples_per_step = size, .seed = 7},
-                            HBP_STEP_DEFAULT};
+                            HBP__STEP_SEARCH};
         hbp__batches b;
         OK(context, hbp__batches_draw(&epoch, INT64_MAX, &b));
         batched_check(&b, lengths);
@@ -29,7 +30,7 @@ START_TEST_IN_CONTEXT(every_sample_is_as_likely_in_every_step)
     hbp_lengths *lengths = keep(test_long_tail(context, 1, SAMPLES, 3000));
     for (uint64_t seed = 0; seed < DRAWS; seed++) {
         hbp__epoch epoch = {context,         lengths, NULL, NULL, {.samples_per_step = 3, .seed = seed},
-                            HBP_STEP_DEFAULT};
+                            HBP__STEP_SEARCH};
         hbp__batches b;
         OK(context, hbp__batches_draw(&epoch, INT64_MAX, &b));
         for (int64_t s = 0; s < STEPS; s++)
@@ -58,7 +59,7 @@ START_TEST_IN_CONTEXT(linked_samples_stay_together)
         int64_t most = 1 + (int64_t)(seed % 5), size = most + (int64_t)(seed % 7);
         hbp_lengths *lengths = batched_linked(context, seed, 50 + (int64_t)seed, 900, most);
         hbp__epoch epoch = {context,         lengths, NULL, NULL, {.samples_per_step = size, .seed = seed},
-                            HBP_STEP_DEFAULT};
+                            HBP__STEP_SEARCH};
         hbp__batches b;
         OK(context, hbp__batches_draw(&epoch, INT64_MAX, &b));
         batched_check(&b, lengths);
@@ -78,15 +79,15 @@ END_TEST
 /* Pairs and an even number, as preference data have them: every step is full. */
 START_TEST_IN_CONTEXT(pairs_fill_every_step)
 {
-    int64_t length[400], tie[400];
+    int64_t length[400], link[400];
     for (int i = 0; i < 400; i++) {
         length[i] = 1 + i;
-        tie[i] = i / 2;
+        link[i] = i / 2;
     }
-    hbp_lengths_options with = {.struct_size = sizeof with, .ties = tie};
+    hbp_lengths_options with = {.struct_size = sizeof with, .links = link};
     hbp_lengths *lengths = NULL;
     MAKES(context, lengths, hbp_lengths_create_i64(context, length, 400, &with, &lengths));
-    hbp__epoch epoch = {context, lengths, NULL, NULL, {.samples_per_step = 40}, HBP_STEP_DEFAULT};
+    hbp__epoch epoch = {context, lengths, NULL, NULL, {.samples_per_step = 40}, HBP__STEP_SEARCH};
     hbp__batches b;
     OK(context, hbp__batches_draw(&epoch, INT64_MAX, &b));
     batched_check(&b, lengths);
@@ -105,7 +106,7 @@ START_TEST_IN_CONTEXT(steps_keep_to_the_tokens)
             seed % 2 ? batched_linked(context, seed, 80, 900, 3) : test_long_tail(context, seed, 90, 2700);
         int64_t limit = 2700 + 500 * (int64_t)(seed % 9);
         hbp__epoch epoch = {context,         lengths, NULL, NULL, {.tokens_per_step = limit, .seed = seed},
-                            HBP_STEP_DEFAULT};
+                            HBP__STEP_SEARCH};
         hbp__batches b;
         OK(context, hbp__batches_draw(&epoch, INT64_MAX, &b));
         batched_check(&b, lengths);
@@ -114,10 +115,10 @@ START_TEST_IN_CONTEXT(steps_keep_to_the_tokens)
             ck_assert_int_le(tokens, limit);
             if (s + 1 == b.steps)
                 break;
-            uint32_t next = b.sample[b.first[s + 1]], tie = lengths->tie ? lengths->tie[next] : HBP__FREE;
-            int64_t unit = tie == HBP__FREE ? hbp__lengths_get(lengths, next) : 0;
-            for (int64_t i = 0; tie != HBP__FREE && i < lengths->count; i++)
-                unit += lengths->tie[i] == tie ? hbp__lengths_get(lengths, i) : 0;
+            uint32_t next = b.sample[b.first[s + 1]], link = lengths->link ? lengths->link[next] : HBP__FREE;
+            int64_t unit = link == HBP__FREE ? hbp__lengths_get(lengths, next) : 0;
+            for (int64_t i = 0; link != HBP__FREE && i < lengths->count; i++)
+                unit += lengths->link[i] == link ? hbp__lengths_get(lengths, i) : 0;
             ck_assert_int_gt(tokens + unit, limit);
         }
         hbp__batches_close(&b);
@@ -138,7 +139,7 @@ START_TEST_IN_CONTEXT(a_curriculum_begins_with_short_samples)
                             NULL,
                             NULL,
                             {.samples_per_step = 20, .curriculum_steps = early, .seed = 1},
-                            HBP_STEP_DEFAULT};
+                            HBP__STEP_SEARCH};
         hbp__batches b;
         OK(context, hbp__batches_draw(&epoch, 500, &b));
         batched_check(&b, lengths);
@@ -159,12 +160,12 @@ END_TEST
 
 START_TEST_IN_CONTEXT(what_cannot_be_is_named)
 {
-    int64_t length[6] = {5, 6, 7, 8, 9, 10}, tie[6] = {-1, 3, 3, 3, -1, -1};
-    hbp_lengths_options with = {.struct_size = sizeof with, .ties = tie};
+    int64_t length[6] = {5, 6, 7, 8, 9, 10}, link[6] = {-1, 3, 3, 3, -1, -1};
+    hbp_lengths_options with = {.struct_size = sizeof with, .links = link};
     hbp_lengths *lengths = NULL;
     MAKES(context, lengths, hbp_lengths_create_i64(context, length, 6, &with, &lengths));
     hbp__batches b;
-    hbp__epoch epoch = {context, lengths, NULL, NULL, {.samples_per_step = 2}, HBP_STEP_DEFAULT};
+    hbp__epoch epoch = {context, lengths, NULL, NULL, {.samples_per_step = 2}, HBP__STEP_SEARCH};
     FAILS(context, HBP_E_INVALID, "is linked to 2 others, and samples_per_step is 2",
           hbp__batches_draw(&epoch, INT64_MAX, &b));
     hbp__batches_close(&b);
@@ -193,12 +194,12 @@ END_TEST
 /* The longest unit, with its links, against the tokens of a step. */
 START_TEST_IN_CONTEXT(units_past_the_tokens_are_named)
 {
-    const int64_t length[] = {500, 900, 400, 100}, tie[] = {7, -1, 7, 7};
-    hbp_lengths_options with = {.struct_size = sizeof with, .ties = tie};
+    const int64_t length[] = {500, 900, 400, 100}, link[] = {7, -1, 7, 7};
+    hbp_lengths_options with = {.struct_size = sizeof with, .links = link};
     hbp_lengths *free_ones = NULL, *linked = NULL;
     MAKES(context, free_ones, hbp_lengths_create_i64(context, length, 4, NULL, &free_ones));
     MAKES(context, linked, hbp_lengths_create_i64(context, length, 4, &with, &linked));
-    hbp__epoch epoch = {context, free_ones, NULL, NULL, {.tokens_per_step = 900}, HBP_STEP_DEFAULT};
+    hbp__epoch epoch = {context, free_ones, NULL, NULL, {.tokens_per_step = 900}, HBP__STEP_SEARCH};
     OK(context, hbp__units_check_tokens(&epoch));
     epoch.options.tokens_per_step = 899;
     FAILS(context, HBP_E_INVALID,
@@ -216,7 +217,7 @@ END_TEST
 static hbp_status draw_once(hbp_context *context, void *user)
 {
     hbp__epoch epoch = {context,         user, NULL, NULL, {.samples_per_step = 7, .curriculum_steps = 2},
-                        HBP_STEP_DEFAULT};
+                        HBP__STEP_SEARCH};
     hbp__batches b;
     hbp_status status = hbp__batches_draw(&epoch, 300, &b);
     hbp__batches_close(&b);

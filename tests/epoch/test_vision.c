@@ -1,3 +1,4 @@
+#include "base/methods.h"
 #include "epoch/vision.h"
 #include "hbp/io.h"
 
@@ -6,30 +7,31 @@
 #include "failing.h"
 #include "keep.h"
 #include "planned.h"
+#include "views.h"
 
 /* `count` samples: text, images, films; `longest` tokens and 12 vision units at the most. */
 static hbp_lengths *draw_lengths(hbp_context *context, uint64_t seed, int64_t count, uint32_t longest,
-                                 int ties)
+                                 int links)
 {
     hbp__rng rng = hbp__rng_make(seed, 0, 0);
     uint64_t rows = (uint64_t)count;
     uint32_t *length = malloc(rows * sizeof *length), *vision = malloc(rows * sizeof *vision);
     int32_t *kind = malloc(rows * sizeof *kind);
-    int64_t *tie = malloc(rows * sizeof *tie);
+    int64_t *link = malloc(rows * sizeof *link);
     for (int64_t i = 0; i < count; i++) {
         kind[i] = (int32_t)hbp__rng_below(&rng, 3);
         vision[i] = kind[i] ? 1 + hbp__rng_below(&rng, 6 * (uint64_t)kind[i]) : 0;
         length[i] = 1 + hbp__rng_below(&rng, longest);
-        tie[i] = i % 20 < 2 ? i / 20 : -1;
+        link[i] = i % 20 < 2 ? i / 20 : -1;
     }
     length[0] = longest;
     vision[1] = 12;
     kind[1] = 2;
     hbp_lengths_options options = {
-        .struct_size = sizeof options, .vision = vision, .modalities = kind, .ties = ties ? tie : NULL};
+        .struct_size = sizeof options, .vision = vision, .modalities = kind, .links = links ? link : NULL};
     hbp_lengths *lengths = NULL;
     OK(context, hbp_lengths_create_u32(context, length, count, &options, &lengths));
-    free(tie);
+    free(link);
     free(kind);
     free(vision);
     free(length);
@@ -88,11 +90,11 @@ START_TEST_IN_CONTEXT(epochs_keep_every_promise)
         }
         hierarchies += count_groups(plan) > 1;
         OK(context, hbp_plan_epoch(context, lengths, cost, &options, &again));
-        ck_assert_uint_eq(hbp_plan_get_digest(plan), hbp_plan_get_digest(again));
+        ck_assert_uint_eq(plan_digest(plan), plan_digest(again));
         hbp_plan_free(again);
         options.epoch = 1;
         OK(context, hbp_plan_epoch(context, lengths, cost, &options, &again));
-        ck_assert_uint_ne(hbp_plan_get_digest(plan), hbp_plan_get_digest(again));
+        ck_assert_uint_ne(plan_digest(plan), plan_digest(again));
         hbp_plan_free(again);
         hbp_plan_free(plan);
         hbp_lengths_free(lengths);
@@ -148,7 +150,7 @@ START_TEST_IN_CONTEXT(what_does_not_go_together_is_refused)
         FAILS(context, HBP_E_INVALID, text, hbp_plan_epoch(context, lengths, cost, &options, &plan));        \
         ck_assert_ptr_null(plan);                                                                            \
     } while (0)
-    REFUSES("max_vision 18 is for the default mode; mode paper", .mode = HBP_EPOCH_PAPER);
+    REFUSES("max_vision 18 is for method search; hbp", .method = hbp__epoch_name(HBP__EPOCH_HBP));
     REFUSES("`max_samples` is -1", .max_samples = -1);
     hbp_epoch_options options = {.struct_size = sizeof options, .max_vision = -2};
     hbp_plan *plan = NULL;
@@ -232,7 +234,7 @@ START_TEST_IN_CONTEXT(small_batches_in_an_order_end_in_one_group)
 }
 END_TEST
 
-/* Samples past max_vision are dropped, those tied to one with them, whatever is asked for. */
+/* Samples past max_vision are dropped, those linked to one with them, whatever is asked for. */
 START_TEST_IN_CONTEXT(samples_of_many_units_are_dropped)
 {
     hbp_cost *cost = keep(test_cost_vision(context, 8, 4e6, 4e7));
@@ -279,7 +281,7 @@ START_TEST_IN_CONTEXT(there_is_room_for_vision_units)
             .struct_size = sizeof options, .composition = HBP_COMPOSITION_HIERARCHY, .max_vision = 60};
         hbp_plan *plan = NULL;
         hbp_status status = hbp_plan_epoch(context, lengths, cost, &options, &plan);
-        if (hbp_cost_predict_vision_pack_bytes(cost, widest, 8, 8000, 12) > cost->terms.limit_bytes) {
+        if (hbp_cost_predict_pack_bytes(cost, widest, 8, 8000, 12) > cost->terms.limit_bytes) {
             ck_assert_int_eq(status, HBP_E_INFEASIBLE);
             ck_assert_ptr_null(plan);
             infeasible++;
@@ -363,7 +365,7 @@ START_TEST_IN_CONTEXT(the_last_byte_counts)
     for (int64_t most = 13; most <= 60; most++)
         for (int missing = 0; missing < 2; missing++) {
             hbp_cost *cost = test_cost_vision(context, 1, 1e6, 1e8 + .5);
-            int64_t bytes = hbp_cost_predict_vision_pack_bytes(cost, 1, 2, 6000, most);
+            int64_t bytes = hbp_cost_predict_pack_bytes(cost, 1, 2, 6000, most);
             hbp_groups *one = NULL;
             cost = limited(context, cost, bytes - missing);
             OK(context, hbp_groups_create(context, cost, 1, (int64_t[]){6000}, (int32_t[]){1}, (int32_t[]){2},
@@ -389,7 +391,7 @@ START_TEST_IN_CONTEXT(an_order_of_modalities_costs_few_dummies)
     hbp_lengths *lengths = keep(draw_lengths(context, 2, 6000, 1500, 0));
     for (int way = 0; way < 4; way++) {
         hbp_epoch_options options = {.struct_size = sizeof options,
-                                     .mode = way == 2 ? HBP_EPOCH_PAPER : HBP_EPOCH_DEFAULT,
+                                     .method = hbp__epoch_name(way == 2 ? HBP__EPOCH_HBP : HBP__EPOCH_SEARCH),
                                      .max_length = 4096,
                                      .max_vision = way == 0 ? 30 : 0,
                                      .window_samples = way == 3 ? 3000 : 0,
@@ -464,7 +466,7 @@ START_TEST_IN_CONTEXT(steps_are_planned_one_by_one)
         }
         o.threads = 3;
         OK(context, hbp_plan_epoch(context, lengths, cost, &o, &again));
-        ck_assert_uint_eq(hbp_plan_get_digest(plan), hbp_plan_get_digest(again));
+        ck_assert_uint_eq(plan_digest(plan), plan_digest(again));
         hbp_plan_free(again);
         hbp_plan_free(plan);
         hbp_lengths_free(lengths);

@@ -3,7 +3,7 @@
 #include "../test.h"
 #include "model/parameters.h"
 
-static ex_shape small(int tied, int bias)
+static ex_shape small(int linked, int bias)
 {
     return (ex_shape){.layers = 3,
                       .hidden = 24,
@@ -12,7 +12,7 @@ static ex_shape small(int tied, int bias)
                       .kv_heads = 2,
                       .head_dim = 10,
                       .vocab = 33,
-                      .tied_embeddings = tied,
+                      .tied_embeddings = linked,
                       .qkv_bias = bias,
                       .theta = 10000,
                       .epsilon = 1e-5F};
@@ -36,8 +36,8 @@ static float *read_master(const ex_parameters *p)
 
 START_TEST(tensors_have_their_places)
 {
-    const int tied = _i & 1, bias = _i >> 1;
-    ex_shape s = small(tied, bias);
+    const int linked = _i & 1, bias = _i >> 1;
+    ex_shape s = small(linked, bias);
     ex_device *device = open_cpu(EX_F32);
     int64_t before = device->allocated;
     ex_parameters p;
@@ -69,7 +69,7 @@ START_TEST(tensors_have_their_places)
         }
     ck_assert_str_eq(ex_parameters_get(&p, -1, EX_EMBEDDING)->name, "embedding");
     ck_assert_str_eq(ex_parameters_get(&p, -1, EX_FINAL_NORM)->name, "final_norm");
-    if (tied)
+    if (linked)
         ck_assert_ptr_null(ex_parameters_get(&p, -1, EX_OUTPUT));
     else
         ck_assert_str_eq(ex_parameters_get(&p, -1, EX_OUTPUT)->name, "output");

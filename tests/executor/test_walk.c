@@ -155,8 +155,8 @@ START_TEST(another_order_of_the_samples_gives_the_same_gradients)
     for (int i = 0; i < 3; i++) {
         hbp_plan *plan = NULL;
         e.seed = (uint64_t)i;
-        OK(w.context, i < 2 ? hbp_plan_epoch(w.context, w.samples, cost, &e, &plan)
-                            : hbp_plan_baseline(w.context, w.samples, cost, HBP_BASELINE_SORTED, &e, &plan));
+        e.method = i < 2 ? "search" : "sorted";
+        OK(w.context, hbp_plan_epoch(w.context, w.samples, cost, &e, &plan));
         hbp_plan_view view = plan_view(plan);
         int64_t steps = view.steps;
         ck_assert_int_eq((int)steps, 1);
@@ -280,7 +280,7 @@ START_TEST(ranks_without_samples_take_part)
     hbp_plan_summary s;
     s.struct_size = sizeof s;
     OK(w.context, hbp_plan_get_summary(w.context, plan, &s));
-    ck_assert_int_gt((int)s.dummy_packs, 0);
+    ck_assert_int_gt((int)s.padding_packs, 0);
     double loss = run(&w, alone, 1, in_folder("alone"), -1, 1, EX_F32);
     double other = run(&w, plan, 8, in_folder("dummies"), -1, 0, EX_F32);
     ck_assert(fabs(other / loss - 1) < TOLERANCE);

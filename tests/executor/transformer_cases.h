@@ -390,7 +390,7 @@ static inline double run_transformer_cases(ex_device *(*open)(ex_type, ex_fault 
 }
 
 /* Eight heads so that eight ranks can share them. */
-static inline ex_shape case_shape(int kv_heads, int head_dim, int tied, int bias)
+static inline ex_shape case_shape(int kv_heads, int head_dim, int linked, int bias)
 {
     return (ex_shape){.layers = 2,
                       .hidden = 32,
@@ -399,7 +399,7 @@ static inline ex_shape case_shape(int kv_heads, int head_dim, int tied, int bias
                       .kv_heads = kv_heads,
                       .head_dim = head_dim,
                       .vocab = 50,
-                      .tied_embeddings = tied,
+                      .tied_embeddings = linked,
                       .qkv_bias = bias,
                       .theta = 10000,
                       .epsilon = 1e-5F};

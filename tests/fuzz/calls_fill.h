@@ -3,7 +3,6 @@
 #define HBP_FUZZ_CALLS_FILL_H
 
 #include "calls_draw.h"
-#include "calls_structs.h"
 
 static uint32_t size_of(const play *p, uint64_t what, size_t size)
 {
@@ -12,35 +11,52 @@ static uint32_t size_of(const play *p, uint64_t what, size_t size)
     return k < sizeof odd / sizeof *odd ? odd[k] : (uint32_t)size;
 }
 
-enum { IS_NUMBER, IS_REAL, IS_COUNTED, IS_INTS, IS_WIDES, IS_UINTS, IS_REALS, IS_TEXT, IS_OBJECT };
+/* Fields that say how many elements an array has, or how many threads and steps there are: not drawn past
+ * what the arrays have. */
+static int is_count(const char *type, const char *name)
+{
+    static const char *const counts[][2] = {
+        {"hbp_cost_terms", "degrees"},     {"hbp_measurements", "count"},
+        {"hbp_epoch_options", "threads"},  {"hbp_epoch_options", "batches"},
+        {"hbp_layer_columns", "count"},    {"hbp_pipeline_options", "stages"},
+        {"hbp_stepper_options", "depth"},  {"hbp_pipeline_options", "micro_batches"},
+        {"hbp_timeline_columns", "count"},
+    };
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+        if (strcmp(counts[i][0], type) == 0 && strcmp(counts[i][1], name) == 0)
+            return 1;
+    return 0;
+}
 
-typedef struct field {
-    const char *type;
-    size_t offset;
-    size_t size;
-    int32_t is;
-    int32_t kind; /* of an object */
-} field;
+/* Not drawn: an array that is borrowed must not change, and a take that waits for a step waits for ever. */
+static int is_left_zero(const char *type, const char *name)
+{
+    return (strcmp(type, "hbp_lengths_options") == 0 && strcmp(name, "borrow") == 0) ||
+           (strcmp(type, "hbp_stepper_options") == 0 && strcmp(name, "wait") == 0);
+}
 
-#define AT(type, name) #type, offsetof(type, name), sizeof(((type *)0)->name)
-#define NUMBER(type, name)                                                                                   \
-    {AT(type, name), _Generic(((type *)0)->name, double : IS_REAL, default : IS_NUMBER), 0},
-#define COUNTED(type, name)    {AT(type, name), IS_COUNTED, 0},
-#define INTS(type, name)       {AT(type, name), IS_INTS, 0},
-#define WIDES(type, name)      {AT(type, name), IS_WIDES, 0},
-#define UINTS(type, name)      {AT(type, name), IS_UINTS, 0},
-#define REALS(type, name)      {AT(type, name), IS_REALS, 0},
-#define TEXT(type, name)       {AT(type, name), IS_TEXT, 0},
-#define OBJECT(type, name, of) {AT(type, name), IS_OBJECT, KIND_##of},
-static const field fields[] = {CALLS_FIELDS(NUMBER, COUNTED, INTS, WIDES, UINTS, REALS, TEXT, OBJECT)};
-#undef NUMBER
-#undef COUNTED
-#undef INTS
-#undef WIDES
-#undef UINTS
-#undef REALS
-#undef TEXT
-#undef OBJECT
+/* An array or an object as the record declares it; NULL: no such thing is drawn. */
+static const void *pointer_to(const play *p, const char *declared, uint64_t what)
+{
+#define OF_KIND(kind, type, release) {"const " #type " *", KIND_##kind},
+    static const struct {
+        const char *declared;
+        int32_t kind;
+    } objects[] = {KINDS(OF_KIND)};
+#undef OF_KIND
+    if (strcmp(declared, "const int32_t *") == 0)
+        return ints_array(p, what);
+    if (strcmp(declared, "const int64_t *") == 0)
+        return wide_array(p, what);
+    if (strcmp(declared, "const uint32_t *") == 0)
+        return uints_array(p, what);
+    if (strcmp(declared, "const double *") == 0)
+        return reals_array(p, what);
+    for (size_t i = 0; i < sizeof objects / sizeof *objects; i++)
+        if (strcmp(declared, objects[i].declared) == 0)
+            return object(p, objects[i].kind);
+    return NULL;
+}
 
 /* A small number, as most honest ones are. */
 static int64_t honest(const play *p, uint64_t what)
@@ -48,40 +64,27 @@ static int64_t honest(const play *p, uint64_t what)
     return 1 + (int64_t)draw(p, what + 6000, 6);
 }
 
-static void fill_field(const play *p, const field *f, uint64_t what, int is_full, char *to)
+static void fill_field(const play *p, const char *type, const hbp_field *f, uint64_t what, int is_full,
+                       char *to)
 {
-    int64_t wide_value = is_full ? honest(p, what) : f->is == IS_COUNTED ? counted(p, what) : number(p, what);
+    int64_t wide_value = is_full                   ? honest(p, what)
+                         : is_count(type, f->name) ? counted(p, what)
+                                                   : number(p, what);
     int32_t narrow = (int32_t)wide_value;
     double value = is_full ? (double)wide_value / (draw(p, what, 2) ? 8 : 1) : real(p, what);
     const void *pointer = NULL;
-    switch (f->is) {
-    case IS_REAL:
+    if (f->type == HBP_FIELD_DOUBLE) {
         memcpy(to, &value, sizeof value);
-        return;
-    case IS_NUMBER:
-    case IS_COUNTED:
-        memcpy(to, f->size == sizeof narrow ? (void *)&narrow : (void *)&wide_value, f->size);
-        return;
-    case IS_INTS:
-        pointer = ints_array(p, what);
-        break;
-    case IS_WIDES:
-        pointer = wide_array(p, what);
-        break;
-    case IS_UINTS:
-        pointer = uints_array(p, what);
-        break;
-    case IS_REALS:
-        pointer = reals_array(p, what);
-        break;
-    case IS_TEXT:
-        pointer = text(p, what);
-        break;
-    default:
-        pointer = object(p, f->kind);
-        break;
+    } else if (f->type == HBP_FIELD_TEXT || f->type == HBP_FIELD_POINTER) {
+        pointer = f->type == HBP_FIELD_TEXT ? text(p, what) : pointer_to(p, f->declared, what);
+        hbp_choice choice = {.struct_size = sizeof choice};
+        if (f->choices && draw(p, what + 7000, 8) &&
+            hbp_record_get_choice(f->choices, (int64_t)draw(p, what + 7001, 16), &choice) >= 0)
+            pointer = choice.name;
+        memcpy(to, &pointer, sizeof pointer);
+    } else {
+        memcpy(to, f->bytes == sizeof narrow ? (void *)&narrow : (void *)&wide_value, (size_t)f->bytes);
     }
-    memcpy(to, &pointer, sizeof pointer);
 }
 
 /* Good structs, where zeros are none. */
@@ -98,6 +101,7 @@ static struct {
     hbp_measurements measured;
     hbp_iterative_fill_options fill;
     hbp_machine_rate rate;
+    hbp_machine_collective collective;
 } base;
 
 static void start_struct(const char *type, void *to)
@@ -119,6 +123,7 @@ static void start_struct(const char *type, void *to)
         {"hbp_measurements", &base.measured, sizeof base.measured},
         {"hbp_iterative_fill_options", &base.fill, sizeof base.fill},
         {"hbp_machine_rate", &base.rate, sizeof base.rate},
+        {"hbp_machine_collective", &base.collective, sizeof base.collective},
     };
     memset(to, 0, STRUCT);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
@@ -132,10 +137,12 @@ static void fill_struct(const play *p, const char *type, size_t size, uint64_t w
 {
     uint64_t way = draw(p, what, 8), rare = way < 4 ? 8 : way < 7 ? 16 : 3;
     uint32_t told = size_of(p, what + 1, size);
+    hbp_field f = {.struct_size = sizeof f};
+    CHECK(hbp_record_get_field(type, 1, &f) >= 0);
     start_struct(type, to);
-    for (size_t i = 0; i < sizeof fields / sizeof *fields && way; i++)
-        if (strcmp(fields[i].type, type) == 0 && !draw(p, what + 10 + i, rare))
-            fill_field(p, &fields[i], what + 500 + i, way < 4, (char *)to + fields[i].offset);
+    for (int64_t i = 1; way && hbp_record_get_field(type, i, &f) >= 0; i++)
+        if (!is_left_zero(type, f.name) && !draw(p, what + 10 + (uint64_t)i, rare))
+            fill_field(p, type, &f, what + 500 + (uint64_t)i, way < 4, (char *)to + f.offset);
     memcpy(to, &told, sizeof told);
 }
 

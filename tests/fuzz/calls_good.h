@@ -54,6 +54,8 @@ static void make_base(void)
     base.fill = (hbp_iterative_fill_options){
         .struct_size = sizeof base.fill, .rounds = 3, .max_tokens = 4096, .max_vision = 9};
     base.rate = (hbp_machine_rate){.struct_size = sizeof base.rate, .size = 1, .per_s = 1e9, .source = "me"};
+    base.collective = (hbp_machine_collective){
+        .struct_size = sizeof base.collective, .ranks = 2, .bytes_per_s = 1e9, .source = "me"};
 }
 
 static hbp_status make_good(hbp_context *c)

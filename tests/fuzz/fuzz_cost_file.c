@@ -22,8 +22,8 @@ static void check_whole(hbp_context *context, const hbp_cost *cost)
     CHECK(cost->heads == 0 || (cost->kv_heads > 0 && cost->kv_heads <= cost->heads));
     for (int32_t i = 0; i < terms.degrees && i < 64; i++)
         for (int32_t recompute = 0; recompute <= terms.layers; recompute += terms.layers) {
-            CHECK(hbp_cost_predict_pack_ns(cost, terms.degree[i], recompute, 4096, 1e7) >= 0);
-            CHECK(hbp_cost_predict_pack_bytes(cost, terms.degree[i], recompute, 4096) >= 0);
+            CHECK(hbp_cost_predict_pack_ns(cost, terms.degree[i], recompute, 4096, 1e7, 0) >= 0);
+            CHECK(hbp_cost_predict_pack_bytes(cost, terms.degree[i], recompute, 4096, 0) >= 0);
             CHECK(hbp_cost_predict_capacity(cost, terms.degree[i], recompute) >= 0);
         }
 }

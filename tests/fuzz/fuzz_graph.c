@@ -32,9 +32,9 @@ static void check_round_trip(hbp_context *context, const hbp_graph *graph, int32
 static void check_graph(hbp_context *context, const hbp_graph *graph)
 {
     for (int64_t e = 0; e < graph->edge_count; e++) {
-        const hbp__edge *edge = &graph->edges[e];
-        CHECK(edge->from >= 0 && edge->from < graph->operator_count && edge->from != edge->to);
-        CHECK(edge->to >= 0 && edge->to < graph->operator_count && edge->bytes >= 0);
+        int32_t from = graph->edge_from[e], to = graph->edge_to[e];
+        CHECK(from >= 0 && from < graph->operator_count && from != to);
+        CHECK(to >= 0 && to < graph->operator_count && graph->edge_bytes[e] >= 0);
     }
     hbp__meta_graph meta;
     hbp_status status = hbp__meta_graph_open(context, graph, &meta);

@@ -19,8 +19,8 @@ static void check_whole(const hbp_layers *layers)
 #define NOT_NEGATIVE(column) CHECK(layers->column[i] >= 0);
         HBP__LAYER_COLUMNS(NOT_NEGATIVE)
 #undef NOT_NEGATIVE
-        CHECK(layers->kind[i] >= 0 && layers->kind[i] < HBP_LAYER_KINDS);
-        CHECK(layers->cut_kind[i] >= 0 && layers->cut_kind[i] < HBP_LAYER_KINDS);
+        CHECK(layers->type[i] >= 0 && layers->type[i] < HBP_LAYER_TYPES);
+        CHECK(layers->cut_type[i] >= 0 && layers->cut_type[i] < HBP_LAYER_TYPES);
         CHECK(layers->recomputed_bytes[i] <= layers->activation_bytes[i]);
         CHECK(layers->attention_bytes[i] + layers->mlp_bytes[i] <= layers->activation_bytes[i]);
         CHECK(layers->name[i] != NULL);

@@ -28,7 +28,7 @@ static void check_whole(const hbp_lengths *lengths)
     for (int64_t i = 0; lengths->length && i < count; i++) {
         CHECK(lengths->length[i] >= 1 && lengths->length[i] <= HBP_MAX_LENGTH);
         CHECK(!lengths->loss || lengths->loss[i] <= lengths->length[i]);
-        CHECK(!lengths->tie || lengths->tie[i] == HBP__FREE || lengths->tie[i] < lengths->ties);
+        CHECK(!lengths->link || lengths->link[i] == HBP__FREE || lengths->link[i] < lengths->links);
     }
 }
 
@@ -87,7 +87,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             hbp_lengths_load_options options = {.struct_size = sizeof options, .format = formats[f]};
             if (columns == OLD || columns == ALL) {
                 options.loss_column = "loss";
-                options.tie_column = "tie";
+                options.link_column = "link";
             }
             if (columns == ALL) {
                 options.vision_column = "images";

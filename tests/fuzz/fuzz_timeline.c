@@ -23,7 +23,7 @@ static void check_whole(const hbp_timeline *t)
         CHECK(!t->start_ns || (t->start_ns[i] >= 0 && t->start_ns[i] <= INT64_MAX - t->time_ns[i]));
         CHECK(!t->communication_ns ||
               (t->communication_ns[i] >= 0 && t->communication_ns[i] <= t->time_ns[i]));
-        real += !hbp__timeline_is_dummy(t, i);
+        real += !hbp__timeline_is_padding(t, i);
     }
     const hbp_measurements *m = &t->measured;
     CHECK(m->count == real);

@@ -9,7 +9,7 @@
 
 #include "io/plan/plan_file.h"
 
-/* A plan drawn from `seed` of about `count` samples: the bits choose loss tokens, ties, split, drop,
+/* A plan drawn from `seed` of about `count` samples: the bits choose loss tokens, links, split, drop,
  * left-overs; its remainders by 5 and 7 a second size, an order of modalities, a sample lost. */
 static inline hbp_plan *drawn_plan(hbp_context *context, uint64_t seed, int64_t count)
 {

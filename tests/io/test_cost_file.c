@@ -9,6 +9,8 @@
 #include "costs.h"
 #include "io/cost/cost_file.h"
 #include "io/file/stream.h"
+#include "nodes.h"
+#include "views.h"
 
 static char path[64];
 
@@ -27,7 +29,7 @@ static hbp_cost *real_cost(hbp_context *context, int32_t zero_stage)
     hbp_cost *cost = NULL;
     OK(context, hbp_model_create_preset(context, "qwen2.5-7b", &model));
     OK(context, hbp_machine_create_preset(context, "h100:4", &machine));
-    OK(context, hbp_machine_set_collective(context, machine, 0, 4, 20500.25, 3.1e11, "measured"));
+    OK(context, set_collective(context, machine, 0, 4, 20500.25, 3.1e11, "measured"));
     hbp_cost_options options = {.struct_size = sizeof options};
     options.zero_stage = zero_stage;
     options.lockstep_ranks = options.uneven_micro_batches = zero_stage == HBP_ZERO_1; /* files of version 2 */
@@ -83,7 +85,7 @@ static uint64_t digest_of_plan(hbp_context *context, const hbp_lengths *lengths,
     hbp_epoch_options options = {.struct_size = sizeof options};
     hbp_plan *plan = NULL;
     OK(context, hbp_plan_epoch(context, lengths, cost, &options, &plan));
-    uint64_t digest = hbp_plan_get_digest(plan);
+    uint64_t digest = plan_digest(plan);
     hbp_plan_free(plan);
     return digest;
 }

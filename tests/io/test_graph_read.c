@@ -85,12 +85,14 @@ START_TEST(everything_that_can_be_said)
         "{\"type\": \"t\", \"task\": \"v\"}]}");
     static const int64_t times[][2] = {{4000, 2100}, {4000, 2100}, {1500}, {2000000000}, {7}, {1000000}};
     ck_assert_int_eq(graph->profile_count, 6);
-    for (int p = 0; p < 6; p++)
-        ck_assert_mem_eq(graph->profiles[p].ns, times[p], (size_t)graph->profiles[p].points * 8);
+    for (int p = 0; p < 6; p++) {
+        const hbp__profile profile = hbp__graph_profile(graph, p);
+        ck_assert_mem_eq(profile.ns, times[p], (size_t)profile.points * 8);
+    }
     ck_assert_int_eq(graph->operator_count, 9);
     const hbp__operator *a = &graph->operators[1];
     ck_assert_str_eq(a->name, "a[1]");
-    ck_assert_str_eq(hbp_graph_get_parameters_name(graph, a->parameters), "w[1]");
+    ck_assert_str_eq(graph_view(graph).parameter_names[a->parameters], "w[1]");
     ck_assert_int_eq(a->profile, 1);
     ck_assert(a->batch == 8 && a->sequence == 77 && a->width == 768 && a->split == 12);
     ck_assert(a->degrees == HBP_DEGREES_PROFILED && a->least_gpus == 2);
@@ -107,9 +109,9 @@ START_TEST(everything_that_can_be_said)
                                       {4, 7, 0}, {7, 5, 5}, {0, 5, 6}};
     ck_assert_int_eq(graph->edge_count, 7);
     for (int e = 0; e < 7; e++) {
-        ck_assert_int_eq(graph->edges[e].from, edges[e].from);
-        ck_assert_int_eq(graph->edges[e].to, edges[e].to);
-        ck_assert_int_eq(graph->edges[e].bytes, edges[e].bytes);
+        ck_assert_int_eq(graph->edge_from[e], edges[e].from);
+        ck_assert_int_eq(graph->edge_to[e], edges[e].to);
+        ck_assert_int_eq(graph->edge_bytes[e], edges[e].bytes);
     }
     hbp_graph_free(graph);
     graph = read_text(context, HEAD "\"operators\": []}");

@@ -1,5 +1,6 @@
 #include "harm.h"
 #include "hbp/io.h"
+#include "nodes.h"
 
 #include <locale.h>
 #include <unistd.h>
@@ -22,9 +23,9 @@ static hbp_machine *some_machine(hbp_context *context)
     hbp_machine *machine = NULL;
     OK(context, hbp_machine_create_preset(context, "h200:3", &machine));
     OK(context, hbp_machine_set_field(context, machine, "cores", 64, "hwloc"));
-    OK(context, hbp_machine_set_collective(context, machine, 0, 8, 20500.25, 3.1e11, "nccl-tests 2.19"));
-    OK(context, hbp_machine_set_collective(context, machine, 3, 24, 40000, 4.2e10, "given"));
-    OK(context, hbp_machine_set_collective_spread(context, machine, 3, 24, .0625));
+    OK(context, set_collective(context, machine, 0, 8, 20500.25, 3.1e11, "nccl-tests 2.19"));
+    const hbp_machine_collective all_reduce = {sizeof all_reduce, 3, 24, 40000, 4.2e10, .0625, "given"};
+    OK(context, hbp_machine_set_collective(context, machine, &all_reduce));
     static const hbp_machine_rate rates[] = {
         {sizeof *rates, HBP_RATE_COPY, INT64_C(1) << 40, 1.9e9, 0, "copied"},
         {sizeof *rates, HBP_RATE_GEMM, 512, 1.5e11, .3, "test, 2026-11-22"},
@@ -197,7 +198,7 @@ START_TEST(bad_profiles_are_refused)
     OK(context, parse(context, ROW("2", "0"), &machine));
     ck_assert_int_eq(machine->collective_count, 1);
     ck_assert_int_eq(machine->rate_count, 0);
-    ck_assert_double_eq(hbp_machine_get_collective_spread(machine, HBP_COLLECTIVE_ALL_REDUCE, 2), -1);
+    ck_assert_double_eq(machine->collectives[0].spread, 0);
     hbp_machine_free(machine);
     OK(context, parse(context, RATE("attention", "8", "0.5"), &machine));
     ck_assert_int_eq(machine->rate_count, 2);
@@ -271,8 +272,8 @@ static void expect_made(hbp_context *context, const void *user, void *object)
         ck_assert_double_eq(hbp__machine_field_value(machine, i), hbp__machine_field_value(again, i));
     for (int64_t i = 0; i < machine->collective_count; i++) {
         const hbp__collective *c = &machine->collectives[i];
-        OK(context, hbp_machine_set_collective(context, again, c->collective, c->ranks, c->latency_ns,
-                                               c->bytes_per_s, c->source));
+        OK(context,
+           set_collective(context, again, c->collective, c->ranks, c->latency_ns, c->bytes_per_s, c->source));
     }
     for (int64_t i = 0; i < machine->rate_count; i++) {
         const hbp__rate *r = &machine->rates[i];

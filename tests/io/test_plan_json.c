@@ -94,7 +94,7 @@ static void check_summary(const hbp_plan *plan, json_t *summary)
     hbp__plan_summarise(plan, &s);
     ck_assert_int_eq(number(summary, "ranks"), s.ranks);
     ck_assert_int_eq(number(summary, "steps"), s.steps);
-    ck_assert_int_eq(number(summary, "dummy_packs"), s.dummy_packs);
+    ck_assert_int_eq(number(summary, "padding_packs"), s.padding_packs);
     ck_assert_int_eq(number(summary, "padded_tokens"), s.padded_tokens);
     ck_assert_int_eq(number(summary, "predicted_ns"), s.predicted_ns);
     if (s.bound_ns)

@@ -28,7 +28,7 @@ static int64_t check_event(const hbp_plan *plan, json_t *event)
     ck_assert_int_eq(json_object_get(args, "vision") != NULL, plan->pack_vision != NULL);
     ck_assert(!plan->pack_vision || number(args, "vision") == plan->pack_vision[p]);
     ck_assert_int_eq(number(event, "pid"), rank / plan->domain_ranks);
-    ck_assert_str_eq(json_string_value(json_object_get(event, "cat")), samples ? "pack" : "dummy");
+    ck_assert_str_eq(json_string_value(json_object_get(event, "cat")), samples ? "pack" : "padding");
     ck_assert_int_eq(ns_of(event, "dur"), plan->pack_ns[p]);
     return ns_of(event, "ts") + plan->pack_ns[p];
 }

@@ -207,7 +207,7 @@ START_TEST(bad_arguments)
 {
     hbp_context *context = test_context();
     hbp_machine *machine = NULL;
-    FAILS(context, HBP_E_INVALID, "kind is 3", hbp_machine_probe(context, 3, "pu:1", &machine));
+    FAILS(context, HBP_E_INVALID, "type is 3", hbp_machine_probe(context, 3, "pu:1", &machine));
     FAILS(context, HBP_E_INVALID, "text is NULL",
           hbp_machine_probe(context, HBP_PROBE_XML_FILE, NULL, &machine));
     FAILS(context, HBP_E_INVALID, "text is NULL",

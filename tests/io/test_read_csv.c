@@ -40,8 +40,9 @@ START_TEST(counts_make_a_histogram)
     REFUSES(context, HBP_E_INVALID, "has 0 samples", "x", "length,count\n9,0\n", NULL);
     REFUSES(context, HBP_E_OVERFLOW, "the most allowed is 4294967294", "x", "length,count\n9,5000000000\n",
             NULL);
-    REFUSES(context, HBP_E_INVALID, "x: a histogram has neither loss tokens nor ties, vision units or kinds",
-            "x", "length,n,loss\n9,1,1\n", OPTIONS(.count_column = "n", .loss_column = "loss"));
+    REFUSES(context, HBP_E_INVALID,
+            "x: a histogram has neither loss tokens nor links, vision units or modalities", "x",
+            "length,n,loss\n9,1,1\n", OPTIONS(.count_column = "n", .loss_column = "loss"));
     char *text = malloc(200000);
     size_t bytes = (size_t)sprintf(text, "length,count\n");
     for (int i = 0; i < 12000; i++)
@@ -61,19 +62,19 @@ START_TEST(loss_and_ties_come_along)
 {
     hbp_context *context = test_context();
     const char *text = "length,loss,pair\n9,4,7\n3,3,\n5,0,7\n2,1,-1\n";
-    hbp_lengths_load_options *options = OPTIONS(.loss_column = "loss", .tie_column = "pair");
+    hbp_lengths_load_options *options = OPTIONS(.loss_column = "loss", .link_column = "pair");
     hbp_lengths *got;
     OK(context, read_text(context, "x", text, options, &got));
     ck_assert_int_eq(got->loss_tokens, 8);
-    const uint32_t tie[] = {0, HBP__FREE, 0, HBP__FREE};
-    ck_assert_mem_eq(got->tie, tie, sizeof tie);
+    const uint32_t link[] = {0, HBP__FREE, 0, HBP__FREE};
+    ck_assert_mem_eq(got->link, link, sizeof link);
     hbp_lengths_free(got);
     REFUSES(context, HBP_E_INVALID, "line 3: the number of loss tokens is 4; it is at most the length", "x",
             "length,loss,pair\n9,4,7\n3,4,\n", options);
     REFUSES(context, HBP_E_INVALID, "line 2: the number of loss tokens is -1", "x",
             "length,loss,pair\n9,-1,7\n", options);
-    REFUSES(context, HBP_E_INVALID, "line 2: the tie is -2", "x", "length,loss,pair\n9,1,-2\n", options);
-    REFUSES(context, HBP_E_FORMAT, "line 2: the tie 'b' is not a whole number", "x",
+    REFUSES(context, HBP_E_INVALID, "line 2: the link is -2", "x", "length,loss,pair\n9,1,-2\n", options);
+    REFUSES(context, HBP_E_FORMAT, "line 2: the link 'b' is not a whole number", "x",
             "length,loss,pair\n9,1,b\n", options);
     reading r = {"x", text, (int64_t)strlen(text), *options};
     failing_sweep(read_once, &r);
@@ -108,13 +109,15 @@ START_TEST(a_second_size_comes_along)
             "length,images,kind\n9,2147483648,1\n", options);
     REFUSES(context, HBP_E_FORMAT, "line 2: the number of vision units 'b' is not a whole number", "x",
             "length,images,kind\n9,b,1\n", options);
-    REFUSES(context, HBP_E_INVALID, "line 3: the kind is 62; kinds are numbered 0 to 61", "x",
+    REFUSES(context, HBP_E_INVALID, "line 3: the modality is 62; modalities are numbered 0 to 61", "x",
             "length,images,kind\n9,1,1\n9,1,62\n", options);
-    REFUSES(context, HBP_E_INVALID, "line 2: the kind is -1", "x", "length,images,kind\n9,1,-1\n", options);
-    REFUSES(context, HBP_E_FORMAT, "line 2: the kind '' is not a whole number", "x",
+    REFUSES(context, HBP_E_INVALID, "line 2: the modality is -1", "x", "length,images,kind\n9,1,-1\n",
+            options);
+    REFUSES(context, HBP_E_FORMAT, "line 2: the modality '' is not a whole number", "x",
             "length,images,kind\n9,1,\n", options);
-    REFUSES(context, HBP_E_INVALID, "a histogram has neither loss tokens nor ties, vision units or kinds",
-            "x", "length,n,images\n9,1,1\n", OPTIONS(.count_column = "n", .vision_column = "images"));
+    REFUSES(context, HBP_E_INVALID,
+            "a histogram has neither loss tokens nor links, vision units or modalities", "x",
+            "length,n,images\n9,1,1\n", OPTIONS(.count_column = "n", .vision_column = "images"));
     REFUSES(context, HBP_E_INVALID, "a histogram has neither", "x", "length,n,kind\n9,1,1\n",
             OPTIONS(.count_column = "n", .modality_column = "kind"));
     REFUSES(context, HBP_E_FORMAT, "no column 'q'", "x", "len,b\n1,2\n", OPTIONS(.vision_column = "q"));
@@ -136,7 +139,7 @@ START_TEST(bad_tables_are_refused_by_line)
             OPTIONS(.column = "q"));
     REFUSES(context, HBP_E_FORMAT, "no column 'q'", "x", "len,b\n1,2\n", OPTIONS(.count_column = "q"));
     REFUSES(context, HBP_E_FORMAT, "no column 'q'", "x", "len,b\n1,2\n", OPTIONS(.loss_column = "q"));
-    REFUSES(context, HBP_E_FORMAT, "no column 'q'", "x", "len,b\n1,2\n", OPTIONS(.tie_column = "q"));
+    REFUSES(context, HBP_E_FORMAT, "no column 'q'", "x", "len,b\n1,2\n", OPTIONS(.link_column = "q"));
     REFUSES(context, HBP_E_FORMAT, "line 3: only 1 fields; the first record has 2", "x", "a,len\n1,2\n1\n",
             NULL);
     REFUSES(context, HBP_E_FORMAT, "line 3: more than 2 fields", "x", "a,len\n1,2\n1,2,3\n", NULL);

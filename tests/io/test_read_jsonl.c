@@ -44,12 +44,12 @@ START_TEST(loss_and_ties_come_along)
     hbp_context *context = test_context();
     const char *text = "{\"length\":9,\"loss\":4,\"pair\":7}\n{\"length\":3,\"loss\":3,\"pair\":null}\n"
                        "{\"length\":5,\"loss\":0,\"pair\":7}\n{\"length\":2,\"loss\":1}\n";
-    hbp_lengths_load_options *options = OPTIONS(.loss_column = "loss", .tie_column = "pair");
+    hbp_lengths_load_options *options = OPTIONS(.loss_column = "loss", .link_column = "pair");
     hbp_lengths *got;
     OK(context, read_text(context, "x", text, options, &got));
     ck_assert_int_eq(got->loss_tokens, 8);
-    const uint32_t tie[] = {0, HBP__FREE, 0, HBP__FREE};
-    ck_assert_mem_eq(got->tie, tie, sizeof tie);
+    const uint32_t link[] = {0, HBP__FREE, 0, HBP__FREE};
+    ck_assert_mem_eq(got->link, link, sizeof link);
     hbp_lengths_free(got);
     REFUSES(context, HBP_E_FORMAT, "line 1: the field 'loss' is missing", "x", "{\"length\":9}", options);
     REFUSES(context, HBP_E_FORMAT, "line 1: the field 'loss' is an array", "x", "{\"length\":9,\"loss\":[1]}",
@@ -85,7 +85,7 @@ START_TEST(a_second_size_comes_along)
             "{\"length\":9,\"kind\":1}\n{\"length\":9}\n", OPTIONS(.modality_column = "kind"));
     REFUSES(context, HBP_E_FORMAT, "line 1: the field 'kind' is a string", "x",
             "{\"length\":9,\"kind\":\"text\"}\n", OPTIONS(.modality_column = "kind"));
-    REFUSES(context, HBP_E_INVALID, "line 1: the kind is 62", "x", "{\"length\":9,\"kind\":62}\n",
+    REFUSES(context, HBP_E_INVALID, "line 1: the modality is 62", "x", "{\"length\":9,\"kind\":62}\n",
             OPTIONS(.modality_column = "kind"));
     reading r = {"x", text, (int64_t)strlen(text), *options};
     failing_sweep(read_once, &r);

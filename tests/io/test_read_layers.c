@@ -35,15 +35,15 @@ static void check(const int64_t *column, int64_t first, int64_t second)
 }
 
 static const char *const csv =
-    "name,forward_us,backward_ns,kind,activation_mib,state_bytes,note,cut_bytes,cut_kind,parameters\n"
+    "name,forward_us,backward_ns,type,activation_mib,state_bytes,note,cut_bytes,cut_type,parameters\n"
     "patches, 1.5,7,vision,0.5,9,\"a, b\",3,language,100\n"
     "\"lm, head\",2e3,8,2,1,10,,4,0,200\n";
 static const char *const jsonl =
-    "{\"name\": \"patches\", \"forward_us\": 1.5, \"backward_ns\": 7, \"kind\": \"vision\", \"note\": [1, "
+    "{\"name\": \"patches\", \"forward_us\": 1.5, \"backward_ns\": 7, \"type\": \"vision\", \"note\": [1, "
     "{}], "
-    "\"activation_mib\": 0.5, \"state_bytes\": 9, \"cut_bytes\": 3, \"cut_kind\": 0, \"parameters\": 100}\n"
-    "{\"forward_us\": 2e3, \"backward_ns\": 8, \"kind\": 2, \"activation_mib\": 1, \"state_bytes\": 10, "
-    "\"cut_bytes\": 4, \"cut_kind\": \"language\", \"parameters\": 200, \"name\": \"lm, head\"}\n";
+    "\"activation_mib\": 0.5, \"state_bytes\": 9, \"cut_bytes\": 3, \"cut_type\": 0, \"parameters\": 100}\n"
+    "{\"forward_us\": 2e3, \"backward_ns\": 8, \"type\": 2, \"activation_mib\": 1, \"state_bytes\": 10, "
+    "\"cut_bytes\": 4, \"cut_type\": \"language\", \"parameters\": 200, \"name\": \"lm, head\"}\n";
 
 START_TEST(columns_are_found_and_converted)
 {
@@ -60,10 +60,10 @@ START_TEST(columns_are_found_and_converted)
         check(layers->cut_bytes, 3, 4);
         check(layers->parameters, 100, 200);
         check(layers->recompute_ns, 1500, 2000000); /* by default */
-        ck_assert_int_eq(layers->kind[0], HBP_LAYER_VISION);
-        ck_assert_int_eq(layers->kind[1], HBP_LAYER_FIXED);
-        ck_assert_int_eq(layers->cut_kind[0], HBP_LAYER_LANGUAGE);
-        ck_assert_int_eq(layers->cut_kind[1], HBP_LAYER_LANGUAGE);
+        ck_assert_int_eq(layers->type[0], HBP_LAYER_VISION);
+        ck_assert_int_eq(layers->type[1], HBP_LAYER_FIXED);
+        ck_assert_int_eq(layers->cut_type[0], HBP_LAYER_LANGUAGE);
+        ck_assert_int_eq(layers->cut_type[1], HBP_LAYER_LANGUAGE);
         ck_assert_str_eq(layers->name[0], "patches");
         ck_assert_str_eq(layers->name[1], "lm, head");
         hbp_layers_free(layers);
@@ -127,26 +127,26 @@ START_TEST(bad_files_are_refused)
     hbp_context *context = test_context();
     REFUSES(context, "x holds no layers", "");
     REFUSES(context, "x holds no layers", "forward_ns\n");
-    REFUSES(context, "x has no column forward_ns", "forward,kind\n1,0\n");
-    REFUSES(context, "x has no column forward_ns", "{\"kind\": 0}");
+    REFUSES(context, "x has no column forward_ns", "forward,type\n1,0\n");
+    REFUSES(context, "x has no column forward_ns", "{\"type\": 0}");
     REFUSES(context, "x, line 2: forward_ns is '-5'; it is a number from 0 up", "forward_ns\n-5\n");
-    REFUSES(context, "x, line 3: forward_ns is ''; it is a number from 0 up", "forward_ns,kind\n1,0\n,0\n");
+    REFUSES(context, "x, line 3: forward_ns is ''; it is a number from 0 up", "forward_ns,type\n1,0\n,0\n");
     REFUSES(context, "x, line 2: forward_ns is '1e400'", "forward_ns\n1e400\n");
     REFUSES(context, "x, line 2: forward_ns is '1e10'; it is at most 2^62 ns or bytes", "forward_s\n1e10\n");
-    REFUSES(context, "x, line 2: kind is 'audio'; it is language, vision, fixed, or 0, 1, 2",
-            "forward_ns,kind\n1,audio\n");
-    REFUSES(context, "x, line 2: cut_kind is '3'", "forward_ns,cut_kind\n1,3\n");
+    REFUSES(context, "x, line 2: type is 'audio'; it is language, vision, fixed, or 0, 1, 2",
+            "forward_ns,type\n1,audio\n");
+    REFUSES(context, "x, line 2: cut_type is '3'", "forward_ns,cut_type\n1,3\n");
     REFUSES(context, "x, line 1: two columns for forward_ns", "forward_ns,forward_us\n1,1\n");
     REFUSES(context, "x, line 1: forward_ns is given twice", "{\"forward_ns\": 1, \"forward_us\": 1}");
     REFUSES(context, "x, line 2: more fields than the header has", "forward_ns\n1,2\n");
-    REFUSES(context, "x, line 2: fewer fields than the header has", "forward_ns,kind\n1\n");
-    REFUSES(context, "x, line 2: kind is missing", "{\"forward_ns\": 1, \"kind\": 0}\n{\"forward_ns\": 1}");
-    REFUSES(context, "x, line 2: kind was not given for the first layer",
-            "{\"forward_ns\": 1}\n{\"forward_ns\": 1, \"kind\": 0}");
+    REFUSES(context, "x, line 2: fewer fields than the header has", "forward_ns,type\n1\n");
+    REFUSES(context, "x, line 2: type is missing", "{\"forward_ns\": 1, \"type\": 0}\n{\"forward_ns\": 1}");
+    REFUSES(context, "x, line 2: type was not given for the first layer",
+            "{\"forward_ns\": 1}\n{\"forward_ns\": 1, \"type\": 0}");
     REFUSES(context, "x, line 1: forward_ns is not a number", "{\"forward_ns\": \"1\"}");
     REFUSES(context, "x, line 1: name is not a string", "{\"forward_ns\": 1, \"name\": 3}");
-    REFUSES(context, "x, line 1: kind is not a string", "{\"forward_ns\": 1, \"kind\": null}");
-    REFUSES(context, "x, line 1: a comma or } is missing", "{\"forward_ns\": 1 \"kind\": 0}");
+    REFUSES(context, "x, line 1: type is not a string", "{\"forward_ns\": 1, \"type\": null}");
+    REFUSES(context, "x, line 1: a comma or } is missing", "{\"forward_ns\": 1 \"type\": 0}");
     REFUSES(context, "x, line 1: a key is missing", "{\"forward_ns\": 1, }");
     REFUSES(context, "x, line 1: a colon is missing", "{\"forward_ns\" 1}");
     REFUSES(context, "x, line 1: not a JSON object", "[{\"forward_ns\": 1}]");

@@ -1,4 +1,5 @@
 /* Files of vision-language plans: what is written comes back, and nothing in a file is believed. */
+#include "base/methods.h"
 #include "hbp/io.h"
 #include "vlm_files.h"
 
@@ -57,16 +58,16 @@ END_TEST
 START_TEST_IN_CONTEXT(a_plan_of_derived_layers_comes_back)
 {
     fixture f = setup(context, 300);
-    for (int32_t way = HBP_VLM_DATA_PACKED; way <= HBP_VLM_DATA_SORTED; way++) {
+    for (int32_t way = HBP__VLM_DATA_PACKED; way <= HBP__VLM_DATA_SORTED; way++) {
         hbp_vlm_plan *plan, *back;
         size_t bytes;
-        f.options.data = way;
+        f.options.data_method = hbp__vlm_data_name(way);
         MAKES(context, plan, hbp_plan_vlm(context, f.lengths, f.vlm, f.machine, &f.options, &plan));
         uint8_t *data = keep(saved(context, plan, 1, &bytes));
         MAKES(context, back, load_memory(context, data, bytes, &back));
         expect_same(plan, back);
         OK(context, hbp_vlm_plan_validate(context, back, f.lengths));
-        ck_assert(way != HBP_VLM_DATA_PACKED || back->square_ns > 0);
+        ck_assert(way != HBP__VLM_DATA_PACKED || back->square_ns > 0);
     }
 }
 END_TEST
@@ -74,7 +75,7 @@ END_TEST
 START_TEST_IN_CONTEXT(the_data_are_a_plan_for_every_reader)
 {
     fixture f;
-    hbp_vlm_plan *plan = draw_plan(context, 3, 2, 1, HBP_VLM_DATA_PACKED, &f), *back;
+    hbp_vlm_plan *plan = draw_plan(context, 3, 2, 1, HBP__VLM_DATA_PACKED, &f), *back;
     char folder[64], path[128];
     folder_make(folder);
     OK(context, hbp_vlm_plan_save(context, plan, folder_path(path, folder, "plan"), NULL));
@@ -134,7 +135,7 @@ START_TEST_IN_CONTEXT(every_flipped_byte_and_every_cut_is_found)
 {
     fixture fix;
     size_t bytes;
-    uint8_t *data = keep(saved(context, draw_plan(context, 1, 1, 1, HBP_VLM_DATA_RANDOM, &fix), 1, &bytes));
+    uint8_t *data = keep(saved(context, draw_plan(context, 1, 1, 1, HBP__VLM_DATA_RANDOM, &fix), 1, &bytes));
     const harm_kind kind = {.load = load_harmed, .release = release_plan, .reseal = reseal};
     harm_found(&kind, data, bytes);
 }
@@ -145,7 +146,7 @@ START_TEST_IN_CONTEXT(a_changed_byte_behind_right_checksums_does_no_harm)
     fixture fix;
     size_t bytes, refused, valid = 0, *count = &valid;
     uint64_t header;
-    uint8_t *data = keep(saved(context, draw_plan(context, 2, 2, 1, HBP_VLM_DATA_PACKED, &fix), -1, &bytes));
+    uint8_t *data = keep(saved(context, draw_plan(context, 2, 2, 1, HBP__VLM_DATA_PACKED, &fix), -1, &bytes));
     const harm_kind kind = {.load = load_harmed,
                             .release = release_plan,
                             .reseal = reseal,
@@ -185,7 +186,7 @@ static hbp_status trace_once(hbp_context *context, void *user)
 START_TEST_IN_CONTEXT(short_memory_and_cancelling_leave_nothing)
 {
     fixture f;
-    filing c = {.plan = draw_plan(context, 5, 2, 2, HBP_VLM_DATA_GROUPED, &f)};
+    filing c = {.plan = draw_plan(context, 5, 2, 2, HBP__VLM_DATA_GROUPED, &f)};
     size_t bytes;
     uint8_t *data = keep(saved(context, c.plan, 1, &bytes));
     const harm_kind kind = {.load = load_harmed, .release = release_plan, .save = save_one, .user = &c};

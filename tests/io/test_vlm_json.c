@@ -1,4 +1,5 @@
 /* Vision-language plans as JSON: the data as any plan's, and all else under "vlm". */
+#include "base/methods.h"
 #include "hbp/io.h"
 #include "io/plan/plan_json.h"
 #include "traces.h"
@@ -76,7 +77,7 @@ START_TEST_IN_CONTEXT(short_memory_and_cancelling_leave_nothing)
 {
     char folder[64];
     fixture f;
-    writing w = {.plan = draw_plan(context, 5, 2, 2, HBP_VLM_DATA_GROUPED, &f)};
+    writing w = {.plan = draw_plan(context, 5, 2, 2, HBP__VLM_DATA_GROUPED, &f)};
     folder_make(folder);
     folder_path(w.path, folder, "json");
     failing_sweep(write_once, &w);

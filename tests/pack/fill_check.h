@@ -29,25 +29,25 @@ static inline hbp_groups *check_groups(hbp_context *context, int64_t count, cons
     return groups;
 }
 
-/* `count` lengths, mostly short; with `ties`, about a third of the samples in twos and threes. */
+/* `count` lengths, mostly short; with `links`, about a third of the samples in twos and threes. */
 static inline hbp_lengths *check_lengths(hbp_context *context, hbp__rng *rng, int64_t count, int64_t longest,
-                                         int ties)
+                                         int links)
 {
-    int64_t *length = malloc((size_t)count * sizeof *length), *tie = malloc((size_t)count * sizeof *tie);
+    int64_t *length = malloc((size_t)count * sizeof *length), *link = malloc((size_t)count * sizeof *link);
     hbp_lengths *lengths = NULL;
     for (int64_t i = 0; i < count; i++) {
         int64_t top = hbp__rng_below(rng, 8) ? longest / 8 + 1 : longest;
         length[i] = 1 + hbp__rng_below(rng, (uint64_t)top);
-        tie[i] = -1;
-        if (ties && hbp__rng_below(rng, 3) == 0) {
-            tie[i] = hbp__rng_below(rng, (uint64_t)(count / 6 + 1));
+        link[i] = -1;
+        if (links && hbp__rng_below(rng, 3) == 0) {
+            link[i] = hbp__rng_below(rng, (uint64_t)(count / 6 + 1));
             length[i] = 1 + hbp__rng_below(rng, (uint64_t)(longest / 12 + 1));
         }
     }
-    hbp_lengths_options options = {.struct_size = sizeof options, .ties = ties ? tie : NULL};
+    hbp_lengths_options options = {.struct_size = sizeof options, .links = links ? link : NULL};
     OK(context, hbp_lengths_create_i64(context, length, count, &options, &lengths));
     free(length);
-    free(tie);
+    free(link);
     return lengths;
 }
 
@@ -56,7 +56,7 @@ static inline void check_packs(const hbp_packs *packs, const hbp_lengths *length
                                const hbp_fill_options *options)
 {
     int64_t *seen = calloc((size_t)lengths->count, sizeof *seen);
-    int64_t *home = calloc((size_t)lengths->ties + 1, sizeof *home);
+    int64_t *home = calloc((size_t)lengths->links + 1, sizeof *home);
     ck_assert_int_eq(packs->offsets[0], 0);
     ck_assert_int_eq(packs->offsets[packs->count], lengths->count);
     for (int64_t p = 0; p < packs->count; p++) {
@@ -70,8 +70,8 @@ static inline void check_packs(const hbp_packs *packs, const hbp_lengths *length
             ck_assert_int_lt(sample, lengths->count);
             ck_assert_int_eq(seen[sample]++, 0);
             padded += hbp__round_up(hbp__lengths_get(lengths, sample), options->sequence_multiple);
-            if (lengths->tie && lengths->tie[sample] != HBP__FREE) {
-                int64_t *pack = &home[lengths->tie[sample]];
+            if (lengths->link && lengths->link[sample] != HBP__FREE) {
+                int64_t *pack = &home[lengths->link[sample]];
                 ck_assert(*pack == 0 || *pack == p + 1);
                 *pack = p + 1;
             }

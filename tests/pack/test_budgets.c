@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "base/methods.h"
 #include "failing.h"
 #include "isf_oracle.h"
 #include "keep.h"
@@ -12,7 +13,7 @@ enum { SAMPLES = 3000 };
 static hbp_budgets_options options_of(int32_t mode)
 {
     hbp_budgets_options options = {.struct_size = sizeof options};
-    options.mode = mode;
+    options.method = hbp__budgets_name(mode);
     return options;
 }
 
@@ -59,7 +60,7 @@ START_TEST_IN_CONTEXT(both_ways_find_budgets)
             OK(context, hbp_choose_budgets(context, lengths, &options, &found));
             ck_assert_uint_eq(found.struct_size, sizeof found);
             check_answer(&found, &options, SAMPLES);
-            if (mode == HBP_BUDGETS_LINE) {
+            if (mode == HBP__BUDGETS_LINE) {
                 ck_assert_int_eq(found.full_tokens, found.max_tokens - 128);
                 ck_assert_double_eq_tol(found.score, found.dist_vision + found.dist_tokens, 1e-12);
             }
@@ -89,7 +90,7 @@ START_TEST_IN_CONTEXT(zeros_are_the_documented_defaults)
         OK(context, hbp_choose_budgets(context, lengths, &other, &found[2]));
         ck_assert_mem_eq(&found[0], &found[1], sizeof *found);
         ck_assert_mem_ne(&found[0], &found[2], sizeof *found);
-        if (mode == HBP_BUDGETS_PLANE) {
+        if (mode == HBP__BUDGETS_PLANE) {
             OK(context, hbp_choose_budgets(context, lengths, NULL, &found[2]));
             ck_assert_mem_eq(&found[0], &found[2], sizeof *found);
         }
@@ -105,13 +106,12 @@ START_TEST_IN_CONTEXT(bad_options_are_named)
     hbp_budgets_options o;
 #define REFUSED(field, value, text)                                                                          \
     do {                                                                                                     \
-        o = options_of(HBP_BUDGETS_LINE);                                                                    \
+        o = options_of(HBP__BUDGETS_LINE);                                                                   \
         o.field = value;                                                                                     \
         FAILS(context, HBP_E_INVALID, text, hbp_choose_budgets(context, lengths, &o, &found));               \
         ck_assert_mem_eq(&found, &before, sizeof found);                                                     \
     } while (0)
-    REFUSED(mode, 2, "`mode` is 2; it must be in 0..1");
-    REFUSED(mode, -1, "`mode` is -1; it must be in 0..1");
+    REFUSED(method, "plan", "`method` is 'plan'; did you mean 'plane'? It must be one of plane, line");
     REFUSED(samples, -4, "`samples` is -4; it must be in 0..2147483646");
     REFUSED(samples, INT32_MAX, "`samples` is 2147483647; it must be in 0..2147483646");
     REFUSED(ranks, -1, "`ranks` is -1; it must be in 0..2147483647");
@@ -126,7 +126,7 @@ START_TEST_IN_CONTEXT(bad_options_are_named)
     REFUSED(seed, UINT64_C(4294967248), "budgets: the seed is 4294967248");
     REFUSED(struct_size, 2, "hbp_budgets_options");
 #undef REFUSED
-    o = options_of(HBP_BUDGETS_LINE);
+    o = options_of(HBP__BUDGETS_LINE);
     FAILS(context, HBP_E_INVALID,
           "budgets: the lengths have no vision units; tokens alone need no pair of budgets",
           hbp_choose_budgets(context, text, &o, &found));
@@ -160,7 +160,7 @@ END_TEST
 START_TEST_IN_CONTEXT(the_answer_may_be_shorter)
 {
     hbp_lengths *lengths = keep(draw_lengths(context, 13, SAMPLES, 1));
-    hbp_budgets_options options = options_of(HBP_BUDGETS_LINE);
+    hbp_budgets_options options = options_of(HBP__BUDGETS_LINE);
     hbp_budgets whole = {.struct_size = sizeof whole}, part = {.struct_size = offsetof(hbp_budgets, packs)};
     part.packs = -77;
     OK(context, hbp_choose_budgets(context, lengths, &options, &whole));
@@ -180,7 +180,7 @@ START_TEST_IN_CONTEXT(the_published_choice)
     hbp_lengths_options create = {.struct_size = sizeof create, .vision = vlm_vision};
     hbp_lengths *lengths = NULL;
     MAKES(context, lengths, hbp_lengths_create_u32(context, vlm_tokens, VLM_SAMPLES, &create, &lengths));
-    hbp_budgets_options options = options_of(HBP_BUDGETS_LINE);
+    hbp_budgets_options options = options_of(HBP__BUDGETS_LINE);
     hbp_budgets found = {.struct_size = sizeof found};
     options.seed = 1024;
     OK(context, hbp_choose_budgets(context, lengths, &options, &found));

@@ -1,3 +1,4 @@
+#include "base/methods.h"
 #include "pack/vision/budgets.h"
 
 #include <math.h>
@@ -11,7 +12,7 @@
 static hbp_budgets_options options_of(int32_t samples, int32_t ranks, int32_t rounds, uint64_t seed)
 {
     return (hbp_budgets_options){.struct_size = sizeof(hbp_budgets_options),
-                                 .mode = HBP_BUDGETS_LINE,
+                                 .method = hbp__budgets_name(HBP__BUDGETS_LINE),
                                  .samples = samples,
                                  .ranks = ranks,
                                  .rounds = rounds,

@@ -192,15 +192,15 @@ START_TEST_IN_CONTEXT(linked_samples_are_held_together)
     enum { SAMPLES = 400 };
     for (int count = 2; count <= 32; count *= 4) {
         uint32_t tokens[SAMPLES], vision[SAMPLES];
-        int64_t ties[SAMPLES], sum_tokens = 0, sum_vision = 0;
+        int64_t links[SAMPLES], sum_tokens = 0, sum_vision = 0;
         for (int i = 0; i < SAMPLES; i++) {
             vision[i] = 1 + (uint32_t)i % 5;
             tokens[i] = 256 * vision[i] + 1 + (uint32_t)i % 197;
-            ties[i] = i >= 100 && i < 100 + count ? 7 : -1;
-            sum_tokens += ties[i] < 0 ? 0 : tokens[i];
-            sum_vision += ties[i] < 0 ? 0 : vision[i];
+            links[i] = i >= 100 && i < 100 + count ? 7 : -1;
+            sum_tokens += links[i] < 0 ? 0 : tokens[i];
+            sum_vision += links[i] < 0 ? 0 : vision[i];
         }
-        hbp_lengths_options columns = {.struct_size = sizeof columns, .vision = vision, .ties = ties};
+        hbp_lengths_options columns = {.struct_size = sizeof columns, .vision = vision, .links = links};
         hbp_lengths *lengths = NULL;
         OK(context, hbp_lengths_create_u32(context, tokens, SAMPLES, &columns, &lengths));
         hbp_budgets_options options = {.struct_size = sizeof options};

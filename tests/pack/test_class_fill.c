@@ -7,14 +7,14 @@ START_TEST_IN_CONTEXT(counts_items_by_size_and_group)
 {
     hbp_groups *groups = keep(check_groups(context, 3, (int64_t[]){10, 20, 100}));
     hbp_lengths *lengths = NULL;
-    int64_t length[] = {3, 30, 4, 12, 9, 5, 5, 90}, tie[] = {-1, -1, -1, -1, -1, 1, 1, -1};
-    hbp_lengths_options ties = {.struct_size = sizeof ties, .ties = tie};
-    MAKES(context, lengths, hbp_lengths_create_i64(context, length, 8, &ties, &lengths));
+    int64_t length[] = {3, 30, 4, 12, 9, 5, 5, 90}, link[] = {-1, -1, -1, -1, -1, 1, 1, -1};
+    hbp_lengths_options links = {.struct_size = sizeof links, .links = link};
+    MAKES(context, lengths, hbp_lengths_create_i64(context, length, 8, &links, &lengths));
     hbp_fill_options options = {
         .struct_size = sizeof options, .sequence_multiple = 4, .pack_multiple = 8, .max_samples = 9};
     hbp__class_fill fill;
     OK(context, hbp__class_fill_open(context, lengths, groups, &options, &fill));
-    /* Padded: 4 4 | 12 12 16 (two fives, tied) | 32 92. Packs of 10, 20 and 100 hold 8, 16 and 96. */
+    /* Padded: 4 4 | 12 12 16 (two fives, linked) | 32 92. Packs of 10, 20 and 100 hold 8, 16 and 96. */
     static const int64_t size[] = {4, 12, 16, 32, 92}, number[] = {2, 2, 1, 1, 1}, weight[] = {1, 1, 2, 1, 1};
     ck_assert_int_eq(fill.classes.count, 5);
     ck_assert_mem_eq(fill.size, size, sizeof size);

@@ -1,3 +1,4 @@
+#include "base/methods.h"
 #include "pack/fill/classic.h"
 
 #include "costs.h"
@@ -5,15 +6,10 @@
 #include "hbp/epoch.h"
 #include "keep.h"
 
-static const int32_t kinds[] = {HBP_BASELINE_NO_PACKING,
-                                HBP_BASELINE_SORTED,
-                                HBP_BASELINE_NEXT_FIT,
-                                HBP_BASELINE_FIRST_FIT_DECREASING,
-                                HBP_BASELINE_BEST_FIT_DECREASING,
-                                HBP_BASELINE_ISF,
-                                HBP_BASELINE_SPFHP,
-                                HBP_BASELINE_RANDOM,
-                                HBP_BASELINE_FIRST_FIT_SHUFFLED};
+static const int32_t kinds[] = {
+    HBP__EPOCH_NO_PACKING,          HBP__EPOCH_SORTED, HBP__EPOCH_NEXT_FIT, HBP__EPOCH_FIRST_FIT_DECREASING,
+    HBP__EPOCH_BEST_FIT_DECREASING, HBP__EPOCH_ISF,    HBP__EPOCH_SPFHP,    HBP__EPOCH_RANDOM,
+    HBP__EPOCH_FIRST_FIT_SHUFFLED};
 
 static int32_t kind;
 
@@ -50,21 +46,20 @@ START_TEST_IN_CONTEXT(takes_samples_as_they_come)
     MAKES(context, lengths, hbp_lengths_create_i64(context, length, 8, NULL, &lengths));
     hbp_fill_options options = {.struct_size = sizeof options};
     hbp_packs *packs = NULL;
-    MAKES(context, packs,
-          hbp__fill_classic(context, lengths, groups, HBP_BASELINE_NEXT_FIT, &options, &packs));
+    MAKES(context, packs, hbp__fill_classic(context, lengths, groups, HBP__EPOCH_NEXT_FIT, &options, &packs));
     ck_assert_int_eq(packs->count, 4);
     static const int64_t offsets[] = {0, 1, 3, 5, 8};
     ck_assert_mem_eq(packs->offsets, offsets, sizeof offsets);
     static const int64_t tokens[] = {6, 9, 10, 3};
     ck_assert_mem_eq(packs->tokens, tokens, sizeof tokens);
     packs = NULL;
-    MAKES(context, packs, hbp__fill_classic(context, lengths, groups, HBP_BASELINE_SORTED, &options, &packs));
+    MAKES(context, packs, hbp__fill_classic(context, lengths, groups, HBP__EPOCH_SORTED, &options, &packs));
     ck_assert_int_eq(packs->count, 8);
     for (int64_t p = 1; p < 8; p++)
         ck_assert_int_ge(packs->tokens[p], packs->tokens[p - 1]);
     packs = NULL;
     MAKES(context, packs,
-          hbp__fill_classic(context, lengths, groups, HBP_BASELINE_NO_PACKING, &options, &packs));
+          hbp__fill_classic(context, lengths, groups, HBP__EPOCH_NO_PACKING, &options, &packs));
     for (int64_t p = 0; p < 8; p++)
         ck_assert_int_eq(packs->tokens[p], length[p]);
 }
@@ -78,7 +73,7 @@ START_TEST_IN_CONTEXT(shuffles_before_it_packs)
     for (uint64_t seed = 0; seed < 20; seed++) {
         hbp_lengths *lengths = test_long_tail(context, seed, 300, 4096);
         int mark = keep_mark();
-        for (int32_t k = HBP_BASELINE_RANDOM; k <= HBP_BASELINE_FIRST_FIT_SHUFFLED; keep_release(mark), k++) {
+        for (int32_t k = HBP__EPOCH_RANDOM; k <= HBP__EPOCH_FIRST_FIT_SHUFFLED; keep_release(mark), k++) {
             hbp_fill_options options = {.struct_size = sizeof options, .seed = seed};
             hbp_packs *packs = NULL, *same = NULL, *other = NULL;
             MAKES(context, packs, hbp__fill_classic(context, lengths, groups, k, &options, &packs));
@@ -89,7 +84,7 @@ START_TEST_IN_CONTEXT(shuffles_before_it_packs)
             ck_assert_mem_ne(packs->sample, other->sample, 300 * sizeof *packs->sample);
             for (int64_t p = 0; p < packs->count; p++)
                 for (int64_t q = p + 1;
-                     q < packs->count && (k == HBP_BASELINE_FIRST_FIT_SHUFFLED || q == p + 1); q++)
+                     q < packs->count && (k == HBP__EPOCH_FIRST_FIT_SHUFFLED || q == p + 1); q++)
                     ck_assert_int_gt(packs->tokens[p] + packs->tokens[q], 4096);
         }
         hbp_lengths_free(lengths);
@@ -106,9 +101,9 @@ START_TEST_IN_CONTEXT(refuses_what_is_no_packer)
     hbp_fill_options options = {.struct_size = sizeof options};
     hbp_packs *packs = NULL;
     FAILS(context, HBP_E_INVALID, "one group, not 2",
-          hbp__fill_classic(context, lengths, two, HBP_BASELINE_ISF, &options, &packs));
-    FAILS(context, HBP_E_INVALID, "no way of packing",
-          hbp__fill_classic(context, lengths, one, HBP_BASELINE_PAPER, &options, &packs));
+          hbp__fill_classic(context, lengths, two, HBP__EPOCH_ISF, &options, &packs));
+    FAILS(context, HBP_E_INVALID, "method hbp does not pack",
+          hbp__fill_classic(context, lengths, one, HBP__EPOCH_HBP, &options, &packs));
     ck_assert_ptr_null(packs);
 }
 END_TEST

@@ -5,7 +5,7 @@
 #include "failing.h"
 #include "keep.h"
 
-/* Items of the given ascending sizes; nothing tied. */
+/* Items of the given ascending sizes; nothing linked. */
 static hbp__items items_of(uint32_t *size, int64_t count)
 {
     hbp__items items = {.memory = hbp__memory_default(), .count = count, .size = size, .multiple = 1};

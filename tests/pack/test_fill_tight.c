@@ -44,7 +44,7 @@ START_TEST_IN_CONTEXT(needs_no_more_packs_than_balanced_under_a_cap)
         options.max_samples = 2 + (int32_t)hbp__rng_below(&rng, 20);
         hbp_packs *tight = NULL, *balanced = NULL;
         hbp_status status = hbp__fill_tight(context, lengths, groups, &options, &tight);
-        if (trial % 4 || status == HBP_OK) { /* more samples may be tied than the cap allows */
+        if (trial % 4 || status == HBP_OK) { /* more samples may be linked than the cap allows */
             OK(context, status);
             OK(context, hbp__fill_balanced(context, lengths, groups, &options, &balanced));
             check_packs(tight, lengths, groups, &options);
@@ -82,13 +82,13 @@ START_TEST_IN_CONTEXT(names_what_fits_no_pack)
 {
     hbp_groups *groups = keep(check_groups(context, 1, (int64_t[]){100}));
     hbp_lengths *lengths = NULL;
-    int64_t length[] = {10, 10, 10, 98}, tie[] = {7, 7, 7, -1};
-    hbp_lengths_options ties = {.struct_size = sizeof ties, .ties = tie};
-    MAKES(context, lengths, hbp_lengths_create_i64(context, length, 4, &ties, &lengths));
+    int64_t length[] = {10, 10, 10, 98}, link[] = {7, 7, 7, -1};
+    hbp_lengths_options links = {.struct_size = sizeof links, .links = link};
+    MAKES(context, lengths, hbp_lengths_create_i64(context, length, 4, &links, &lengths));
     hbp_fill_options options = {
         .struct_size = sizeof options, .sequence_multiple = 1, .pack_multiple = 1, .max_samples = 2};
     hbp_packs *packs = NULL;
-    FAILS(context, HBP_E_INFEASIBLE, "tied to 2 others; a pack holds at most 2 samples",
+    FAILS(context, HBP_E_INFEASIBLE, "linked to 2 others; a pack holds at most 2 samples",
           hbp__fill_tight(context, lengths, groups, &options, &packs));
     ck_assert_ptr_null(packs);
     options.max_samples = 0;

@@ -1,3 +1,4 @@
+#include "base/methods.h"
 #include "fill_check.h"
 
 #include "costs.h"
@@ -10,13 +11,13 @@ static hbp_status fill(hbp_context *context, const hbp_lengths *lengths, const h
                        const hbp_fill_options *options, hbp_packs **out)
 {
     hbp_fill_options all = *options;
-    all.mode = mode;
+    all.method = hbp__fill_name(mode);
     return hbp_greedy_fill(context, lengths, groups, &all, out);
 }
 
 START_TEST(every_mode_keeps_every_promise)
 {
-    for (mode = HBP_FILL_BALANCED; mode <= HBP_FILL_PAPER; mode++)
+    for (mode = HBP__FILL_BALANCED; mode <= HBP__FILL_HBP; mode++)
         check_on_random_data(fill, 61, 150);
 }
 END_TEST
@@ -27,7 +28,7 @@ START_TEST_IN_CONTEXT(packs_are_measured_and_bounded)
     static const int64_t pack_length[] = {128, 1024};
     hbp_groups *groups = keep(check_groups(context, 2, pack_length));
     hbp_lengths *lengths = keep(check_lengths(context, &rng, 3000, 1000, 0));
-    for (mode = HBP_FILL_BALANCED; mode <= HBP_FILL_PAPER; mode++) {
+    for (mode = HBP__FILL_BALANCED; mode <= HBP__FILL_HBP; mode++) {
         hbp_fill_options options = {
             .struct_size = sizeof options, .sequence_multiple = 8, .pack_multiple = 64};
         hbp_packs *packs = NULL;
@@ -47,10 +48,10 @@ START_TEST_IN_CONTEXT(packs_are_measured_and_bounded)
             in_group[packs->group[p]]++;
         }
         for (int64_t g = 0; g < 2; g++) {
-            ck_assert_int_gt(hbp_packs_get_bound(packs, g), 0);
-            ck_assert_int_le(hbp_packs_get_bound(packs, g), in_group[g]);
+            ck_assert_int_gt(packs_view(packs).group_bounds[g], 0);
+            ck_assert_int_le(packs_view(packs).group_bounds[g], in_group[g]);
         }
-        ck_assert_int_eq(hbp_packs_get_bound(packs, 2), -1);
+        ck_assert_int_eq(packs_view(packs).groups, 2);
         hbp_packs_free(packs);
     }
 }
@@ -99,8 +100,9 @@ START_TEST_IN_CONTEXT(senseless_options_are_named)
     hbp_lengths *lengths = NULL;
     MAKES(context, lengths, hbp_lengths_create_i64(context, (int64_t[]){100, 1}, 2, NULL, &lengths));
     hbp_packs *packs = (hbp_packs *)1;
-    hbp_fill_options options = {.struct_size = sizeof options, .mode = 3};
-    FAILS(context, HBP_E_INVALID, "`mode` is 3; it must be in 0..2",
+    hbp_fill_options options = {.struct_size = sizeof options, .method = "tite"};
+    FAILS(context, HBP_E_INVALID,
+          "`method` is 'tite'; did you mean 'tight'? It must be one of balanced, tight, hbp",
           hbp_greedy_fill(context, lengths, groups, &options, &packs));
     ck_assert_ptr_null(packs);
     options = (hbp_fill_options){.struct_size = sizeof options, .effort = 10};

@@ -1,3 +1,4 @@
+#include "base/methods.h"
 #include "hbp/pack.h"
 
 #include "cost/cost.h"
@@ -11,7 +12,7 @@ static hbp_groups *plan(hbp_context *context, const hbp_lengths *lengths, const 
                         int32_t max_groups)
 {
     hbp_groups_options options = {.struct_size = sizeof options};
-    options.mode = mode;
+    options.method = hbp__groups_name(mode);
     options.max_groups = max_groups;
     options.max_length = 65536;
     hbp_groups *groups = NULL;
@@ -34,7 +35,7 @@ START_TEST_IN_CONTEXT(both_modes_cover_the_data_with_packs_that_fit)
                 ck_assert(g == 0 || groups->threshold[g] + mode > groups->threshold[g - 1]);
                 ck_assert_int_ge(groups->pack_length[g], groups->threshold[g]);
                 ck_assert_int_le(hbp_cost_predict_pack_bytes(cost, groups->sp[g], groups->recompute[g],
-                                                             groups->pack_length[g]),
+                                                             groups->pack_length[g], 0),
                                  INT64_C(40000000000));
                 ck_assert_int_eq(groups->packs[g], 16 / groups->sp[g]);
                 int64_t step = groups->packs[g] * groups->pack_length[g] * groups->micro_batches[g];
@@ -59,15 +60,14 @@ START_TEST_IN_CONTEXT(the_chosen_hierarchy_heads_the_table_and_is_never_slower_t
     int mark = keep_mark();
     for (uint64_t seed = 0; seed < 20; keep_release(mark), seed++) {
         hbp_lengths *lengths = keep(test_long_tail(context, seed, 3000, 65536));
-        hbp_groups *optimal = keep(plan(context, lengths, cost, HBP_GROUPS_OPTIMAL, 0));
-        hbp_groups *paper = keep(plan(context, lengths, cost, HBP_GROUPS_PAPER, 0));
+        hbp_groups *optimal = keep(plan(context, lengths, cost, HBP__GROUPS_OPTIMAL, 0));
+        hbp_groups *paper = keep(plan(context, lengths, cost, HBP__GROUPS_HBP, 0));
         int64_t count = groups_view(optimal).candidates;
         const int64_t *ns = groups_view(optimal).candidate_ns;
         ck_assert_int_gt(count, 2);
         char text[HBP__CANDIDATE_TEXT];
         hbp__groups_describe(optimal->pack_length, optimal->sp, optimal->count, text);
-        ck_assert_str_eq(hbp_groups_get_candidate_text(optimal, 0), text);
-        ck_assert_ptr_null(hbp_groups_get_candidate_text(optimal, count));
+        ck_assert_str_eq(groups_view(optimal).candidate_texts[0], text);
         /* A level must save a 1/1000: that is all the chosen one may lose to a hierarchy of more levels. */
         for (int64_t i = 1; i < count; i++) {
             ck_assert_int_le(ns[0], ns[i] + ns[i] / 1000 * HBP_MAX_GROUPS);
@@ -77,7 +77,7 @@ START_TEST_IN_CONTEXT(the_chosen_hierarchy_heads_the_table_and_is_never_slower_t
         if (paper->tokens_per_step == optimal->tokens_per_step)
             ck_assert_int_le(ns[0], groups_view(paper).candidate_ns[0]);
         hbp__groups_describe(paper->pack_length, paper->sp, paper->count, text);
-        ck_assert_str_eq(hbp_groups_get_candidate_text(paper, 0), text);
+        ck_assert_str_eq(groups_view(paper).candidate_texts[0], text);
         /* A row can be made into groups again; no row names a level twice. */
         for (int64_t i = 0; i < count; i++) {
             hbp_groups *again = NULL;
@@ -85,8 +85,8 @@ START_TEST_IN_CONTEXT(the_chosen_hierarchy_heads_the_table_and_is_never_slower_t
             ck_assert_int_eq(again->tokens_per_step, optimal->tokens_per_step);
             ck_assert_int_eq(again->candidate_ns[0], ns[i]);
             hbp__groups_describe(again->pack_length, again->sp, again->count, text);
-            ck_assert_str_eq(hbp_groups_get_candidate_text(optimal, i), text);
-            ck_assert_str_eq(hbp_groups_get_candidate_text(again, 0), text);
+            ck_assert_str_eq(groups_view(optimal).candidate_texts[i], text);
+            ck_assert_str_eq(groups_view(again).candidate_texts[0], text);
             for (int64_t g = 0; g < again->count; g++) {
                 for (int64_t h = 0; h < g; h++)
                     ck_assert(again->pack_length[g] != again->pack_length[h] || again->sp[g] != again->sp[h]);
@@ -114,7 +114,7 @@ START_TEST_IN_CONTEXT(the_table_has_a_single_level_of_each_degree)
     for (uint64_t seed = 0; seed < 60; keep_release(mark), seed++) {
         hbp_groups_options options = {.struct_size = sizeof options};
         options.max_length = 4096 << seed % 5;
-        options.mode = seed % 2 ? HBP_GROUPS_OPTIMAL : HBP_GROUPS_PAPER;
+        options.method = hbp__groups_name(seed % 2 ? HBP__GROUPS_OPTIMAL : HBP__GROUPS_HBP);
         hbp_lengths *lengths = keep(test_long_tail(context, seed, 3000, options.max_length >> seed % 3));
         hbp_groups *groups = NULL;
         MAKES(context, groups, hbp_plan_groups(context, lengths, cost, &options, &groups));
@@ -124,7 +124,7 @@ START_TEST_IN_CONTEXT(the_table_has_a_single_level_of_each_degree)
             int found = 0;
             hbp__groups_describe(&options.max_length, &sp, 1, text);
             for (int64_t i = 0; i < groups_view(groups).candidates; i++)
-                found += strcmp(hbp_groups_get_candidate_text(groups, i), text) == 0;
+                found += strcmp(groups_view(groups).candidate_texts[i], text) == 0;
             ck_assert_msg(found == (hbp_cost_predict_capacity(cost, sp, t->layers) >= options.max_length &&
                                     t->ranks / sp * options.max_length <= groups->tokens_per_step),
                           "data set %d: %s is %d times in the table", (int)seed, text, found);
@@ -139,7 +139,7 @@ START_TEST_IN_CONTEXT(the_published_rule_is_followed)
 {
     hbp_cost *cost = keep(test_cost(context));
     hbp_lengths *lengths = keep(test_long_tail(context, 3, 3000, 65536));
-    hbp_groups *groups = keep(plan(context, lengths, cost, HBP_GROUPS_PAPER, 0));
+    hbp_groups *groups = keep(plan(context, lengths, cost, HBP__GROUPS_HBP, 0));
     /* The rule again, from hbp_choose_sp alone. */
     double tokens = 0, squares = 0;
     for (int64_t i = 0; i < 3000; i++) {
@@ -232,9 +232,9 @@ START_TEST_IN_CONTEXT(senseless_requests_are_named)
           hbp_plan_groups(context, lengths, cost, &options, &groups));
     ck_assert_ptr_null(groups);
     options.max_length = 1 << 20;
-    options.mode = HBP_GROUPS_PAPER;
+    options.method = hbp__groups_name(HBP__GROUPS_HBP);
     FAILS(context, HBP_E_INFEASIBLE, "1048576", hbp_plan_groups(context, lengths, cost, &options, &groups));
-    options.mode = HBP_GROUPS_OPTIMAL;
+    options.method = hbp__groups_name(HBP__GROUPS_OPTIMAL);
     options.max_length = -1;
     FAILS(context, HBP_E_INVALID, "`max_length` is -1; it must be in 0..1125899906842624",
           hbp_plan_groups(context, lengths, cost, &options, &groups));
@@ -243,10 +243,10 @@ START_TEST_IN_CONTEXT(senseless_requests_are_named)
     FAILS(context, HBP_E_INVALID, "`max_groups` is 17; it must be in 0..16",
           hbp_plan_groups(context, lengths, cost, &options, &groups));
     options.max_groups = 0;
-    options.mode = 2;
-    FAILS(context, HBP_E_INVALID, "`mode` is 2; it must be in 0..1",
+    options.method = "hpb";
+    FAILS(context, HBP_E_INVALID, "`method` is 'hpb'; did you mean 'hbp'? It must be one of optimal, hbp",
           hbp_plan_groups(context, lengths, cost, &options, &groups));
-    options.mode = 0;
+    options.method = hbp__groups_name(0);
     options.step_slack = 100;
     FAILS(context, HBP_E_INVALID, "`step_slack` is 100; it must be in -1..99",
           hbp_plan_groups(context, lengths, cost, &options, &groups));
@@ -255,12 +255,14 @@ START_TEST_IN_CONTEXT(senseless_requests_are_named)
     FAILS(context, HBP_E_INVALID, "`max_pack_length` is -1; it must be in 0..1125899906842624",
           hbp_plan_groups(context, lengths, cost, &options, &groups));
     options.max_pack_length = 999;
-    for (options.mode = 0; options.mode < 2; options.mode++)
+    for (int32_t method = 0; method < 2; method++) {
+        options.method = hbp__groups_name(method);
         FAILS(context, HBP_E_INFEASIBLE, "with padding; max_pack_length is 999",
               hbp_plan_groups(context, lengths, cost, &options, &groups));
+    }
     options.max_pack_length = 0;
     options.tokens_per_rank = 100;
-    options.mode = 0;
+    options.method = hbp__groups_name(0);
     FAILS(context, HBP_E_INFEASIBLE, "pack of", hbp_plan_groups(context, lengths, cost, &options, &groups));
     options.tokens_per_step = 1 << 20;
     FAILS(context, HBP_E_INFEASIBLE, "with tokens_per_rank 100 (",
@@ -275,17 +277,17 @@ END_TEST
 START_TEST_IN_CONTEXT(packs_past_every_length_name_what_asks_for_them)
 {
     static const uint32_t length[] = {3, INT32_MAX, 5};
-    static const int64_t ties[] = {0, 0, -1};
+    static const int64_t links[] = {0, 0, -1};
     hbp_cost *cost = keep(test_cost(context));
     for (int i = 0; i < 3; i++) {
-        hbp_lengths_options tied = {.struct_size = sizeof tied, .ties = i == 1 ? ties : NULL};
+        hbp_lengths_options linked = {.struct_size = sizeof linked, .links = i == 1 ? links : NULL};
         hbp_groups_options options = {.struct_size = sizeof options,
                                       .max_length = i == 2 ? INT64_C(2147483648) : 0};
-        static const char *const texts[] = {"groups: sample 1 has 2147483647 tokens", "tied samples",
+        static const char *const texts[] = {"groups: sample 1 has 2147483647 tokens", "linked samples",
                                             "groups: max_length is 2147483648, which takes packs"};
         hbp_lengths *lengths = NULL;
         hbp_groups *groups = NULL;
-        OK(context, hbp_lengths_create_u32(context, length, 3, &tied, &lengths));
+        OK(context, hbp_lengths_create_u32(context, length, 3, &linked, &lengths));
         ck_assert_int_eq(hbp_plan_groups(context, lengths, cost, &options, &groups), HBP_E_INVALID);
         ck_assert_msg(strstr(hbp_context_message(context), texts[i]), "%s", hbp_context_message(context));
         ck_assert_ptr_null(groups);
@@ -303,7 +305,7 @@ START_TEST_IN_CONTEXT(no_step_passes_what_it_may_hold)
         hbp_lengths *lengths = test_long_tail(context, seed, 500, 30000);
         int64_t longest = lengths->bin_length[lengths->bins - 1];
         hbp_groups_options options = {.struct_size = sizeof options};
-        options.mode = (int32_t)(seed % 2);
+        options.method = hbp__groups_name((int32_t)(seed % 2));
         options.tokens_per_step = 1 + hbp__rng_below(&rng, seed % 3 ? 150000 : 1000000);
         hbp_groups *groups = NULL;
         hbp_status status = hbp_plan_groups(context, lengths, cost, &options, &groups);
@@ -311,7 +313,7 @@ START_TEST_IN_CONTEXT(no_step_passes_what_it_may_hold)
             for (int64_t g = 0; g < groups->count; g++)
                 ck_assert_int_le(groups->packs[g] * groups->pack_length[g] * groups->micro_batches[g],
                                  options.tokens_per_step);
-        } else if (!options.mode) {
+        } else if (!hbp__groups_method(options.method)) {
             /* Two packs of SP 8, the largest degree. */
             refused++;
             ck_assert_int_eq(status, HBP_E_INFEASIBLE);
@@ -360,22 +362,22 @@ START_TEST_IN_CONTEXT(pairs_are_planned_wherever_the_published_rule_plans_them)
         hbp_cost *cost = test_cost_ranks(context, seed % 3 ? 8 : 16);
         hbp__rng rng = hbp__rng_make(seed, 3, 0);
         uint32_t length[1000];
-        int64_t tie[1000];
+        int64_t link[1000];
         uint32_t most = 2000 << seed % 5;
         for (int i = 0; i < 1000; i++) {
             length[i] = 1 + hbp__rng_below(&rng, hbp__rng_below(&rng, 5) ? most / 8 : most);
-            tie[i] = i / 2;
+            link[i] = i / 2;
         }
         hbp_lengths_options lengths_options = {.struct_size = sizeof lengths_options};
-        lengths_options.ties = tie;
+        lengths_options.links = link;
         hbp_lengths *lengths = NULL;
         OK(context, hbp_lengths_create_u32(context, length, 1000, &lengths_options, &lengths));
         hbp_groups *groups = NULL;
         hbp_groups_options options = {.struct_size = sizeof options};
-        options.mode = HBP_GROUPS_PAPER;
+        options.method = hbp__groups_name(HBP__GROUPS_HBP);
         hbp_status paper = hbp_plan_groups(context, lengths, cost, &options, &groups);
         hbp_groups_free(groups);
-        options.mode = HBP_GROUPS_OPTIMAL;
+        options.method = hbp__groups_name(HBP__GROUPS_OPTIMAL);
         hbp_status optimal = hbp_plan_groups(context, lengths, cost, &options, &groups);
         if (paper == HBP_OK)
             ck_assert_int_eq(optimal, HBP_OK);
@@ -426,7 +428,8 @@ START_TEST_IN_CONTEXT(no_rank_holds_more_than_the_cap)
         OK(context, hbp_lengths_get_summary(context, lengths, &summary));
         for (int32_t mode = 0; mode < 2; mode++)
             for (int64_t cap = (summary.max_length + 7) / 8; cap < 20000; cap = cap * 2 + 1) {
-                hbp_groups_options options = {.struct_size = sizeof options, .mode = mode};
+                hbp_groups_options options = {.struct_size = sizeof options,
+                                              .method = hbp__groups_name(mode)};
                 hbp_groups *groups = NULL, *free = NULL;
                 OK(context, hbp_plan_groups(context, lengths, cost, &options, &free));
                 options.tokens_per_rank = cap;

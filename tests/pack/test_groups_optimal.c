@@ -76,19 +76,19 @@ START_TEST_IN_CONTEXT(equals_every_choice_of_levels)
 }
 END_TEST
 
-START_TEST_IN_CONTEXT(equals_every_choice_of_levels_for_tied_samples)
+START_TEST_IN_CONTEXT(equals_every_choice_of_levels_for_linked_samples)
 {
     for (uint64_t seed = 0; seed < 16; seed++) {
         hbp_cost *cost = test_cost_ranks(context, 8);
         hbp__rng rng = hbp__rng_make(seed, 0, 0);
         uint32_t length[200];
-        int64_t tie[200];
+        int64_t link[200];
         for (int i = 0; i < 200; i++) {
             length[i] = 1 + hbp__rng_below(&rng, hbp__rng_below(&rng, 4) ? 1000 : 9000);
-            tie[i] = hbp__rng_below(&rng, 3) ? i / 2 : -1;
+            link[i] = hbp__rng_below(&rng, 3) ? i / 2 : -1;
         }
         hbp_lengths_options options = {.struct_size = sizeof options};
-        options.ties = tie;
+        options.links = link;
         hbp_lengths *lengths = NULL;
         OK(context, hbp_lengths_create_u32(context, length, 200, &options, &lengths));
         hbp__estimator e;
@@ -115,5 +115,5 @@ START_TEST_IN_CONTEXT(nothing_is_found_where_no_pack_holds_the_longest)
 }
 END_TEST
 
-TEST_MAIN("groups_optimal", equals_every_choice_of_levels, equals_every_choice_of_levels_for_tied_samples,
+TEST_MAIN("groups_optimal", equals_every_choice_of_levels, equals_every_choice_of_levels_for_linked_samples,
           nothing_is_found_where_no_pack_holds_the_longest)

@@ -71,10 +71,10 @@ START_TEST_IN_CONTEXT(tied_samples_are_one_item)
 {
     hbp_cost *cost = keep(test_cost(context));
     const uint32_t length[] = {10, 30, 50, 7, 60};
-    const int64_t tie[] = {4, -1, 4, 9, 9};
+    const int64_t link[] = {4, -1, 4, 9, 9};
     hbp_lengths *lengths = NULL;
     hbp_lengths_options options = {.struct_size = sizeof options};
-    options.ties = tie;
+    options.links = link;
     MAKES(context, lengths, hbp_lengths_create_u32(context, length, 5, &options, &lengths));
     hbp__estimator e;
     OK(context, hbp__estimator_open(context, lengths, cost, 8, &e));
@@ -109,7 +109,7 @@ START_TEST_IN_CONTEXT(a_level_alone_takes_what_its_packs_take)
     ck_assert(hbp__level_make(cost, 65536, 1, 4096, 0, &level));
     ck_assert_int_eq(level.micro_batches, 1);
     ck_assert_int_eq(level.packs, 16);
-    double pack = (double)hbp_cost_predict_pack_ns(cost, 1, level.recompute, 4096, 4096.0 * 4096);
+    double pack = (double)hbp_cost_predict_pack_ns(cost, 1, level.recompute, 4096, 4096.0 * 4096, 0);
     about(hbp__level_ns(&e, &level, 0, 1, &left), 2 * pack + 2 * 1e7);
     ck_assert(hbp__level_ns(&e, &level, 0, 0, &left) == 0);
     ck_assert(left == 1);
@@ -119,14 +119,14 @@ START_TEST_IN_CONTEXT(a_level_alone_takes_what_its_packs_take)
     ck_assert(hbp__level_make(cost, 16 * 8000, 1, 8000, 0, &level));
     about(hbp__level_ns(&e, &level, 0, 1, &left), 2 * pack + 2 * 1e7);
     ck_assert(hbp__level_make(cost, 16 * 8192, 1, 8192, 0, &level));
-    pack = (double)hbp_cost_predict_pack_ns(cost, 1, level.recompute, 8192, 2 * 4096.0 * 4096);
+    pack = (double)hbp_cost_predict_pack_ns(cost, 1, level.recompute, 8192, 2 * 4096.0 * 4096, 0);
     about(hbp__level_ns(&e, &level, 0, 1, &left), pack + 1e7);
     hbp_lengths_free(lengths);
     /* 33 of them: the last micro-batch takes as long as the others with one pack of 16. */
     histogram(context, (int64_t[]){4096}, (int64_t[]){33}, 1, &lengths);
     OK(context, hbp__estimator_open(context, lengths, cost, 1, &e));
     ck_assert(hbp__level_make(cost, 65536, 1, 4096, 0, &level));
-    pack = (double)hbp_cost_predict_pack_ns(cost, 1, level.recompute, 4096, 4096.0 * 4096);
+    pack = (double)hbp_cost_predict_pack_ns(cost, 1, level.recompute, 4096, 4096.0 * 4096, 0);
     about(hbp__level_ns(&e, &level, 0, 1, &left), 3 * pack + 3 * 1e7);
     hbp_lengths_free(lengths);
 }
@@ -146,7 +146,7 @@ START_TEST_IN_CONTEXT(all_ranks_wait_for_a_rare_long_sample_and_its_packs_take_s
      */
     double got = hbp__level_ns(&e, &level, 1, 2, &left);
     ck_assert(left == 1 - 32768.0 / (64 * 4096));
-    double pack = (double)hbp_cost_predict_pack_ns(cost, 8, level.recompute, 32768, 32768.0 * 32768);
+    double pack = (double)hbp_cost_predict_pack_ns(cost, 8, level.recompute, 32768, 32768.0 * 32768, 0);
     ck_assert_msg(got >= pack + 1e7 && got < 1.01 * pack + 1e7, "%f, not %f", got, pack + 1e7);
     hbp__hierarchy both = {2, {{0}}, 0};
     both.level[1] = level;

@@ -7,9 +7,9 @@ START_TEST_IN_CONTEXT(names_the_samples_of_packs)
 {
     hbp_groups *groups = keep(check_groups(context, 2, (int64_t[]){20, 60}));
     hbp_lengths *lengths = NULL;
-    int64_t length[] = {10, 20, 30, 5, 6}, tie[] = {-1, -1, -1, 3, 3};
-    hbp_lengths_options ties = {.struct_size = sizeof ties, .ties = tie};
-    MAKES(context, lengths, hbp_lengths_create_i64(context, length, 5, &ties, &lengths));
+    int64_t length[] = {10, 20, 30, 5, 6}, link[] = {-1, -1, -1, 3, 3};
+    hbp_lengths_options links = {.struct_size = sizeof links, .links = link};
+    MAKES(context, lengths, hbp_lengths_create_i64(context, length, 5, &links, &lengths));
     hbp__items items;
     OK(context, hbp__items_open(context, lengths, 1, 60, 0, 0, &items));
     uint32_t *weight = NULL;
@@ -18,7 +18,7 @@ START_TEST_IN_CONTEXT(names_the_samples_of_packs)
     ck_assert_int_eq(items.count, 4);
     ck_assert_mem_eq(weight, samples, sizeof samples);
     OK(context, hbp__items_check_weights(context, &items, weight, 2));
-    FAILS(context, HBP_E_INFEASIBLE, "tied to 1 others; a pack holds at most 1 samples",
+    FAILS(context, HBP_E_INFEASIBLE, "linked to 1 others; a pack holds at most 1 samples",
           hbp__items_check_weights(context, &items, weight, 1));
     /* Ascending: 10; 5 + 6; 20; 30. */
     const uint32_t pack_of[] = {1, 0, 1, 1};

@@ -1,3 +1,4 @@
+#include "base/methods.h"
 #include "hbp/pack.h"
 
 #include "data/packs/packs.h"
@@ -24,7 +25,7 @@ static hbp_lengths *draw_lengths(hbp_context *context, uint64_t seed, int has_vi
 static hbp_iterative_fill_options options_of(int32_t mode)
 {
     hbp_iterative_fill_options options = {.struct_size = sizeof options};
-    options.mode = mode;
+    options.method = hbp__iterative_fill_name(mode);
     options.max_tokens = 4096;
     options.max_vision = 20;
     return options;
@@ -53,8 +54,8 @@ static void check_packs(const hbp_packs *packs, const hbp_lengths *lengths,
     }
     for (int64_t d = 0; d < view.dropped; d++)
         ck_assert_int_eq(seen[view.dropped_indices[d]]++, 0);
-    ck_assert_int_le(hbp_packs_get_bound(packs, 0), view.packs);
-    ck_assert_int_gt(hbp_packs_get_bound(packs, 0), 0);
+    ck_assert_int_le(packs_view(packs).group_bounds[0], view.packs);
+    ck_assert_int_gt(packs_view(packs).group_bounds[0], 0);
 }
 
 START_TEST_IN_CONTEXT(both_modes_fill_and_the_default_never_needs_more)
@@ -70,7 +71,7 @@ START_TEST_IN_CONTEXT(both_modes_fill_and_the_default_never_needs_more)
             check_packs(packs[mode], lengths, &options);
             count[mode] = packs_view(packs[mode]).packs;
         }
-        ck_assert_int_le(count[HBP_ISF_DEFAULT], count[HBP_ISF_REFERENCE]);
+        ck_assert_int_le(count[HBP__ITERATIVE_FILL_VECTOR], count[HBP__ITERATIVE_FILL_ISF]);
         hbp_packs_free(packs[0]);
         hbp_packs_free(packs[1]);
         hbp_lengths_free(lengths);
@@ -82,7 +83,7 @@ END_TEST
 START_TEST_IN_CONTEXT(zeros_are_the_documented_defaults)
 {
     hbp_lengths *lengths = keep(draw_lengths(context, 1, 1));
-    hbp_iterative_fill_options plain = options_of(HBP_ISF_REFERENCE), same = plain, other = plain;
+    hbp_iterative_fill_options plain = options_of(HBP__ITERATIVE_FILL_ISF), same = plain, other = plain;
     hbp_packs *packs[3] = {NULL, NULL, NULL};
     same.rounds = 50;
     same.full_tokens = 4096 - 128;
@@ -132,8 +133,8 @@ START_TEST_IN_CONTEXT(bad_options_are_named)
         FAILS(context, HBP_E_INVALID, text, hbp_iterative_fill(context, lengths, &o, &packs));               \
         ck_assert_ptr_null(packs);                                                                           \
     } while (0)
-    REFUSED(0, mode, 2, "`mode` is 2; it must be in 0..1");
-    REFUSED(0, mode, -1, "`mode` is -1; it must be in 0..1");
+    REFUSED(0, method, "isff", "`method` is 'isff'; did you mean 'isf'?");
+    REFUSED(0, method, "isff", "`method` is 'isff'; did you mean 'isf'?");
     REFUSED(1, rounds, -1, "`rounds` is -1; it must be in 0..2147483647");
     REFUSED(0, effort, 10, "`effort` is 10; it must be in 0..9");
     REFUSED(0, effort, -1, "`effort` is -1; it must be in 0..9");
@@ -170,17 +171,17 @@ END_TEST
 START_TEST_IN_CONTEXT(the_reference_refuses_what_it_cannot_do)
 {
     uint32_t tokens[] = {30, 40, 50}, vision[] = {1, 2, 3};
-    int64_t tie[] = {-1, 4, 4};
+    int64_t link[] = {-1, 4, 4};
     hbp_lengths_options create = {.struct_size = sizeof create, .vision = vision};
-    hbp_lengths *lengths = NULL, *tied = NULL, *text = NULL;
+    hbp_lengths *lengths = NULL, *linked = NULL, *text = NULL;
     MAKES(context, text, hbp_lengths_create_u32(context, tokens, 3, NULL, &text));
     MAKES(context, lengths, hbp_lengths_create_u32(context, tokens, 3, &create, &lengths));
-    create.ties = tie;
-    MAKES(context, tied, hbp_lengths_create_u32(context, tokens, 3, &create, &tied));
-    hbp_iterative_fill_options options = options_of(HBP_ISF_REFERENCE);
+    create.links = link;
+    MAKES(context, linked, hbp_lengths_create_u32(context, tokens, 3, &create, &linked));
+    hbp_iterative_fill_options options = options_of(HBP__ITERATIVE_FILL_ISF);
     hbp_packs *packs = NULL;
-    FAILS(context, HBP_E_INVALID, "the published fill cannot keep tied samples together",
-          hbp_iterative_fill(context, tied, &options, &packs));
+    FAILS(context, HBP_E_INVALID, "the published fill cannot keep linked samples together",
+          hbp_iterative_fill(context, linked, &options, &packs));
     options.max_tokens = 29;
     FAILS(context, HBP_E_INVALID, "iterative fill: none of 3 samples is within 29 tokens and 20 vision units",
           hbp_iterative_fill(context, lengths, &options, &packs));
@@ -207,7 +208,7 @@ START_TEST_IN_CONTEXT(options_may_be_longer)
     } longer;
     memset(&longer, 0, sizeof longer);
     longer.known.struct_size = sizeof longer;
-    longer.known.mode = HBP_ISF_REFERENCE;
+    longer.known.method = hbp__iterative_fill_name(HBP__ITERATIVE_FILL_ISF);
     longer.known.max_tokens = 4096;
     longer.known.max_vision = 20;
     hbp_packs *packs = NULL;
@@ -227,7 +228,7 @@ static hbp_status fill_once(hbp_context *context, void *user)
     hbp_lengths *lengths = NULL;
     hbp_packs *packs = NULL;
     hbp_iterative_fill_options options = {.struct_size = sizeof options};
-    options.mode = *(int32_t *)user;
+    options.method = hbp__iterative_fill_name(*(int32_t *)user);
     options.max_tokens = 100;
     options.max_vision = 3;
     options.over_long = HBP_OVERLONG_DROP;
@@ -241,7 +242,7 @@ static hbp_status fill_once(hbp_context *context, void *user)
 
 START_TEST(survives_failing_allocations)
 {
-    int32_t modes[] = {HBP_ISF_DEFAULT, HBP_ISF_REFERENCE};
+    int32_t modes[] = {HBP__ITERATIVE_FILL_VECTOR, HBP__ITERATIVE_FILL_ISF};
     failing_sweep(fill_once, &modes[0]);
     failing_sweep(fill_once, &modes[1]);
 }
@@ -260,7 +261,7 @@ START_TEST_IN_CONTEXT(the_default_beats_the_published_numbers_of_packs)
     hbp_lengths *lengths = NULL;
     MAKES(context, lengths, hbp_lengths_create_u32(context, vlm_tokens, VLM_SAMPLES, &create, &lengths));
     for (size_t g = 0; g < sizeof golden / sizeof *golden; g++) {
-        hbp_iterative_fill_options options = options_of(HBP_ISF_DEFAULT);
+        hbp_iterative_fill_options options = options_of(HBP__ITERATIVE_FILL_VECTOR);
         hbp_packs *packs = NULL;
         options.max_tokens = golden[g].tokens;
         options.max_vision = golden[g].vision;

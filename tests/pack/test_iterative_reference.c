@@ -1,3 +1,4 @@
+#include "base/methods.h"
 #include "pack/vision/iterative_reference.h"
 
 #include "data/packs/packs.h"
@@ -8,7 +9,7 @@
 static hbp_iterative_fill_options options_of(const isf_rules *rules)
 {
     return (hbp_iterative_fill_options){.struct_size = sizeof(hbp_iterative_fill_options),
-                                        .mode = HBP_ISF_REFERENCE,
+                                        .method = hbp__iterative_fill_name(HBP__ITERATIVE_FILL_ISF),
                                         .rounds = rules->rounds,
                                         .max_tokens = rules->max_tokens,
                                         .max_vision = rules->max_vision,
@@ -73,8 +74,8 @@ static void check_same(const hbp_packs *packs, const isf_list *list, const isf_r
     int64_t bound = (sum_tokens + rules->max_tokens - 1) / rules->max_tokens, other = 0;
     if (rules->vision)
         other = (sum_vision + rules->max_vision - 1) / rules->max_vision;
-    ck_assert_int_eq(hbp_packs_get_bound(packs, 0), bound > other ? bound : other);
-    ck_assert_int_ge(packs->count, hbp_packs_get_bound(packs, 0));
+    ck_assert_int_eq(packs_view(packs).group_bounds[0], bound > other ? bound : other);
+    ck_assert_int_ge(packs->count, packs_view(packs).group_bounds[0]);
     free(held);
 }
 
@@ -190,10 +191,10 @@ END_TEST
 
 START_TEST_IN_CONTEXT(seeds_and_ties_that_numpy_or_the_authors_refuse)
 {
-    int64_t tokens[2] = {1, 2}, tie[2] = {8, 8};
-    hbp_lengths_options ties = {.struct_size = sizeof ties, .ties = tie};
-    hbp_lengths *tied = NULL, *lengths = keep(lengths_of(context, tokens, NULL, 2));
-    MAKES(context, tied, hbp_lengths_create_i64(context, tokens, 2, &ties, &tied));
+    int64_t tokens[2] = {1, 2}, link[2] = {8, 8};
+    hbp_lengths_options links = {.struct_size = sizeof links, .links = link};
+    hbp_lengths *linked = NULL, *lengths = keep(lengths_of(context, tokens, NULL, 2));
+    MAKES(context, linked, hbp_lengths_create_i64(context, tokens, 2, &links, &linked));
     OK(context, hbp__reference_check(context, lengths, 2, UINT32_MAX, "fill"));
     OK(context, hbp__reference_check(context, lengths, 50, UINT32_MAX - 48, "fill"));
     FAILS(context, HBP_E_INVALID,
@@ -202,8 +203,8 @@ START_TEST_IN_CONTEXT(seeds_and_ties_that_numpy_or_the_authors_refuse)
     FAILS(context, HBP_E_INVALID, "fill: the seed is 4294967296; numpy takes at most 4294967295 for 1 rounds",
           hbp__reference_check(context, lengths, 1, UINT64_C(4294967296), "fill"));
     FAILS(context, HBP_E_INVALID,
-          "fill: the published fill cannot keep tied samples together; the lengths have 1 ties",
-          hbp__reference_check(context, tied, 1, 0, "fill"));
+          "fill: the published fill cannot keep linked samples together; the lengths have 1 links",
+          hbp__reference_check(context, linked, 1, 0, "fill"));
 }
 END_TEST
 

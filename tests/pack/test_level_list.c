@@ -39,7 +39,7 @@ START_TEST_IN_CONTEXT(levels_keep_the_limits_and_thresholds_part_the_items)
             ck_assert_int_le(hbp__ceil_div(level->pack_length, level->sp), limits.tokens_per_rank);
             ck_assert_int_le(micro_batch * level->micro_batches, limits.tokens_per_step);
             ck_assert_int_le(
-                hbp_cost_predict_pack_bytes(cost, level->sp, level->recompute, level->pack_length),
+                hbp_cost_predict_pack_bytes(cost, level->sp, level->recompute, level->pack_length, 0),
                 cost->terms.limit_bytes);
             covers |= level->pack_length >= longest;
             ck_assert_ptr_eq(find(list, level->sp, level->pack_length), level);

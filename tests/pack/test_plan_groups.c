@@ -8,21 +8,21 @@ enum { SAMPLES = 600 };
 
 typedef struct drawn {
     uint32_t tokens[SAMPLES], vision[SAMPLES];
-    int64_t ties[SAMPLES];
+    int64_t links[SAMPLES];
     hbp_lengths *lengths;
     hbp_cost *cost;
 } drawn;
 
-static void draw(hbp_context *context, drawn *d, uint64_t seed, uint32_t longest, int has_ties)
+static void draw(hbp_context *context, drawn *d, uint64_t seed, uint32_t longest, int has_links)
 {
     hbp__rng rng = hbp__rng_make(seed, 0, 0);
     for (int64_t i = 0; i < SAMPLES; i++) {
         d->tokens[i] = 1 + hbp__rng_below(&rng, hbp__rng_below(&rng, 5) ? longest / 8 : longest);
         d->vision[i] = hbp__rng_below(&rng, 3) ? 0 : hbp__rng_below(&rng, 13);
-        d->ties[i] = i % 10 < 3 ? i / 10 : -1;
+        d->links[i] = i % 10 < 3 ? i / 10 : -1;
     }
     hbp_lengths_options options = {
-        .struct_size = sizeof options, .vision = d->vision, .ties = has_ties ? d->ties : NULL};
+        .struct_size = sizeof options, .vision = d->vision, .links = has_links ? d->links : NULL};
     OK(context, hbp_lengths_create_u32(context, d->tokens, SAMPLES, &options, &d->lengths));
 }
 
@@ -49,8 +49,8 @@ START_TEST_IN_CONTEXT(packs_have_room_for_their_units)
                 int64_t units = (int64_t)(density * (double)groups->pack_length[g]);
                 if (g == groups->count - 1)
                     units = hbp__max_i64(units, most);
-                ck_assert_int_le(hbp_cost_predict_vision_pack_bytes(cost, groups->sp[g], groups->recompute[g],
-                                                                    groups->pack_length[g], units),
+                ck_assert_int_le(hbp_cost_predict_pack_bytes(cost, groups->sp[g], groups->recompute[g],
+                                                             groups->pack_length[g], units),
                                  cost->terms.limit_bytes);
                 hbp__point point =
                     hbp__point_make(cost, hbp__cost_row(cost, groups->sp[g]), groups->recompute[g]);
@@ -68,15 +68,15 @@ START_TEST_IN_CONTEXT(packs_have_room_for_their_units)
 }
 END_TEST
 
-START_TEST_IN_CONTEXT(the_most_units_are_of_what_is_tied)
+START_TEST_IN_CONTEXT(the_most_units_are_of_what_is_linked)
 {
     for (uint64_t seed = 0; seed < 40; seed++) {
         drawn d;
         int64_t most, tokens, expected = 0, sum[SAMPLES] = {0};
         draw(context, &d, seed, 1000, seed % 2);
         for (int64_t i = 0; i < SAMPLES; i++) {
-            int64_t at = seed % 2 && d.ties[i] >= 0 ? d.ties[i] : i;
-            if (seed % 2 && d.ties[i] < 0)
+            int64_t at = seed % 2 && d.links[i] >= 0 ? d.links[i] : i;
+            if (seed % 2 && d.links[i] < 0)
                 expected = hbp__max_i64(expected, d.vision[i]);
             else
                 expected = hbp__max_i64(expected, sum[at] += d.vision[i]);
@@ -148,6 +148,6 @@ START_TEST_IN_CONTEXT(nothing_is_left_behind)
 }
 END_TEST
 
-TEST_MAIN("plan groups", packs_have_room_for_their_units, the_most_units_are_of_what_is_tied,
+TEST_MAIN("plan groups", packs_have_room_for_their_units, the_most_units_are_of_what_is_linked,
           packs_are_no_longer_than_their_units_last, units_that_do_not_count_change_nothing,
           nothing_is_left_behind)

@@ -156,7 +156,7 @@ START_TEST_IN_CONTEXT(a_better_network_makes_no_smaller_steps)
         int64_t ns[2];
         for (int i = 0; i < 2; i++) {
             int32_t sp = degree[3 + i], c = hbp_cost_predict_recompute(faster, sp, 170000);
-            ns[i] = sp * hbp_cost_predict_pack_ns(faster, sp, c, 170000, 170000.0 * 170000);
+            ns[i] = sp * hbp_cost_predict_pack_ns(faster, sp, c, 170000, 170000.0 * 170000, 0);
         }
         wider += ns[1] < ns[0];
         hbp_cost_free(faster);

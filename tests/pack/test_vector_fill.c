@@ -12,7 +12,7 @@ enum { SAMPLES = 400 };
 
 typedef struct sizes {
     uint32_t tokens[SAMPLES], vision[SAMPLES];
-    int64_t ties[SAMPLES];
+    int64_t links[SAMPLES];
 } sizes;
 
 static void draw(sizes *s, uint64_t seed)
@@ -21,15 +21,15 @@ static void draw(sizes *s, uint64_t seed)
     for (int64_t i = 0; i < SAMPLES; i++) {
         s->vision[i] = hbp__rng_below(&rng, 6);
         s->tokens[i] = 1 + 200 * s->vision[i] + hbp__rng_below(&rng, 300);
-        s->ties[i] = hbp__rng_below(&rng, 3) ? -1 : (int64_t)hbp__rng_below(&rng, 100);
+        s->links[i] = hbp__rng_below(&rng, 3) ? -1 : (int64_t)hbp__rng_below(&rng, 100);
     }
 }
 
-static hbp_lengths *lengths_of(hbp_context *context, const sizes *s, int has_vision, int has_ties)
+static hbp_lengths *lengths_of(hbp_context *context, const sizes *s, int has_vision, int has_links)
 {
     hbp_lengths_options options = {.struct_size = sizeof options,
                                    .vision = has_vision ? s->vision : NULL,
-                                   .ties = has_ties ? s->ties : NULL};
+                                   .links = has_links ? s->links : NULL};
     hbp_lengths *lengths = NULL;
     OK(context, hbp_lengths_create_u32(context, s->tokens, SAMPLES, &options, &lengths));
     return lengths;
@@ -74,17 +74,17 @@ static void check(const hbp_packs *packs, const hbp_lengths *lengths, const hbp_
         pack_of[view.dropped_indices[d]] = -1;
     }
     int64_t *first = calloc((size_t)lengths->count + 1, sizeof *first);
-    for (int64_t i = 0; i < lengths->count && lengths->tie; i++) {
-        uint32_t tie = lengths->tie[i];
-        if (tie == HBP__FREE)
+    for (int64_t i = 0; i < lengths->count && lengths->link; i++) {
+        uint32_t link = lengths->link[i];
+        if (link == HBP__FREE)
             continue;
-        ck_assert(!first[tie] || first[tie] == pack_of[i]);
-        first[tie] = pack_of[i];
+        ck_assert(!first[link] || first[link] == pack_of[i]);
+        first[link] = pack_of[i];
     }
     free(first);
     free(pack_of);
-    ck_assert_int_le(hbp_packs_get_bound(packs, 0), view.packs);
-    ck_assert_int_gt(hbp_packs_get_bound(packs, 0), 0);
+    ck_assert_int_le(packs_view(packs).group_bounds[0], view.packs);
+    ck_assert_int_gt(packs_view(packs).group_bounds[0], 0);
 }
 
 START_TEST_IN_CONTEXT(keeps_every_promise_on_random_data)
@@ -102,8 +102,8 @@ START_TEST_IN_CONTEXT(keeps_every_promise_on_random_data)
         o.pack_multiple = seed % 6 > 3 ? 128 : 0;
         hbp_packs *packs = NULL;
         hbp_status status = hbp_iterative_fill(context, lengths, &o, &packs);
-        if (status == HBP_E_INFEASIBLE) { /* too many tied samples */
-            ck_assert(lengths->tie);
+        if (status == HBP_E_INFEASIBLE) { /* too many linked samples */
+            ck_assert(lengths->link);
             ck_assert_ptr_null(packs);
         } else {
             OK(context, status);
@@ -118,12 +118,12 @@ END_TEST
 START_TEST_IN_CONTEXT(refuses_or_drops_samples_over_a_budget)
 {
     const uint32_t tokens[] = {100, 5000, 90, 300, 80, 70}, vision[] = {1, 1, 9, 12, 2, 3};
-    const int64_t ties[] = {7, 7, -1, -1, 3, -1};
+    const int64_t links[] = {7, 7, -1, -1, 3, -1};
     hbp_lengths_options options = {.struct_size = sizeof options, .vision = vision};
-    hbp_lengths *lengths = NULL, *tied = NULL;
+    hbp_lengths *lengths = NULL, *linked = NULL;
     MAKES(context, lengths, hbp_lengths_create_u32(context, tokens, 6, &options, &lengths));
-    options.ties = ties;
-    MAKES(context, tied, hbp_lengths_create_u32(context, tokens, 6, &options, &tied));
+    options.links = links;
+    MAKES(context, linked, hbp_lengths_create_u32(context, tokens, 6, &options, &linked));
     hbp_iterative_fill_options o = options_of(4096, 8);
     hbp_packs *packs = NULL;
     FAILS(context, HBP_E_INVALID,
@@ -152,8 +152,8 @@ START_TEST_IN_CONTEXT(refuses_or_drops_samples_over_a_budget)
     ck_assert_int_eq(view.dropped_indices[2], 3);
     ck_assert_int_eq(view.dropped_reasons[2], HBP_DROPPED_OVERVISION);
     packs = NULL;
-    MAKES(context, packs, hbp_iterative_fill(context, tied, &o, &packs)); /* sample 0 goes with sample 1 */
-    check(packs, tied, &o);
+    MAKES(context, packs, hbp_iterative_fill(context, linked, &o, &packs)); /* sample 0 goes with sample 1 */
+    check(packs, linked, &o);
     view = packs_view(packs);
     ck_assert_int_eq(view.dropped, 4);
     ck_assert_int_eq(view.dropped_indices[0], 0);
@@ -169,21 +169,21 @@ END_TEST
 START_TEST_IN_CONTEXT(refuses_ties_that_fit_no_pack)
 {
     const uint32_t tokens[] = {60, 50, 10}, vision[] = {1, 2, 9};
-    const int64_t ties[] = {5, 5, 5};
-    hbp_lengths_options options = {.struct_size = sizeof options, .vision = vision, .ties = ties};
+    const int64_t links[] = {5, 5, 5};
+    hbp_lengths_options options = {.struct_size = sizeof options, .vision = vision, .links = links};
     hbp_lengths *lengths = NULL;
     hbp_packs *packs = NULL;
     MAKES(context, lengths, hbp_lengths_create_u32(context, tokens, 3, &options, &lengths));
     hbp_iterative_fill_options o = options_of(119, 12);
-    FAILS(context, HBP_E_INFEASIBLE, "with its tied samples has 120 tokens with padding; a pack holds 119",
+    FAILS(context, HBP_E_INFEASIBLE, "with its linked samples has 120 tokens with padding; a pack holds 119",
           hbp_iterative_fill(context, lengths, &o, &packs));
     o = options_of(120, 11);
     FAILS(context, HBP_E_INFEASIBLE,
-          "with its tied samples has 12 vision units; a pack of 120 tokens has room for 11",
+          "with its linked samples has 12 vision units; a pack of 120 tokens holds 11",
           hbp_iterative_fill(context, lengths, &o, &packs));
     o = options_of(120, 12);
     o.max_samples = 2;
-    FAILS(context, HBP_E_INFEASIBLE, "is tied to 2 others; a pack holds at most 2 samples",
+    FAILS(context, HBP_E_INFEASIBLE, "is linked to 2 others; a pack holds at most 2 samples",
           hbp_iterative_fill(context, lengths, &o, &packs));
     ck_assert_ptr_null(packs);
     o.max_samples = 3;
@@ -248,7 +248,7 @@ START_TEST_IN_CONTEXT(needs_fewer_packs_than_published)
             check(packs, lengths, &o);
             count = packs_view(packs).packs;
             ck_assert_int_eq(count, budgets[k][2]);
-            ck_assert_int_eq(hbp_packs_get_bound(packs, 0), budgets[k][2]);
+            ck_assert_int_eq(packs_view(packs).group_bounds[0], budgets[k][2]);
             if (!k) { /* packs alike even in the order drawn: published .000115 and .07005 */
                 ck_assert(hbp__dist_ratio(packs->vision, count, 8) < .0005);
                 ck_assert(hbp__dist_ratio(packs->tokens, count, 8) < .03);

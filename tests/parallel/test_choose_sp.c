@@ -82,7 +82,8 @@ START_TEST(a_long_pack_weighs_recomputation_against_communication)
         if (c < 0)
             continue;
         int64_t micro_batches = (20 * degrees[i] + 31) / 32;
-        int64_t step = micro_batches * hbp_cost_predict_pack_ns(cost, degrees[i], c, 5000, 2500000) + 70000;
+        int64_t step =
+            micro_batches * hbp_cost_predict_pack_ns(cost, degrees[i], c, 5000, 2500000, 0) + 70000;
         if (step < best) {
             best = step;
             best_sp = degrees[i];

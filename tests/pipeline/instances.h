@@ -16,7 +16,7 @@ typedef struct instance {
     int64_t forward[INSTANCE_LAYERS], backward[INSTANCE_LAYERS], parameters[INSTANCE_LAYERS];
     int64_t state[INSTANCE_LAYERS], activation[INSTANCE_LAYERS], recomputed[INSTANCE_LAYERS];
     int64_t working[INSTANCE_LAYERS], cut[INSTANCE_LAYERS], again[INSTANCE_LAYERS];
-    int32_t kind[INSTANCE_LAYERS], recompute[INSTANCE_LAYERS];
+    int32_t type[INSTANCE_LAYERS], recompute[INSTANCE_LAYERS];
     double vision[INSTANCE_BATCHES], tokens[INSTANCE_BATCHES], squares[INSTANCE_BATCHES];
     double speed[INSTANCE_STAGES];
     int64_t limit[INSTANCE_STAGES];
@@ -35,9 +35,9 @@ static inline void instance_layers(hbp_context *context, hbp__rng *rng, int32_t 
     int32_t vision = (int32_t)instance_draw(rng, 0, count / 2), alike = (int32_t)instance_draw(rng, 0, 1);
     int64_t size = instance_draw(rng, 0, 1) ? 4 : 1000000, bytes = instance_draw(rng, 1, 1000);
     for (int32_t i = 0; i < count; i++) {
-        d->kind[i] = i < vision ? HBP_LAYER_VISION : HBP_LAYER_LANGUAGE;
-        d->kind[i] = instance_draw(rng, 0, 9) ? d->kind[i] : HBP_LAYER_FIXED;
-        d->forward[i] = alike ? size * (1 + d->kind[i]) : instance_draw(rng, 0, size);
+        d->type[i] = i < vision ? HBP_LAYER_VISION : HBP_LAYER_LANGUAGE;
+        d->type[i] = instance_draw(rng, 0, 9) ? d->type[i] : HBP_LAYER_FIXED;
+        d->forward[i] = alike ? size * (1 + d->type[i]) : instance_draw(rng, 0, size);
         d->backward[i] = 2 * d->forward[i];
         d->again[i] = d->forward[i];
         d->parameters[i] = instance_draw(rng, 0, 1000);
@@ -52,7 +52,7 @@ static inline void instance_layers(hbp_context *context, hbp__rng *rng, int32_t 
                                  .count = count,
                                  .forward_ns = d->forward,
                                  .backward_ns = d->backward,
-                                 .kind = d->kind,
+                                 .type = d->type,
                                  .parameters = d->parameters,
                                  .state_bytes = d->state,
                                  .activation_bytes = d->activation,
@@ -109,13 +109,13 @@ static inline int64_t instance_weigh(const instance *d, const int32_t *cuts, int
     for (int32_t s = 0; s < p->stages; s++)
         load[s] = 0;
     for (int32_t c = 0; c < chunks; c++) {
-        int64_t ns[HBP_LAYER_KINDS] = {0};
+        int64_t ns[HBP_LAYER_TYPES] = {0};
         for (int32_t i = cuts[c]; i < cuts[c + 1]; i++) {
             int32_t again = p->recompute && p->recompute[i] == HBP_RECOMPUTE_LAYER;
-            ns[d->kind[i]] += d->forward[i] + d->backward[i] + (again ? d->again[i] : 0);
+            ns[d->type[i]] += d->forward[i] + d->backward[i] + (again ? d->again[i] : 0);
         }
         double cost = 0;
-        for (int32_t k = 0; k < HBP_LAYER_KINDS; k++)
+        for (int32_t k = 0; k < HBP_LAYER_TYPES; k++)
             cost += (double)ns[k] * (hbp__mean_time_scale(p, k) / (p->speed ? p->speed[c % p->stages] : 1));
         int64_t rounded = (int64_t)(cost + 0.5);
         sum += rounded;
@@ -123,7 +123,7 @@ static inline int64_t instance_weigh(const instance *d, const int32_t *cuts, int
         if (c + 1 == chunks || p->stages == 1)
             continue;
         int32_t last = cuts[c + 1] - 1;
-        double bytes = (double)d->cut[last] * hbp__mean_byte_scale(p, d->kind[last]);
+        double bytes = (double)d->cut[last] * hbp__mean_byte_scale(p, d->type[last]);
         int64_t transfer = hbp__transfer_ns(p, bytes);
         int64_t exposed = (int64_t)((1 - p->link_overlap) * (double)transfer + 0.5);
         sum += 2 * transfer;

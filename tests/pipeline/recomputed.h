@@ -2,6 +2,7 @@
 #ifndef HBP_TESTS_RECOMPUTED_H
 #define HBP_TESTS_RECOMPUTED_H
 
+#include "base/methods.h"
 #include "failing.h"
 
 #include "base/checked.h"
@@ -34,13 +35,13 @@ static inline hbp_layers *draw_layers(hbp_context *context, hbp__rng *rng, int32
 {
     enum { COLUMNS = 9 };
     static int64_t column[COLUMNS][MOST_LAYERS];
-    static int32_t kind[MOST_LAYERS];
+    static int32_t type[MOST_LAYERS];
     uint64_t seed = hbp__rng_next(rng);
     for (int32_t i = 0; i < count; i++) {
         uint64_t which = kinds ? hbp__rng_below(rng, (uint64_t)kinds) : (uint64_t)i;
         hbp__rng own = hbp__rng_make(seed, which, 0);
         int64_t whole = up_to(&own, most);
-        kind[i] = (int32_t)hbp__rng_below(&own, HBP_LAYER_KINDS);
+        type[i] = (int32_t)hbp__rng_below(&own, HBP_LAYER_TYPES);
         column[0][i] = up_to(&own, most);                               /* forward_ns */
         column[1][i] = up_to(&own, most);                               /* state_bytes */
         column[2][i] = whole;                                           /* activation_bytes */
@@ -53,7 +54,7 @@ static inline hbp_layers *draw_layers(hbp_context *context, hbp__rng *rng, int32
     }
     hbp_layer_columns c = {.struct_size = sizeof c};
     c.count = count;
-    c.kind = kind;
+    c.type = type;
     c.forward_ns = column[0];
     c.state_bytes = column[1];
     c.activation_bytes = column[2];
@@ -111,7 +112,7 @@ static inline void limit(hbp_context *context, instance *t, hbp__rng *rng)
 
 static inline hbp_status choose(hbp_context *context, instance *t, int32_t mode)
 {
-    t->options.mode = mode;
+    t->options.method = hbp__recompute_name(mode);
     return hbp_choose_recompute(context, t->layers, t->cuts, &t->pipeline, &t->options, t->choices,
                                 &t->report);
 }
@@ -135,7 +136,7 @@ static inline int64_t added_ns(const instance *t, const int32_t *layer, int32_t 
     for (int32_t i = 0; i < count; i++) {
         int32_t l = layer ? layer[i] : i;
         ns += hbp__round_i64((double)hbp__layer_extra_ns(t->layers, l, choices[l]) *
-                             hbp__mean_time_scale(&t->pipeline, t->layers->kind[l]));
+                             hbp__mean_time_scale(&t->pipeline, t->layers->type[l]));
     }
     return ns;
 }
@@ -188,7 +189,7 @@ static inline void check_choice(hbp_context *context, const instance *t)
  * forward. */
 static inline void four(hbp_context *context, instance *t, int64_t first_limit, int64_t second_limit)
 {
-    static const int32_t kind[] = {1, 1, 0, 0, 1, 1, 0, 0};
+    static const int32_t type[] = {1, 1, 0, 0, 1, 1, 0, 0};
     static const int64_t forward[] = {60, 60, 100, 100, 60, 60, 100, 100};
     static const int64_t state[] = {5, 5, 5, 5, 5, 5, 5, 5};
     static const int64_t activation[] = {30, 30, 50, 50, 30, 30, 50, 50};
@@ -197,7 +198,7 @@ static inline void four(hbp_context *context, instance *t, int64_t first_limit, 
     memset(t, 0, sizeof *t);
     hbp_layer_columns c = {.struct_size = sizeof c};
     c.count = 8;
-    c.kind = kind;
+    c.type = type;
     c.forward_ns = forward;
     c.state_bytes = state;
     c.activation_bytes = activation;

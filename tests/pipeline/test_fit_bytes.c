@@ -53,7 +53,8 @@ START_TEST_IN_CONTEXT(what_cannot_be_told_is_refused)
     static const int64_t f_negative[] = {-1, 2}, f_large[] = {1, (INT64_C(1) << 44) + 1};
     int64_t x = 11, y = 12;
     FAILS(context, HBP_E_INFEASIBLE,
-          "3 vision and 2 language layers, then 6 and 4: these two measurements cannot tell a vision layer's "
+          "3 vision and 2 language layers, then 6 and 4: these two measurements cannot separate a vision "
+          "layer's "
           "bytes from a language layer's",
           hbp_fit_layer_bytes(context, v, l, f, &x, &y));
     /* x + 4 y = 1000, 2 x + 2 y = 100: x = -800 / 3. */

@@ -298,7 +298,7 @@ START_TEST_IN_CONTEXT(an_order_by_hand)
     columns.count = 2;
     columns.forward_ns = (int64_t[]){1, 1};
     columns.backward_ns = (int64_t[]){0, 0};
-    columns.kind = (int32_t[]){HBP_LAYER_VISION, HBP_LAYER_LANGUAGE};
+    columns.type = (int32_t[]){HBP_LAYER_VISION, HBP_LAYER_LANGUAGE};
     piped p = {.cuts = {0, 1, 2}};
     OK(context, hbp_layers_create(context, &columns, &p.layers));
     piped_options(&p, 2, 1, 2);
@@ -367,7 +367,7 @@ static void make_halves(hbp_context *context, piped *p, int32_t micro_batches)
     hbp_layer_columns columns = {.struct_size = sizeof columns};
     columns.count = 4;
     columns.forward_ns = (int64_t[]){1000, 1000, 1000, 1000};
-    columns.kind = (int32_t[]){HBP_LAYER_VISION, HBP_LAYER_VISION, HBP_LAYER_LANGUAGE, HBP_LAYER_LANGUAGE};
+    columns.type = (int32_t[]){HBP_LAYER_VISION, HBP_LAYER_VISION, HBP_LAYER_LANGUAGE, HBP_LAYER_LANGUAGE};
     *p = (piped){.cuts = {0, 1, 2, 3, 4}};
     OK(context, hbp_layers_create(context, &columns, &p->layers));
     piped_options(p, 4, 1, micro_batches);

@@ -1,3 +1,4 @@
+#include "base/methods.h"
 #include "pipeline/partition.h"
 
 #include "keep.h"
@@ -8,7 +9,7 @@
 static hbp_partition_options options_of(int32_t mode)
 {
     hbp_partition_options options = {.struct_size = sizeof options};
-    options.mode = mode;
+    options.method = hbp__partition_name(mode);
     return options;
 }
 
@@ -56,22 +57,21 @@ static void check_whole(hbp_context *context, const instance *d, const hbp_parti
         ck_assert_int_le(partition_view(partition).stage_bytes[s], d->limit[s]);
     hbp_pipeline_run_free(run);
 
-    int64_t candidates = hbp_partition_count_candidates(partition), bytes = 0;
-    ck_assert_int_ge(candidates, 1);
-    for (int64_t i = 0; i < candidates; i++) {
-        hbp_partition_candidate c = {.struct_size = sizeof c};
-        const int32_t *its;
-        OK(context, hbp_partition_get_candidate(context, partition, i, &c, &its));
-        ck_assert_int_eq(c.predicted_ns, (instance_weigh(d, its, load) + turns - 1) / turns);
+    hbp_partition_view view = partition_view(partition);
+    int64_t bytes = 0;
+    ck_assert_int_ge(view.candidates, 1);
+    for (int64_t i = 0; i < view.candidates; i++) {
+        const int32_t *its = view.candidate_cuts + i * (view.chunks + 1);
+        ck_assert_int_eq(view.candidate_predicted_ns[i], (instance_weigh(d, its, load) + turns - 1) / turns);
         if (i == 0) {
             ck_assert_mem_eq(its, cuts, (size_t)(stages * turns + 1) * sizeof *cuts);
-            ck_assert_int_eq(c.simulated_ns, summary.simulated_ns);
-            ck_assert_int_eq(c.cut_bytes, summary.cut_bytes);
+            ck_assert_int_eq(view.candidate_simulated_ns[i], summary.simulated_ns);
+            ck_assert_int_eq(view.candidate_cut_bytes[i], summary.cut_bytes);
         }
         bytes = 0;
         for (int64_t k = 1; k < stages * turns; k++)
             bytes += d->cut[its[k] - 1];
-        ck_assert_int_eq(c.cut_bytes, bytes);
+        ck_assert_int_eq(view.candidate_cut_bytes[i], bytes);
     }
 }
 
@@ -109,7 +109,7 @@ static void compare_all(uint64_t seed, int trials, int32_t most_layers, int32_t 
         OK(context, hbp__stages_open(context, d.layers, &d.pipeline, &s));
         OK(context, hbp__live_open(context, &d.pipeline, &live));
         int64_t least = least_of_all(&d, count, chunks, &live, best);
-        hbp_partition_options options = options_of(HBP_PARTITION_OPTIMAL);
+        hbp_partition_options options = options_of(HBP__PARTITION_OPTIMAL);
         options.candidates = (int32_t)instance_draw(&rng, 1, 4);
         options.order = (int32_t)instance_draw(&rng, 0, 1);
         hbp_partition *partition = NULL;
@@ -128,12 +128,9 @@ static void compare_all(uint64_t seed, int trials, int32_t most_layers, int32_t 
                 ck_assert_mem_eq(partition_view(partition).cuts, best, ((size_t)chunks + 1) * sizeof *best);
             }
             even += !s.uneven;
-            hbp_partition_candidate c = {.struct_size = sizeof c};
-            for (int64_t i = 1; i < hbp_partition_count_candidates(partition) && (s.uneven || turns > 1);
-                 i++) {
-                OK(context, hbp_partition_get_candidate(context, partition, i, &c, NULL));
-                ck_assert_int_ge(c.simulated_ns, summary.simulated_ns);
-            }
+            hbp_partition_view view = partition_view(partition);
+            for (int64_t i = 1; i < view.candidates && (s.uneven || turns > 1); i++)
+                ck_assert_int_ge(view.candidate_simulated_ns[i], summary.simulated_ns);
         }
         hbp_partition_free(partition);
         hbp__live_close(&live);
@@ -168,7 +165,7 @@ START_TEST_IN_CONTEXT(modes_do_what_they_say)
         int64_t fastest = 0;
         hbp__stages s;
         OK(context, hbp__stages_open(context, d.layers, &d.pipeline, &s));
-        for (int32_t mode = HBP_PARTITION_OPTIMAL; mode <= HBP_PARTITION_PAPER; mode++) {
+        for (int32_t mode = HBP__PARTITION_OPTIMAL; mode <= HBP__PARTITION_OMNIBAL; mode++) {
             hbp_partition_options options = options_of(mode);
             hbp_partition *partition = NULL;
             hbp_status status = hbp_partition_layers(context, d.layers, &d.pipeline, &options, &partition);
@@ -180,21 +177,19 @@ START_TEST_IN_CONTEXT(modes_do_what_they_say)
             OK(context, status);
             check_whole(context, &d, partition);
             const int32_t *cuts = partition_view(partition).cuts;
-            if (mode == HBP_PARTITION_OPTIMAL)
+            if (mode == HBP__PARTITION_OPTIMAL)
                 fastest = summary_of(context, partition).simulated_ns;
             if (s.uneven || turns > 1)
                 ck_assert_int_ge(summary_of(context, partition).simulated_ns, fastest);
-            if (mode != HBP_PARTITION_OPTIMAL) {
-                OK(context, hbp__anchor(context, &s,
-                                        mode == HBP_PARTITION_PAPER ? HBP_PARTITION_BALANCED : mode, anchor));
+            if (mode != HBP__PARTITION_OPTIMAL) {
+                OK(context,
+                   hbp__anchor(context, &s, mode == HBP__PARTITION_OMNIBAL ? HBP__PARTITION_BALANCED : mode,
+                               anchor));
                 for (int32_t c = 0; c <= stages * turns; c++)
-                    ck_assert_int_le(abs(cuts[c] - anchor[c]), mode == HBP_PARTITION_PAPER);
+                    ck_assert_int_le(abs(cuts[c] - anchor[c]), mode == HBP__PARTITION_OMNIBAL);
             }
-            if (mode != HBP_PARTITION_OPTIMAL && mode != HBP_PARTITION_PAPER) { /* no list ranks its one */
-                hbp_partition_candidate only = {.struct_size = sizeof only};
-                OK(context, hbp_partition_get_candidate(context, partition, 0, &only, NULL));
-                ck_assert_int_eq(only.ranked, 0);
-            }
+            if (mode != HBP__PARTITION_OPTIMAL && mode != HBP__PARTITION_OMNIBAL) /* no list ranks its one */
+                ck_assert_int_eq(partition_view(partition).candidate_ranked[0], 0);
             hbp_partition_free(partition);
         }
         hbp__stages_close(&s);
@@ -210,14 +205,14 @@ static void omnibal_layers(hbp_context *context, instance *d)
     const int64_t vision = INT64_C(9) * 1025 * 3200 * 2, projected = INT64_C(9) * 256 * 6144 * 2;
     const int64_t language = INT64_C(4096) * 6144 * 2;
     for (int32_t i = 0; i < 101; i++) {
-        d->kind[i] = i < 48 ? HBP_LAYER_VISION : HBP_LAYER_LANGUAGE;
+        d->type[i] = i < 48 ? HBP_LAYER_VISION : HBP_LAYER_LANGUAGE;
         d->cut[i] = i < 47 ? vision : i == 47 ? projected : language;
         d->forward[i] = i < 47 ? 4000000 : 3000000;
     }
     hbp_layer_columns columns = {.struct_size = sizeof columns,
                                  .count = 101,
                                  .forward_ns = d->forward,
-                                 .kind = d->kind,
+                                 .type = d->type,
                                  .cut_bytes = d->cut};
     OK(context, hbp_layers_create(context, &columns, &d->layers));
     d->pipeline = (hbp_pipeline_options){.struct_size = sizeof d->pipeline};
@@ -245,14 +240,14 @@ START_TEST_IN_CONTEXT(published_bytes_over_cuts)
 
     /* Through the planner: the balanced partition, and one that must cut behind the projector because bytes
      * are dear. */
-    hbp_partition_options options = options_of(HBP_PARTITION_UNIFORM);
+    hbp_partition_options options = options_of(HBP__PARTITION_UNIFORM);
     hbp_partition *partition;
     MAKES(context, partition, hbp_partition_layers(context, d.layers, &d.pipeline, &options, &partition));
     const int32_t *cuts = partition_view(partition).cuts; /* 0 26 51 76 101 */
     ck_assert_int_eq(cuts[1], 26);
     ck_assert_int_eq(summary_of(context, partition).cut_bytes, cut[25] + 2 * cut[50]);
     d.pipeline.link_bytes_per_s = 1e6;
-    options.mode = HBP_PARTITION_OPTIMAL;
+    options.method = hbp__partition_name(HBP__PARTITION_OPTIMAL);
     MAKES(context, partition, hbp_partition_layers(context, d.layers, &d.pipeline, &options, &partition));
     cuts = partition_view(partition).cuts;
     ck_assert(cuts[1] == 48 || cuts[2] == 48 || cuts[3] == 48);
@@ -273,7 +268,7 @@ START_TEST_IN_CONTEXT(the_run_decides_where_asked)
     hbp_pipeline_options pipeline = {.struct_size = sizeof pipeline};
     pipeline.stages = 4;
     pipeline.micro_batches = 8;
-    hbp_partition_options options = options_of(HBP_PARTITION_OPTIMAL);
+    hbp_partition_options options = options_of(HBP__PARTITION_OPTIMAL);
     hbp_partition *formula, *run;
     MAKES(context, formula, hbp_partition_layers(context, layers, &pipeline, &options, &formula));
     options.run = 1;
@@ -301,12 +296,12 @@ START_TEST_IN_CONTEXT(the_optimum_beats_the_baselines)
         d.pipeline.vision_scale = uneven ? d.vision : NULL;
         d.pipeline.token_scale = uneven ? d.tokens : NULL;
         int64_t predicted = 0, simulated = 0;
-        for (int32_t mode = HBP_PARTITION_OPTIMAL; mode <= HBP_PARTITION_PAPER; mode++) {
+        for (int32_t mode = HBP__PARTITION_OPTIMAL; mode <= HBP__PARTITION_OMNIBAL; mode++) {
             hbp_partition_options options = options_of(mode);
             hbp_partition *partition;
             OK(context, hbp_partition_layers(context, d.layers, &d.pipeline, &options, &partition));
             hbp_partition_summary summary = summary_of(context, partition);
-            if (mode == HBP_PARTITION_OPTIMAL) {
+            if (mode == HBP__PARTITION_OPTIMAL) {
                 predicted = summary.bound_ns;
                 simulated = summary.simulated_ns;
                 ck_assert(uneven || summary.proven);
@@ -327,8 +322,9 @@ START_TEST_IN_CONTEXT(bad_options_are_refused)
     static instance d;
     omnibal_layers(context, &d);
     hbp_partition *partition = NULL;
-    hbp_partition_options options = options_of(5);
-    FAILS(context, HBP_E_INVALID, "`mode` is 5; it must be in 0..4",
+    hbp_partition_options options = options_of(0);
+    options.method = "omnibul";
+    FAILS(context, HBP_E_INVALID, "`method` is 'omnibul'; did you mean 'omnibal'?",
           hbp_partition_layers(context, d.layers, &d.pipeline, &options, &partition));
     options = options_of(0);
     options.candidates = 65;
@@ -351,16 +347,6 @@ START_TEST_IN_CONTEXT(bad_options_are_refused)
     ck_assert_ptr_null(partition);
 
     OK(context, hbp_partition_layers(context, d.layers, &d.pipeline, NULL, &partition));
-    int64_t count = hbp_partition_count_candidates(partition);
-    hbp_partition_candidate candidate = {.struct_size = sizeof candidate};
-    char text[64];
-    snprintf(text, sizeof text, "index is %d; there are %d candidates", (int)count, (int)count);
-    FAILS(context, HBP_E_INVALID, text,
-          hbp_partition_get_candidate(context, partition, count, &candidate, NULL));
-    FAILS(context, HBP_E_INVALID, "index is -1",
-          hbp_partition_get_candidate(context, partition, -1, &candidate, NULL));
-    FAILS(context, HBP_E_INVALID, "partition is NULL",
-          hbp_partition_get_candidate(context, NULL, 0, &candidate, NULL));
     FAILS(context, HBP_E_INVALID, "summary is NULL", hbp_partition_get_summary(context, partition, NULL));
     hbp_partition_free(partition);
     hbp_partition_free(NULL);
@@ -368,10 +354,9 @@ START_TEST_IN_CONTEXT(bad_options_are_refused)
     ck_assert_int_eq(hbp_partition_get_view(NULL, &none), HBP_E_INVALID);
     ck_assert_ptr_null(none.cuts);
     ck_assert_int_eq(none.stages, 0);
-    ck_assert_int_eq(hbp_partition_count_candidates(NULL), 0);
-    ck_assert_uint_eq(sizeof(hbp_partition_options), 24);
+    ck_assert_int_eq(none.candidates, 0);
+    ck_assert_uint_eq(sizeof(hbp_partition_options), 32);
     ck_assert_uint_eq(sizeof(hbp_partition_summary), 80);
-    ck_assert_uint_eq(sizeof(hbp_partition_candidate), 40);
     hbp_layers_free(d.layers);
 }
 END_TEST
@@ -391,11 +376,11 @@ START_TEST_IN_CONTEXT(what_does_not_fit_names_stage_and_bytes)
           "no partition fits; with the cuts that miss by least: stage 1 with layers 2..3 needs 70 bytes, 15 "
           "more than its 55",
           hbp_partition_layers(context, layers, &pipeline, NULL, &partition));
-    hbp_partition_options options = options_of(HBP_PARTITION_UNIFORM);
+    hbp_partition_options options = options_of(HBP__PARTITION_UNIFORM);
     const int64_t wide[2] = {60, 60};
     pipeline.limit_bytes = wide;
     FAILS(context, HBP_E_INFEASIBLE,
-          "the partition of this mode does not fit: stage 1 with layers 2..3 needs 70 bytes, 10 more than "
+          "the partition of this method does not fit: stage 1 with layers 2..3 needs 70 bytes, 10 more than "
           "its 60",
           hbp_partition_layers(context, layers, &pipeline, &options, &partition));
     MAKES(context, partition, hbp_partition_layers(context, layers, &pipeline, NULL, &partition));
@@ -413,7 +398,7 @@ END_TEST
 static hbp_status plan(hbp_context *context, void *user)
 {
     const instance *d = user;
-    hbp_partition_options options = options_of(HBP_PARTITION_OPTIMAL);
+    hbp_partition_options options = options_of(HBP__PARTITION_OPTIMAL);
     options.order = 1;
     hbp_partition *partition = NULL;
     hbp_status status = hbp_partition_layers(context, d->layers, &d->pipeline, &options, &partition);

@@ -1,3 +1,4 @@
+#include "base/methods.h"
 #include "keep.h"
 #include "recomputed.h"
 
@@ -29,7 +30,7 @@ START_TEST_IN_CONTEXT(never_over_memory)
         draw(context, &t, &rng, 30, n % 3 ? 4 : 0, 1000000000);
         limit(context, &t, &rng);
         int64_t ns[4] = {-1, -1, -1, -1}, step[4] = {0};
-        for (int32_t mode = HBP_MEMORY_OPTIMAL; mode <= HBP_MEMORY_NONE; mode++) {
+        for (int32_t mode = HBP__RECOMPUTE_OPTIMAL; mode <= HBP__RECOMPUTE_NONE; mode++) {
             hbp_status status = choose(context, &t, mode);
             if (status == HBP_E_INFEASIBLE)
                 continue;
@@ -40,18 +41,19 @@ START_TEST_IN_CONTEXT(never_over_memory)
             ns[mode] = t.report.recompute_ns;
             counted[mode]++;
         }
-        for (int32_t mode = HBP_MEMORY_PAPER; mode <= HBP_MEMORY_NONE; mode++)
+        for (int32_t mode = HBP__RECOMPUTE_OMNIBAL; mode <= HBP__RECOMPUTE_NONE; mode++)
             if (ns[mode] >= 0) {
-                ck_assert_int_ge(ns[HBP_MEMORY_OPTIMAL], 0);
-                ck_assert_int_le(ns[HBP_MEMORY_OPTIMAL], ns[mode]);
+                ck_assert_int_ge(ns[HBP__RECOMPUTE_OPTIMAL], 0);
+                ck_assert_int_le(ns[HBP__RECOMPUTE_OPTIMAL], ns[mode]);
             }
-        ck_assert((ns[HBP_MEMORY_PAPER] < 0) == (ns[HBP_MEMORY_ALL] < 0));
-        ck_assert_int_le(ns[HBP_MEMORY_PAPER], ns[HBP_MEMORY_ALL]);
-        ck_assert_int_le(step[HBP_MEMORY_PAPER], step[HBP_MEMORY_ALL]); /* stage by stage no slower */
-        faster += ns[HBP_MEMORY_OPTIMAL] < ns[HBP_MEMORY_PAPER];
+        ck_assert((ns[HBP__RECOMPUTE_OMNIBAL] < 0) == (ns[HBP__RECOMPUTE_ALL] < 0));
+        ck_assert_int_le(ns[HBP__RECOMPUTE_OMNIBAL], ns[HBP__RECOMPUTE_ALL]);
+        ck_assert_int_le(step[HBP__RECOMPUTE_OMNIBAL],
+                         step[HBP__RECOMPUTE_ALL]); /* stage by stage no slower */
+        faster += ns[HBP__RECOMPUTE_OPTIMAL] < ns[HBP__RECOMPUTE_OMNIBAL];
         hbp_layers_free(t.layers);
     }
-    for (int32_t mode = HBP_MEMORY_OPTIMAL; mode <= HBP_MEMORY_ALL; mode++)
+    for (int32_t mode = HBP__RECOMPUTE_OPTIMAL; mode <= HBP__RECOMPUTE_ALL; mode++)
         ck_assert_int_gt(counted[mode], 200);
     ck_assert_int_gt(faster, 200);
 }
@@ -63,17 +65,17 @@ START_TEST_IN_CONTEXT(modes_by_hand)
     /* Stage 0 needs 20 + 2 * 160 = 340 bare, 20 + 2 * 40 + 40 = 140 with all recomputed; stage 1 180 and 100.
      */
     four(context, &t, 340, 180);
-    expect(context, &t, HBP_MEMORY_OPTIMAL, "--------");
+    expect(context, &t, HBP__RECOMPUTE_OPTIMAL, "--------");
     ck_assert_int_eq(t.report.proven, 1);
     ck_assert_int_eq(t.report.saved_ns, 640);
     ck_assert_int_eq(t.report.slack_bytes, 0);
-    expect(context, &t, HBP_MEMORY_NONE, "--------");
+    expect(context, &t, HBP__RECOMPUTE_NONE, "--------");
     ck_assert_int_eq(t.report.proven, 1);
     /* 200 free: floor(200 / 80) - 1 = 1 language layer. 80 free: floor(80 / 40) - 1 = 1. */
-    expect(context, &t, HBP_MEMORY_PAPER, "LLL-LLL-");
+    expect(context, &t, HBP__RECOMPUTE_OMNIBAL, "LLL-LLL-");
     ck_assert_int_eq(t.report.proven, 0);
     ck_assert_int_eq(t.report.recompute_ns, 440);
-    expect(context, &t, HBP_MEMORY_ALL, "LLLLLLLL");
+    expect(context, &t, HBP__RECOMPUTE_ALL, "LLLLLLLL");
     ck_assert_int_eq(t.report.recompute_ns, 640);
     ck_assert_int_eq(t.report.recomputed, 8);
     ck_assert_int_eq(t.report.saved_ns, 0);
@@ -83,42 +85,42 @@ START_TEST_IN_CONTEXT(modes_by_hand)
      * free 24 less 12, a vision layer 20 less 20; a language layer 40 less 40; vision layer and MLP 32 less
      * 20; both vision layers 40 less 20. */
     four(context, &t, 328, 160);
-    expect(context, &t, HBP_MEMORY_OPTIMAL, "m---LL--");
+    expect(context, &t, HBP__RECOMPUTE_OPTIMAL, "m---LL--");
     ck_assert_int_eq(t.report.recompute_ns, 140);
     ck_assert_int_eq(t.report.selective, 1);
     ck_assert_int_eq(t.report.recomputed, 2);
     ck_assert_int_eq(t.report.slack_bytes, 0);
     t.options.selective = -1;
-    expect(context, &t, HBP_MEMORY_OPTIMAL, "L---LL--");
+    expect(context, &t, HBP__RECOMPUTE_OPTIMAL, "L---LL--");
     t.options.selective = HBP_SELECT_ATTENTION;
-    expect(context, &t, HBP_MEMORY_OPTIMAL, "L---LL--");
+    expect(context, &t, HBP__RECOMPUTE_OPTIMAL, "L---LL--");
     t.options.selective = HBP_SELECT_MLP;
-    expect(context, &t, HBP_MEMORY_OPTIMAL, "m---LL--");
+    expect(context, &t, HBP__RECOMPUTE_OPTIMAL, "m---LL--");
     hbp_layers_free(t.layers);
 
     /* The published rule with more: 4 * 80 = 320 free keep both language layers with one to spare, and
      * floor(160 / 40) - 1 = 3 vision layers, of which there are two. */
     four(context, &t, 140 + 320, 100 + 3 * 40);
-    expect(context, &t, HBP_MEMORY_PAPER, "----L---");
+    expect(context, &t, HBP__RECOMPUTE_OMNIBAL, "----L---");
     hbp_layers_free(t.layers);
 
     four(context, &t, 339, 99);
     FAILS(context, HBP_E_INFEASIBLE,
           "stage 0 needs 340 bytes with no layer recomputed and has 339, 1 too few",
-          choose(context, &t, HBP_MEMORY_NONE));
+          choose(context, &t, HBP__RECOMPUTE_NONE));
     FAILS(context, HBP_E_INFEASIBLE,
           "stage 1 needs 100 bytes with every layer recomputed and has 99, 1 too few",
-          choose(context, &t, HBP_MEMORY_ALL));
+          choose(context, &t, HBP__RECOMPUTE_ALL));
     FAILS(context, HBP_E_INFEASIBLE,
           "stage 1 needs 100 bytes with every layer recomputed and has 99, 1 too few",
-          choose(context, &t, HBP_MEMORY_PAPER));
+          choose(context, &t, HBP__RECOMPUTE_OMNIBAL));
     FAILS(context, HBP_E_INFEASIBLE,
           "stage 1 needs 100 bytes with as much recomputed as helps and has 99, 1 too few",
-          choose(context, &t, HBP_MEMORY_OPTIMAL));
+          choose(context, &t, HBP__RECOMPUTE_OPTIMAL));
     t.pipeline.limit_bytes = NULL;
-    expect(context, &t, HBP_MEMORY_OPTIMAL, "--------");
+    expect(context, &t, HBP__RECOMPUTE_OPTIMAL, "--------");
     ck_assert_int_eq(t.report.slack_bytes, INT64_MAX);
-    expect(context, &t, HBP_MEMORY_PAPER, "--------");
+    expect(context, &t, HBP__RECOMPUTE_OMNIBAL, "--------");
     hbp_layers_free(t.layers);
 }
 END_TEST
@@ -171,7 +173,7 @@ START_TEST_IN_CONTEXT(none_is_needed_once_balanced)
     t.pipeline.limit_bytes = t.limit;
     for (int32_t s = 0; s < 4; s++)
         t.limit[s] = (INT64_C(80) << 30) - INT64_C(5000000000);
-    ck_assert_int_eq(choose(context, &t, HBP_MEMORY_OPTIMAL), HBP_OK);
+    ck_assert_int_eq(choose(context, &t, HBP__RECOMPUTE_OPTIMAL), HBP_OK);
     ck_assert_int_eq(t.report.proven, 1);
     for (int32_t i = 0; i < t.layers->count; i++)
         ck_assert_int_eq(t.choices[i], HBP_RECOMPUTE_NONE);
@@ -184,12 +186,12 @@ START_TEST_IN_CONTEXT(none_is_needed_once_balanced)
     OK(context, hbp_vlm_create_layers(context, vlm, machine, &o, &t.layers));
     for (int32_t s = 0; s < 4; s++)
         t.limit[s] = (INT64_C(40) << 30) - INT64_C(5000000000);
-    FAILS(context, HBP_E_INFEASIBLE, "with no layer recomputed", choose(context, &t, HBP_MEMORY_NONE));
-    ck_assert_int_eq(choose(context, &t, HBP_MEMORY_OPTIMAL), HBP_OK);
+    FAILS(context, HBP_E_INFEASIBLE, "with no layer recomputed", choose(context, &t, HBP__RECOMPUTE_NONE));
+    ck_assert_int_eq(choose(context, &t, HBP__RECOMPUTE_OPTIMAL), HBP_OK);
     ck_assert_int_eq(t.report.proven, 1);
     check_choice(context, &t);
     int64_t optimal = t.report.recompute_ns;
-    OK(context, choose(context, &t, HBP_MEMORY_PAPER));
+    OK(context, choose(context, &t, HBP__RECOMPUTE_OMNIBAL));
     check_choice(context, &t);
     ck_assert_int_lt(optimal, t.report.recompute_ns);
     hbp_layers_free(t.layers);
@@ -209,8 +211,8 @@ START_TEST_IN_CONTEXT(wrong_arguments_are_named)
     static instance t;
     int32_t choices[8] = {7, 7, 7, 7, 7, 7, 7, 7};
     four(context, &t, 340, 180);
-    WRONG("`mode` is 4; it must be in 0..3", mode, 4);
-    WRONG("`mode` is -1; it must be in 0..3", mode, -1);
+    WRONG("`method` is \'nonne\'; did you mean \'none\'?", method, "nonne");
+    WRONG("`method` is \'nonne\'; did you mean \'none\'?", method, "nonne");
     WRONG("`selective` is 4; it must be in -1..3", selective, 4);
     WRONG("`selective` is -2; it must be in -1..3", selective, -2);
     WRONG("measured_vision_bytes is -1; for 8 layers it must be in 0..576460752303423488",
@@ -252,7 +254,7 @@ END_TEST
 
 static hbp_status choose_once(hbp_context *context, void *user)
 {
-    return choose(context, user, HBP_MEMORY_OPTIMAL);
+    return choose(context, user, HBP__RECOMPUTE_OPTIMAL);
 }
 
 START_TEST_IN_CONTEXT(failed_allocations_leave_nothing)
@@ -264,7 +266,7 @@ START_TEST_IN_CONTEXT(failed_allocations_leave_nothing)
             hbp_layers_free(t.layers);
         draw(context, &t, &rng, 12, 0, 1000000000);
         limit(context, &t, &rng);
-    } while (choose(context, &t, HBP_MEMORY_OPTIMAL) != HBP_OK || !t.report.selective);
+    } while (choose(context, &t, HBP__RECOMPUTE_OPTIMAL) != HBP_OK || !t.report.selective);
     failing_sweep(choose_once, &t);
     ck_assert_int_gt(cancel_sweep(choose_once, &t), 2);
     hbp_layers_free(t.layers);

@@ -1,3 +1,4 @@
+#include "base/methods.h"
 #include "keep.h"
 #include "recomputed.h"
 
@@ -54,7 +55,7 @@ START_TEST_IN_CONTEXT(equals_all_combinations)
             }
         }
         hbp__live_close(&live);
-        hbp_status status = choose(context, &t, HBP_MEMORY_OPTIMAL);
+        hbp_status status = choose(context, &t, HBP__RECOMPUTE_OPTIMAL);
         if (lacking >= 0) {
             char text[64];
             ck_assert_int_eq(status, HBP_E_INFEASIBLE);
@@ -104,7 +105,7 @@ START_TEST_IN_CONTEXT(a_thousand_layers_are_proven)
     static instance t;
     for (int32_t n = 0; n < 3; n++) {
         one_stage(context, &t, &rng, 1000, 7 + n);
-        ck_assert_int_eq(choose(context, &t, HBP_MEMORY_OPTIMAL), HBP_OK);
+        ck_assert_int_eq(choose(context, &t, HBP__RECOMPUTE_OPTIMAL), HBP_OK);
         ck_assert_int_eq(t.report.proven, 1);
         ck_assert_int_gt(t.report.recompute_ns, 0);
         check_choice(context, &t);
@@ -118,11 +119,11 @@ START_TEST_IN_CONTEXT(too_many_to_prove_still_fit)
     hbp__rng rng = hbp__rng_make(48, 0, 0);
     static instance t;
     one_stage(context, &t, &rng, 5000, 8);
-    ck_assert_int_eq(choose(context, &t, HBP_MEMORY_OPTIMAL), HBP_NOT_PROVEN);
+    ck_assert_int_eq(choose(context, &t, HBP__RECOMPUTE_OPTIMAL), HBP_NOT_PROVEN);
     ck_assert_int_eq(t.report.proven, 0);
     check_choice(context, &t);
     int64_t ns = t.report.recompute_ns;
-    OK(context, choose(context, &t, HBP_MEMORY_PAPER));
+    OK(context, choose(context, &t, HBP__RECOMPUTE_OMNIBAL));
     ck_assert_int_lt(ns, t.report.recompute_ns);
     ck_assert_int_le(ns, INT64_C(389065797500)); /* with the most promising levels first */
     hbp_layers_free(t.layers);

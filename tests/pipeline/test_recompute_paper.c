@@ -1,3 +1,4 @@
+#include "base/methods.h"
 #include "keep.h"
 #include "recomputed.h"
 
@@ -8,10 +9,10 @@ static int64_t takes(const instance *t, const hbp__live *live, int32_t layer, in
 {
     int64_t bytes = t->layers->activation_bytes[layer] - t->layers->recomputed_bytes[layer];
     int32_t in_flight = hbp__pipeline_in_flight(&t->pipeline, chunk);
-    return (int64_t)ceil((double)bytes * live->sum[t->layers->kind[layer]][in_flight]);
+    return (int64_t)ceil((double)bytes * live->sum[t->layers->type[layer]][in_flight]);
 }
 
-/* The rule on one stage, as it is published: how many layers of a kind are kept out of `count`, `one` bytes
+/* The rule on one stage, as it is published: how many layers of a type are kept out of `count`, `one` bytes
  * each at most, and what is left of the free memory. */
 static int64_t kept(int64_t count, int64_t one, int64_t *free_bytes)
 {
@@ -44,14 +45,14 @@ static int rule(const instance *t, const hbp__live *live, int32_t stage, int32_t
     for (int32_t o = 0; o < 2; o++) {
         int64_t one = 0, of_kind = 0;
         for (int32_t i = 0; i < count; i++)
-            if (t->layers->kind[layer[i]] == order[o] && choices[layer[i]] == HBP_RECOMPUTE_LAYER) {
+            if (t->layers->type[layer[i]] == order[o] && choices[layer[i]] == HBP_RECOMPUTE_LAYER) {
                 int64_t bytes = takes(t, live, layer[i], chunk[i]);
                 one = bytes > one ? bytes : one;
                 of_kind++;
             }
         int64_t keep = kept(of_kind, one, &free_bytes);
         for (int32_t i = count - 1; i >= 0 && keep > 0; i--)
-            if (t->layers->kind[layer[i]] == order[o] && choices[layer[i]] == HBP_RECOMPUTE_LAYER) {
+            if (t->layers->type[layer[i]] == order[o] && choices[layer[i]] == HBP_RECOMPUTE_LAYER) {
                 choices[layer[i]] = HBP_RECOMPUTE_NONE;
                 keep--;
             }
@@ -75,12 +76,12 @@ START_TEST_IN_CONTEXT(follows_the_published_rule)
         for (int32_t s = 0; s < t.pipeline.stages; s++)
             fits &= rule(&t, &live, s, expected);
         hbp__live_close(&live);
-        hbp_status status = choose(context, &t, HBP_MEMORY_PAPER);
+        hbp_status status = choose(context, &t, HBP__RECOMPUTE_OMNIBAL);
         ck_assert_int_eq(status, fits ? HBP_OK : HBP_E_INFEASIBLE);
         for (int32_t i = 0; fits && i < t.layers->count; i++) {
             ck_assert_msg(t.choices[i] == expected[i], "run %d layer %d: %d instead of %d", (int)n, (int)i,
                           (int)t.choices[i], (int)expected[i]);
-            vision += t.layers->kind[i] == HBP_LAYER_VISION && expected[i] == HBP_RECOMPUTE_NONE;
+            vision += t.layers->type[i] == HBP_LAYER_VISION && expected[i] == HBP_RECOMPUTE_NONE;
         }
         if (fits)
             check_choice(context, &t);
@@ -105,7 +106,7 @@ START_TEST_IN_CONTEXT(by_hand)
                 {280, 140, "--------"}, {160, 140, "LLL-----"}};
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
         four(context, &t, 140 + rows[r].first, 100 + rows[r].second);
-        expect(context, &t, HBP_MEMORY_PAPER, rows[r].choices);
+        expect(context, &t, HBP__RECOMPUTE_OMNIBAL, rows[r].choices);
         hbp_layers_free(t.layers);
     }
 }
@@ -113,7 +114,7 @@ END_TEST
 
 static hbp_status choose_once(hbp_context *context, void *user)
 {
-    return choose(context, user, HBP_MEMORY_PAPER);
+    return choose(context, user, HBP__RECOMPUTE_OMNIBAL);
 }
 
 START_TEST_IN_CONTEXT(failed_allocations_leave_nothing)

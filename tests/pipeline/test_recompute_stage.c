@@ -1,7 +1,8 @@
+#include "base/methods.h"
 #include "keep.h"
 #include "recomputed.h"
 
-/* Groups of one chunk and kind: weighed sizes come to the same peak as the simulator's, for any choice. */
+/* Groups of one chunk and type: weighed sizes come to the same peak as the simulator's, for any choice. */
 START_TEST_IN_CONTEXT(need_is_the_peak_of_the_stage)
 {
     hbp__rng rng = hbp__rng_make(53, 0, 0);
@@ -35,7 +36,7 @@ START_TEST_IN_CONTEXT(measured_free_memory_is_a_limit)
     for (int32_t n = 0; n < 600; n++) {
         draw(context, &t, &rng, 12, n % 3, 1000000000);
         limit(context, &t, &rng);
-        t.options.mode = n % 2 ? HBP_MEMORY_PAPER : HBP_MEMORY_OPTIMAL;
+        t.options.method = hbp__recompute_name(n % 2 ? HBP__RECOMPUTE_OMNIBAL : HBP__RECOMPUTE_OPTIMAL);
         hbp__live live;
         int64_t free_bytes[8];
         int32_t all[MOST_LAYERS], choices[MOST_LAYERS];
@@ -45,13 +46,13 @@ START_TEST_IN_CONTEXT(measured_free_memory_is_a_limit)
         for (int32_t s = 0; s < t.pipeline.stages; s++)
             free_bytes[s] = t.limit[s] - hbp__stage_peak_bytes(t.layers, t.cuts, &t.pipeline, &live, all, s);
         hbp__live_close(&live);
-        hbp_status status = choose(context, &t, t.options.mode);
+        hbp_status status = choose(context, &t, hbp__recompute_method(t.options.method));
         memcpy(choices, t.choices, sizeof choices);
         hbp_recompute_report report = t.report;
         t.options.measured_free_bytes = free_bytes;
         if (n % 5)
             t.pipeline.limit_bytes = NULL;
-        ck_assert_int_eq(choose(context, &t, t.options.mode), status);
+        ck_assert_int_eq(choose(context, &t, hbp__recompute_method(t.options.method)), status);
         if (status == HBP_OK) {
             ck_assert_mem_eq(&report, &t.report, sizeof report);
             ck_assert_mem_eq(choices, t.choices, (size_t)t.layers->count * sizeof *choices);
@@ -73,12 +74,12 @@ START_TEST_IN_CONTEXT(measurements_take_the_place_of_columns)
     t.options.measured_free_bytes = free;
     t.options.measured_vision_bytes = 50;
     t.options.measured_language_bytes = 40;
-    expect(context, &t, HBP_MEMORY_PAPER, "LLL-----");
+    expect(context, &t, HBP__RECOMPUTE_OMNIBAL, "LLL-----");
     ck_assert_int_eq(t.report.slack_bytes, 50);
     /* Two language layers more leave 10: nothing of a vision layer, of which an MLP is 12 in 20 of 50. When
      * all that is recomputed is vision, 20 instead of 40 are needed besides: 30 left, so one MLP of each of
      * both layers would be 40, but one layer kept but for its MLP is 20. */
-    expect(context, &t, HBP_MEMORY_OPTIMAL, "Lm------");
+    expect(context, &t, HBP__RECOMPUTE_OPTIMAL, "Lm------");
     ck_assert_int_eq(t.report.recompute_ns, 80);
     ck_assert_int_eq(t.report.slack_bytes, 10);
     /* What a part keeps of measured bytes is rounded up: 51 * 8 / 20 = 20.4. */
@@ -87,7 +88,7 @@ START_TEST_IN_CONTEXT(measurements_take_the_place_of_columns)
     t.options.measured_vision_bytes = 51;
     OK(context, hbp__live_open(context, &t.pipeline, &live));
     OK(context, hbp__recompute_open(context, t.layers, t.cuts, &t.pipeline, &t.options, &live, 0, &stage));
-    ck_assert_int_eq(t.layers->kind[stage.layer[2]], HBP_LAYER_VISION);
+    ck_assert_int_eq(t.layers->type[stage.layer[2]], HBP_LAYER_VISION);
     ck_assert_int_eq(hbp__recompute_size(&stage, 2, HBP_RECOMPUTE_NONE), 51);
     ck_assert_int_eq(hbp__recompute_size(&stage, 2, HBP_RECOMPUTE_MLP), 21);
     ck_assert_int_eq(hbp__recompute_size(&stage, 2, HBP_RECOMPUTE_LAYER), 0);
@@ -97,12 +98,12 @@ START_TEST_IN_CONTEXT(measurements_take_the_place_of_columns)
     t.options.measured_free_bytes = same;
     t.options.measured_vision_bytes = 0;
     t.options.measured_language_bytes = 0;
-    expect(context, &t, HBP_MEMORY_OPTIMAL, "m---LL--");
+    expect(context, &t, HBP__RECOMPUTE_OPTIMAL, "m---LL--");
     static const int64_t lacking[] = {10, -3};
     t.options.measured_free_bytes = lacking;
     FAILS(context, HBP_E_INFEASIBLE,
           "stage 1 needs 100 bytes with every layer recomputed and has 97, 3 too few",
-          choose(context, &t, HBP_MEMORY_PAPER));
+          choose(context, &t, HBP__RECOMPUTE_OMNIBAL));
     hbp_layers_free(t.layers);
 }
 END_TEST

@@ -5,9 +5,9 @@
 "$draw" "$data/conversation_long.csv" c.npy 300 3
 "$draw" "$data/vlm.csv" v.csv 600
 awk 'BEGIN { for (i = 0; i < 1200; i++) printf "%d%s", i * 7 % 1200, i % 150 == 149 ? "\n" : " " }' >batches.txt
-awk 'BEGIN { print "length,loss,tie,images,kind"; for (i = 0; i < 90; i++) print 40 + i * 97 % 900 "," 20 + i % 20 "," (i % 5 < 2 ? int(i / 5) : "") "," i % 4 "," i % 3 }' >tied.csv
+awk 'BEGIN { print "length,loss,link,images,kind"; for (i = 0; i < 90; i++) print 40 + i * 97 % 900 "," 20 + i % 20 "," (i % 5 < 2 ? int(i / 5) : "") "," i % 4 "," i % 3 }' >linked.csv
 printf '300\n20\n41000\n7\n' >few.txt
-printf 'name,kind,forward_ms,backward_ms,state_mib,activation_mib,recomputed_mib,cut_mib\na,vision,3,6,10,40,4,4\nb,vision,1,2,10,40,4,4\nc,language,4,8,10,60,6,6\nd,language,1,2,10,60,6,6\ne,language,5,10,10,60,6,6\n' >layers.csv
+printf 'name,type,forward_ms,backward_ms,state_mib,activation_mib,recomputed_mib,cut_mib\na,vision,3,6,10,40,4,4\nb,vision,1,2,10,40,4,4\nc,language,4,8,10,60,6,6\nd,language,1,2,10,60,6,6\ne,language,5,10,10,60,6,6\n' >layers.csv
 
 run
 run --help
@@ -20,11 +20,11 @@ run plan
 run plan w.npy --colour
 run plan w.npy --max-length 12Q --model llama-3.1-8b --machine h100
 
-for file in w.npy r.npy c.npy few.txt tied.csv absent.npy; do
+for file in w.npy r.npy c.npy few.txt linked.csv absent.npy; do
     run lengths $file
     run lengths $file --json
 done
-run lengths tied.csv --column length --loss-column loss --tie-column tie --vision-column images --modality-column kind
+run lengths linked.csv --column length --loss-column loss --link-column link --vision-column images --modality-column kind
 run lengths w.npy --max-length 4K --over-long split --json
 for file in "$corpus"/lengths/*; do
     cp "$file" in
@@ -32,7 +32,7 @@ for file in "$corpus"/lengths/*; do
 done
 
 on="--model llama-3.1-8b --machine h100:2"
-for asked in "" "--method hbp-paper" "--samples-per-step 100" "--tokens-per-step 256K" "--batches batches.txt" "--composition random" \
+for asked in "" "--method hbp" "--samples-per-step 100" "--tokens-per-step 256K" "--batches batches.txt" "--composition random" \
     "--composition hierarchy" "--composition stratified --samples-per-step 150" "--window 300" "--curriculum 3" "--drop-last" \
     "--max-samples 20" "--micro-batch-multiple 4" "--micro-batches-per-step 2 --samples-per-step 100" "--equal-samples --samples-per-step 64" \
     "--max-length 8K --over-long split" "--max-length 8K --over-long drop" "--max-length 8K" "--sequence-multiple 64 --pack-multiple 128" \
@@ -46,11 +46,11 @@ for asked in "" "--method hbp-paper" "--samples-per-step 100" "--tokens-per-step
     run validate w.plan
     run plan r.npy $on $asked --json
 done
-run plan tied.csv --loss-column loss --tie-column tie $on -o tied.plan
-run show tied.plan --step 0
-run show tied.plan --step 0 --rank 3 --json
-run dump tied.plan
-run plan tied.csv --vision-column images --modality-column kind $on --modality-order --max-vision 9 -o seen.plan
+run plan linked.csv --loss-column loss --link-column link $on -o linked.plan
+run show linked.plan --step 0
+run show linked.plan --step 0 --rank 3 --json
+run dump linked.plan
+run plan linked.csv --vision-column images --modality-column kind $on --modality-order --max-vision 9 -o seen.plan
 run show seen.plan
 run plan w.npy $on -o w.plan
 run validate w.plan --lengths w.npy $on
@@ -70,13 +70,13 @@ run validate few.txt
 for file in w.npy r.npy c.npy; do
     run groups $file $on
     run groups $file --model llama-3.1-70b --machine h200:8 --all --json
-    run groups $file $on --method hbp-paper
+    run groups $file $on --method hbp
 done
 run compare r.npy $on
 run compare r.npy $on --samples-per-step 64 --json
 run compare c.npy --model qwen3-8b --machine a100-80:1 --tokens-per-step 512K
 
-for asked in "" "--method paper" "--method static-sp" "--method homogeneous-sp" "--method hybrid-cp" "--method dynamic-cp" "--samples-per-step 40 --skip 7" \
+for asked in "" "--method flexsp" "--method static-sp" "--method homogeneous-sp" "--method hybrid-cp" "--method dynamic-cp" "--samples-per-step 40 --skip 7" \
     "--max-sp 2" "--min-sp 2" "--any-degree" "--recompute all" "--recompute none" "--micro-batches 3" "--micro-batches 2:5 --micro-batch-multiple 2" \
     "--effort 2" "--equal-samples --samples-per-step 64" "--max-samples 9" "--tokens-per-rank 30000" "--zero 1 --lockstep-ranks 1" \
     "--zero 1 --lockstep-ranks 1 --uneven-micro-batches" "--compare" "--exact --samples-per-step 6" "--effort 10" "--skip 500" "--samples-per-step 600"; do
@@ -84,8 +84,8 @@ for asked in "" "--method paper" "--method static-sp" "--method homogeneous-sp" 
     run step r.npy $on $asked --json
 done
 
-for asked in "" "--method paper" "--method optimus" "--method distmm" "--method uniform" "--method sequential --placement sequential" \
-    "--placement paper" "--effort 2 --seed 3" "--memory-limit 40000" "--memory-limit 100" "--barriers" "--compare"; do
+for asked in "" "--method spindle" "--method optimus" "--method distmm" "--method uniform" "--method sequential --placement-method sequential" \
+    "--placement-method spindle" "--effort 2 --seed 3" "--memory-limit 40000" "--memory-limit 100" "--barriers" "--compare"; do
     run tasks clip-4 --machine a800-80:2 $asked
     run tasks "$data/tasks.json" --machine h100:1 $asked --json
 done
@@ -101,7 +101,7 @@ run show t.plan
 run validate t.plan
 
 seen="--vision-column vision --vlm internvl-1.5-26b --machine a100-80:4 --tensor-parallel 4 --stages 4"
-for asked in "" "--data isf" "--data random --partition parameters --memory all" "--data sorted --memory none" "--partition paper --memory paper" \
+for asked in "" "--data-method isf" "--data-method random --partition-method parameters --recompute-method all" "--data-method sorted --recompute-method none" "--partition-method omnibal --recompute-method omnibal" \
     "--max-vision 10 --max-tokens 4K --modality-order" "--samples-per-step 64 --samples 2" "--tensor-parallel 3" "--max-vision 10"; do
     run vlm v.csv $seen $asked -o v.plan
     sum v.plan
@@ -110,7 +110,7 @@ done
 run show v.plan
 run validate v.plan
 run vlm v.csv --vision-column vision --layers layers.csv --layers-vision 9 --layers-tokens 4096 --machine a100-80 --stages 2
-for asked in "--stages 3 --micro-batches 8" "--stages 3 --all" "--stages 2 --virtual-stages 2 --micro-batches 8 --json" "--stages 3 --partition paper" \
+for asked in "--stages 3 --micro-batches 8" "--stages 3 --all" "--stages 2 --virtual-stages 2 --micro-batches 8 --json" "--stages 3 --partition-method omnibal" \
     "--stages 6" "--stages 3 --memory-limit 60" "--stages 3 --link fast"; do
     run stages layers.csv $asked
 done

@@ -8,16 +8,16 @@ static void digest_cost(answer *a, const hbp_cost *cost)
     for (int32_t sp = 1; sp <= 16; sp *= 2)
         for (int32_t recompute = 0; recompute <= 32; recompute += 8) {
             for (int32_t k = 0; k < 4; k++) {
-                digest_number(a, hbp_cost_predict_vision_pack_ns(cost, sp, recompute, tokens[k],
-                                                                 (double)tokens[k] * 700, k));
-                digest_number(a, hbp_cost_predict_vision_pack_bytes(cost, sp, recompute, tokens[k], k));
+                digest_number(
+                    a, hbp_cost_predict_pack_ns(cost, sp, recompute, tokens[k], (double)tokens[k] * 700, k));
+                digest_number(a, hbp_cost_predict_pack_bytes(cost, sp, recompute, tokens[k], k));
                 digest_number(a, hbp_cost_predict_recompute(cost, sp, tokens[k]));
             }
             digest_number(a, hbp_cost_predict_capacity(cost, sp, recompute));
         }
-    ns = hbp_cost_predict_pack_ns(cost, 1, 0, 1000, 1e6);
+    ns = hbp_cost_predict_pack_ns(cost, 1, 0, 1000, 1e6, 0);
     snprintf(a->facts, sizeof a->facts, " %lld ns and %lld bytes of 1000 tokens, at most %lld", (long long)ns,
-             (long long)hbp_cost_predict_pack_bytes(cost, 1, 0, 1000),
+             (long long)hbp_cost_predict_pack_bytes(cost, 1, 0, 1000, 0),
              (long long)hbp_cost_predict_capacity(cost, 1, 0));
 }
 
@@ -95,7 +95,7 @@ static hbp_status ask_sp(const record *r, int32_t variant, const void *options, 
 static void start_model(const record *r, int32_t variant, void *options)
 {
     hbp_model *model = NULL;
-    if (hbp_model_create_preset(r->context, hbp_model_get_preset_name(variant), &model) >= 0)
+    if (hbp_model_create_preset(r->context, hbp_preset_get_name("model", variant), &model) >= 0)
         (void)hbp_model_get_fields(r->context, model, options);
     hbp_model_free(model);
 }
@@ -120,7 +120,7 @@ static void start_machine(const record *r, int32_t variant, void *options)
 {
     hbp_machine *machine = NULL;
     char text[64];
-    snprintf(text, sizeof text, "%s:2", hbp_machine_get_preset_name(variant));
+    snprintf(text, sizeof text, "%s:2", hbp_preset_get_name("machine", variant));
     if (hbp_machine_create_preset(r->context, text, &machine) >= 0)
         (void)hbp_machine_get_fields(r->context, machine, options);
     hbp_machine_free(machine);

@@ -20,7 +20,7 @@ static hbp_status load_plan(const record *r, const char *path, answer *a)
 {
     hbp_plan *plan = NULL;
     RECORD_TRY(hbp_plan_load(r->context, path, &plan));
-    digest_number(a, (int64_t)hbp_plan_get_digest(plan));
+    digest_number(a, (int64_t)plan_digest(r, plan));
     hbp_plan_free(plan);
     return HBP_OK;
 }
@@ -32,7 +32,7 @@ static hbp_status load_step(const record *r, const char *path, answer *a)
     RECORD_TRY(hbp_plan_file_open(r->context, path, &file));
     hbp_status status = hbp_plan_file_read(r->context, file, 1, 1, &plan);
     if (status >= 0)
-        digest_number(a, (int64_t)hbp_plan_get_digest(plan));
+        digest_number(a, (int64_t)plan_digest(r, plan));
     hbp_plan_free(plan);
     hbp_plan_file_free(file);
     return status;
@@ -57,9 +57,11 @@ static hbp_status load_schedule(const record *r, const char *path, answer *a)
 {
     hbp_task_schedule *schedule = NULL;
     RECORD_TRY(hbp_task_schedule_load(r->context, path, &schedule));
-    digest_number(a, (int64_t)hbp_task_schedule_get_digest(schedule));
+    hbp_task_summary s = {.struct_size = sizeof s};
+    hbp_status status = hbp_task_schedule_get_summary(r->context, schedule, &s);
+    digest_number(a, (int64_t)s.digest);
     hbp_task_schedule_free(schedule);
-    return HBP_OK;
+    return status;
 }
 
 static hbp_status save_schedule_trace(const record *r, const char *path)
@@ -124,7 +126,7 @@ static hbp_status load_cost(const record *r, const char *path, answer *a)
 {
     hbp_cost *cost = NULL;
     RECORD_TRY(hbp_cost_load(r->context, path, &cost));
-    digest_number(a, hbp_cost_predict_pack_ns(cost, 1, 0, 3000, 9e6));
+    digest_number(a, hbp_cost_predict_pack_ns(cost, 1, 0, 3000, 9e6, 0));
     hbp_cost_free(cost);
     return HBP_OK;
 }

@@ -32,8 +32,8 @@ static void digest_groups(answer *a, const hbp_groups *groups)
     digest_number(a, view.tokens_per_step);
     DIGEST_VIEW(a, view.candidate_ns, view.candidates);
     for (int64_t i = 0; i < view.candidates; i++)
-        digest_text(a, hbp_groups_get_candidate_text(groups, i));
-    const char *chosen = hbp_groups_get_candidate_text(groups, 0);
+        digest_text(a, view.candidate_texts[i]);
+    const char *chosen = view.candidates ? view.candidate_texts[0] : NULL;
     snprintf(a->facts, sizeof a->facts, " %lld tokens a step, %s", (long long)view.tokens_per_step,
              chosen ? chosen : "given");
 }
@@ -52,9 +52,9 @@ static void digest_packs(answer *a, const hbp_packs *packs)
     DIGEST_VIEW(a, view.dropped_reasons, view.dropped);
     DIGEST_VIEW(a, view.sample_indices, view.samples);
     for (int64_t g = 0; g < 16; g++)
-        digest_number(a, hbp_packs_get_bound(packs, g));
+        digest_number(a, g < view.groups ? view.group_bounds[g] : -1);
     snprintf(a->facts, sizeof a->facts, " %lld packs, bound %lld, %lld dropped", (long long)view.packs,
-             (long long)hbp_packs_get_bound(packs, 0), (long long)view.dropped);
+             (long long)view.group_bounds[0], (long long)view.dropped);
 }
 
 static void digest_plan(const record *r, answer *a, const hbp_plan *plan)
@@ -67,7 +67,7 @@ static void digest_plan(const record *r, answer *a, const hbp_plan *plan)
         a->facts, sizeof a->facts,
         " %lld steps %lld packs %lld dummies %lld padded %lld dropped %s, %lld ns, bound %lld, free %lld, "
         "of steps %lld, hierarchy %lld, mixture %lld",
-        (long long)s.steps, (long long)s.packs, (long long)s.dummy_packs, (long long)s.padded_tokens,
+        (long long)s.steps, (long long)s.packs, (long long)s.padding_packs, (long long)s.padded_tokens,
         (long long)s.dropped, hbp_composition_name(s.composition), (long long)s.predicted_ns,
         (long long)s.bound_ns, (long long)s.free_bound_ns, (long long)s.tokens_per_step,
         (long long)s.hierarchy_ns, (long long)s.mixture_ns);
@@ -104,7 +104,8 @@ static hbp_status ask_groups(const record *r, int32_t variant, const void *optio
 static hbp_status fill(const record *r, int32_t variant, const hbp_fill_options *options, hbp_groups **groups,
                        hbp_packs **packs)
 {
-    hbp_groups_options ask = {.struct_size = sizeof ask, .mode = variant % 2};
+    hbp_groups_options ask = {.struct_size = sizeof ask,
+                              .method = record_method("HBP_GROUPS_METHODS", variant % 2)};
     if (options)
         ask.pack_multiple = options->pack_multiple, ask.sequence_multiple = options->sequence_multiple;
     hbp_status status =
@@ -157,7 +158,7 @@ static void start_epoch(const record *r, int32_t variant, void *options)
         o->composition = HBP_COMPOSITION_HIERARCHY;
         break;
     case 3:
-        o->mode = HBP_EPOCH_PAPER;
+        o->method = "hbp";
         break;
     case 4:
         o->window_samples = 50;
@@ -193,20 +194,37 @@ static hbp_status ask_epoch(const record *r, int32_t variant, const void *option
     return status;
 }
 
+static const char *const baselines[] = {"no-packing",
+                                        "sorted",
+                                        "next-fit",
+                                        "first-fit-decreasing",
+                                        "best-fit-decreasing",
+                                        "isf",
+                                        "spfhp",
+                                        "homogeneous-sp",
+                                        "hbp",
+                                        "random",
+                                        "first-fit-shuffled",
+                                        "flexsp",
+                                        "hybrid-cp",
+                                        "dynamic-cp"};
+enum { BASELINES = sizeof baselines / sizeof *baselines };
+
 static void start_baseline(const record *r, int32_t variant, void *options)
 {
     (void)r;
-    if (variant % HBP_BASELINE_COUNT <= HBP_BASELINE_SORTED)
-        ((hbp_epoch_options *)options)->samples_per_step = 32;
+    hbp_epoch_options *o = options;
+    o->method = baselines[variant % BASELINES];
+    if (variant % BASELINES < 2) /* a sample a pack */
+        o->samples_per_step = 32;
 }
 
 static hbp_status ask_baseline(const record *r, int32_t variant, const void *options, answer *a)
 {
-    int32_t pair = variant / HBP_BASELINE_COUNT * 3; /* plain; with loss tokens */
+    int32_t pair = variant / BASELINES * 3; /* plain; with loss tokens */
     const hbp_epoch_options *o = options;
     hbp_plan *plan = NULL;
-    RECORD_TRY(hbp_plan_baseline(r->context, lengths_of(r, pair), cost_of(r, pair),
-                                 variant % HBP_BASELINE_COUNT, options, &plan));
+    RECORD_TRY(hbp_plan_epoch(r->context, lengths_of(r, pair), cost_of(r, pair), options, &plan));
     hbp_status status = judge(r, plan, o->max_length ? NULL : lengths_of(r, pair), cost_of(r, pair), a);
     hbp_plan_free(plan);
     return status;
@@ -215,7 +233,7 @@ static hbp_status ask_baseline(const record *r, int32_t variant, const void *opt
 static void start_step(const record *r, int32_t variant, void *options)
 {
     (void)r;
-    ((hbp_step_options *)options)->mode = variant / PAIRS;
+    ((hbp_step_options *)options)->method = record_method("HBP_STEP_METHODS", variant / PAIRS);
 }
 
 /* Steps are not planned where vision units cost. */
@@ -247,7 +265,7 @@ static hbp_status ask_stepper(const record *r, int32_t variant, const void *opti
         if (status >= 0)
             status = hbp_stepper_take(r->context, stepper, &plan);
         if (status >= 0)
-            digest_number(a, (int64_t)hbp_plan_get_digest(plan));
+            digest_number(a, (int64_t)plan_digest(r, plan));
         hbp_plan_free(plan);
     }
     if (status >= 0)
@@ -287,10 +305,9 @@ const question record_plans[] = {
     {"fill", "hbp_fill_options", sizeof(hbp_fill_options), PAIRS, 1, 150, NULL, ask_fill},
     {"balance", "hbp_balance_options", sizeof(hbp_balance_options), PAIRS, 1, 150, NULL, ask_balance},
     {"epoch", "hbp_epoch_options", sizeof(hbp_epoch_options), 8 * PAIRS, 1, 400, start_epoch, ask_epoch},
-    {"baseline", "hbp_epoch_options", sizeof(hbp_epoch_options), 2 * HBP_BASELINE_COUNT, 0, 150,
-     start_baseline, ask_baseline},
-    {"step", "hbp_step_options", sizeof(hbp_step_options), HBP_STEP_MODE_COUNT *PAIRS, 1, 400, start_step,
-     ask_step},
+    {"baseline", "hbp_epoch_options", sizeof(hbp_epoch_options), 2 * BASELINES, 0, 150, start_baseline,
+     ask_baseline},
+    {"step", "hbp_step_options", sizeof(hbp_step_options), 6 * PAIRS, 1, 400, start_step, ask_step},
     {"stepper", "hbp_stepper_options", sizeof(hbp_stepper_options), PAIRS, 0, 0, NULL, ask_stepper},
     {"report", "hbp_simulate_options", sizeof(hbp_simulate_options), RECORD_COSTS, 1, 20, NULL, ask_report},
     {"bound", "", sizeof(uint32_t), PAIRS, 0, 0, NULL, ask_bound},

@@ -3,10 +3,8 @@
 
 #include <limits.h>
 #include <math.h>
-#include <stddef.h>
 #include <unistd.h>
 
-#include "fuzz/calls_structs.h"
 #include "hbp/io.h"
 
 /* --- one line ----------------------------------------------------------------------------------------------
@@ -51,20 +49,6 @@ void digest_file(answer *a, const char *path)
 /* --- fields of options -------------------------------------------------------------------------------------
  */
 
-typedef struct field {
-    const char *of, *name;
-    size_t at, bytes;
-    int is_real;
-} field;
-
-#define FIELD_ROW(type, name)                                                                                \
-    {#type, #name, offsetof(type, name), sizeof((type *)0)->name,                                            \
-     _Generic(((type *)0)->name, double : 1, default : 0)},
-#define FIELD_NONE(...)
-static const field fields[] = {CALLS_FIELDS(FIELD_ROW, FIELD_NONE, FIELD_NONE, FIELD_NONE, FIELD_NONE,
-                                            FIELD_NONE, FIELD_NONE, FIELD_NONE)};
-enum { FIELDS = sizeof fields / sizeof *fields };
-
 static const int64_t whole_values[] = {-1, 1, 2, 3, 8, 1000, 40000, INT64_MAX};
 static const double real_values[] = {-1, 0.25, 1, 3, 1e9, 1e300, NAN, INFINITY};
 enum {
@@ -73,14 +57,41 @@ enum {
     HONEST_WHOLES = 6 /* from the second on, of those */
 };
 
-/* A plan that a clock cuts short may differ from run to run. */
-static int is_drawn_from(const field *f, const question *q)
+/* Numbers are drawn, but not what says how many elements an array has, nor the one by which a plan that a
+ * clock cuts short may differ from run to run. */
+static int is_drawn(const question *q, const hbp_field *f)
 {
-    return strcmp(f->of, q->options) == 0 && strcmp(f->name, "time_limit_ms") != 0;
+    static const char *const not_drawn[][2] = {
+        {"hbp_step_options", "time_limit_ms"}, {"hbp_cost_terms", "degrees"},
+        {"hbp_epoch_options", "threads"},      {"hbp_epoch_options", "batches"},
+        {"hbp_pipeline_options", "stages"},    {"hbp_pipeline_options", "micro_batches"},
+        {"hbp_stepper_options", "depth"},      {"hbp_stepper_options", "wait"},
+    };
+    for (size_t i = 0; i < sizeof not_drawn / sizeof *not_drawn; i++)
+        if (strcmp(not_drawn[i][0], q->options) == 0 && strcmp(not_drawn[i][1], f->name) == 0)
+            return 0;
+    return f->type != HBP_FIELD_POINTER && (f->type != HBP_FIELD_TEXT || f->choices);
+}
+
+static int is_real(const hbp_field *f)
+{
+    return f->type == HBP_FIELD_DOUBLE;
+}
+
+/* The fields of the question's options that are drawn; `fields` has room for RECORD_FIELDS. */
+enum { RECORD_FIELDS = 128 };
+static int32_t drawn_fields(const question *q, hbp_field *fields)
+{
+    int32_t count = 0;
+    hbp_field f = {.struct_size = sizeof f};
+    for (int64_t i = 1; hbp_record_get_field(q->options, i, &f) >= 0; i++)
+        if (is_drawn(q, &f) && count < RECORD_FIELDS)
+            fields[count++] = f;
+    return count;
 }
 
 /* Values that are allowed, and take long. */
-static int is_slow(const field *f, int32_t k)
+static int is_slow(const hbp_field *f, int32_t k)
 {
     return (strcmp(f->name, "rounds") == 0 && whole_values[k] > 50) ||
            (strcmp(f->name, "effort") == 0 && whole_values[k] > 3 && whole_values[k] < 10) ||
@@ -89,12 +100,22 @@ static int is_slow(const field *f, int32_t k)
            (strcmp(f->name, "micro_batch_multiple") == 0 && whole_values[k] == 40000);
 }
 
-/* Writes value `k` of the list into the field and its name into `text`. */
-static void set_field(const field *f, int32_t k, void *options, char *text, size_t room)
+const char *record_method(const char *list, int64_t index)
 {
-    char *to = (char *)options + f->at;
+    hbp_choice choice = {.struct_size = sizeof choice};
+    return hbp_record_get_choice(list, index, &choice) < 0 ? "none-such" : choice.name;
+}
+
+/* Writes value `k` of the list into the field and its name into `text`. */
+static void set_field(const hbp_field *f, int32_t k, void *options, char *text, size_t room)
+{
+    char *to = (char *)options + f->offset;
     size_t used = strlen(text);
-    if (f->is_real) {
+    if (f->type == HBP_FIELD_TEXT) { /* a method */
+        const char *name = record_method(f->choices, k);
+        memcpy(to, &name, sizeof name);
+        snprintf(text + used, room - used, " %s=%s", f->name, name);
+    } else if (is_real(f)) {
         memcpy(to, &real_values[k % REAL_VALUES], sizeof(double));
         snprintf(text + used, room - used, " %s=%g", f->name, real_values[k % REAL_VALUES]);
     } else if (f->bytes == sizeof(int64_t)) {
@@ -131,10 +152,12 @@ static void ask(const record *r, const question *q, int32_t variant, const void 
 static void vary(const record *r, const question *q, int32_t variant)
 {
     static _Alignas(16) char options[OPTIONS];
+    hbp_field fields[RECORD_FIELDS];
     char asked[RECORD_TEXT];
-    for (int32_t i = 0; i < FIELDS; i++)
-        for (int32_t k = 0; k < (fields[i].is_real ? REAL_VALUES : WHOLE_VALUES); k++)
-            if (is_drawn_from(&fields[i], q) && !is_slow(&fields[i], k)) {
+    int32_t count = drawn_fields(q, fields);
+    for (int32_t i = 0; i < count; i++)
+        for (int32_t k = 0; k < (is_real(&fields[i]) ? REAL_VALUES : WHOLE_VALUES); k++)
+            if (!is_slow(&fields[i], k)) {
                 start(r, q, variant, options);
                 snprintf(asked, sizeof asked, "%s/%d", q->name, (int)variant);
                 set_field(&fields[i], k, options, asked, sizeof asked);
@@ -147,18 +170,16 @@ static void draw(const record *r, const question *q, int32_t number)
 {
     static _Alignas(16) char options[OPTIONS];
     char asked[RECORD_TEXT];
-    int32_t own[FIELDS], count = 0;
-    for (int32_t i = 0; i < FIELDS; i++)
-        if (is_drawn_from(&fields[i], q))
-            own[count++] = i;
+    hbp_field fields[RECORD_FIELDS];
+    int32_t count = drawn_fields(q, fields);
     hbp__rng rng = hbp__rng_make((uint64_t)number, 77, q->bytes);
     int32_t variant = (int32_t)hbp__rng_below(&rng, (uint64_t)q->variants);
     start(r, q, variant, options);
     snprintf(asked, sizeof asked, "%s/%d", q->name, (int)variant);
     for (uint64_t left = 2 + hbp__rng_below(&rng, 3); left > 0 && count; left--) {
-        const field *f = &fields[own[hbp__rng_below(&rng, (uint64_t)count)]];
-        int32_t k = (int32_t)hbp__rng_below(&rng, f->is_real ? 4 : WHOLE_VALUES);
-        if (!f->is_real && hbp__rng_below(&rng, 12)) /* names of methods and the like are small numbers */
+        const hbp_field *f = &fields[hbp__rng_below(&rng, (uint64_t)count)];
+        int32_t k = (int32_t)hbp__rng_below(&rng, is_real(f) ? 4 : WHOLE_VALUES);
+        if (!is_real(f) && hbp__rng_below(&rng, 12)) /* names of methods and the like are small numbers */
             k = 1 + (int32_t)hbp__rng_below(&rng, f->bytes == sizeof(int64_t) ? HONEST_WHOLES : 3);
         if (!is_slow(f, k))
             set_field(f, k, options, asked, sizeof asked);
@@ -186,20 +207,26 @@ void record_draw(const record *r, const question *questions)
 /* Sets the field `name` of the question's options to what `value` says; 0: there is no such field. */
 static int set_named(const question *q, const char *name, const char *value, void *options)
 {
-    for (int32_t i = 0; i < FIELDS; i++)
-        if (strcmp(fields[i].of, q->options) == 0 && strcmp(fields[i].name, name) == 0) {
-            char *to = (char *)options + fields[i].at;
-            double real = strtod(value, NULL);
-            int64_t whole = strtoll(value, NULL, 10);
-            int32_t small = (int32_t)whole;
-            if (fields[i].is_real)
-                memcpy(to, &real, sizeof real);
-            else if (fields[i].bytes == sizeof whole)
-                memcpy(to, &whole, sizeof whole);
-            else
-                memcpy(to, &small, sizeof small);
-            return 1;
-        }
+    hbp_field f = {.struct_size = sizeof f};
+    for (int64_t i = 1; hbp_record_get_field(q->options, i, &f) >= 0; i++) {
+        if (strcmp(f.name, name) != 0)
+            continue;
+        char *to = (char *)options + f.offset;
+        double real = strtod(value, NULL);
+        int64_t whole = strtoll(value, NULL, 10);
+        int32_t small = (int32_t)whole;
+        if (f.type == HBP_FIELD_TEXT)
+            memcpy(to, &value, sizeof value);
+        else if (is_real(&f))
+            memcpy(to, &real, sizeof real);
+        else if (f.type == HBP_FIELD_POINTER)
+            return 0;
+        else if (f.bytes == sizeof whole)
+            memcpy(to, &whole, sizeof whole);
+        else
+            memcpy(to, &small, sizeof small);
+        return 1;
+    }
     return 0;
 }
 
@@ -264,7 +291,7 @@ void record_ask(const record *r, const question *questions, const char *path)
 static void make_lengths(record *r)
 {
     static uint32_t tokens[RECORD_SAMPLES], vision[RECORD_SAMPLES], loss[RECORD_SAMPLES];
-    static int64_t ties[RECORD_SAMPLES];
+    static int64_t links[RECORD_SAMPLES];
     static int32_t kinds[RECORD_SAMPLES];
     hbp_context *c = r->context;
     hbp__rng rng = hbp__rng_make(31, 0, 0);
@@ -273,13 +300,13 @@ static void make_lengths(record *r)
         tokens[i] = 256 * vision[i] + 20 + hbp__rng_below(&rng, i % 40 ? 900 : 30000);
         loss[i] = hbp__rng_below(&rng, tokens[i] + UINT64_C(1));
         kinds[i] = vision[i] ? 1 + vision[i] % 2 : 0;
-        ties[i] = i % 5 ? -1 : i / 10;
+        links[i] = i % 5 ? -1 : i / 10;
     }
     hbp_lengths_options options = {.struct_size = sizeof options};
     MADE(hbp_lengths_create_u32(c, tokens, RECORD_SAMPLES, &options, &r->lengths[0]));
-    options.ties = ties;
+    options.links = links;
     MADE(hbp_lengths_create_u32(c, tokens, RECORD_SAMPLES, &options, &r->lengths[1]));
-    options.ties = NULL;
+    options.links = NULL;
     options.vision = vision;
     options.modalities = kinds;
     MADE(hbp_lengths_create_u32(c, tokens, RECORD_SAMPLES, &options, &r->lengths[2]));

@@ -19,7 +19,7 @@ enum { RECORD_SAMPLES = 160, RECORD_LENGTHS = 5, RECORD_COSTS = 6, RECORD_GRAPHS
 typedef struct record {
     hbp_context *context;
     char folder[64];                      /* of files to write */
-    hbp_lengths *lengths[RECORD_LENGTHS]; /* plain, tied, with vision units, with loss tokens, few */
+    hbp_lengths *lengths[RECORD_LENGTHS]; /* plain, linked, with vision units, with loss tokens, few */
     hbp_cost *cost[RECORD_COSTS];         /* derived, lockstep sets of 4 and of 1, vision units, one GPU */
     hbp_model *model;
     hbp_machine *machine;
@@ -41,7 +41,7 @@ typedef struct answer {
  * be set. The options' fields are then varied one by one, and drawn. */
 typedef struct question {
     const char *name;
-    const char *options; /* the struct's name in tests/fuzz/calls_structs.h */
+    const char *options; /* the struct's name in the library's records */
     uint64_t bytes;      /* of it */
     int32_t variants;
     int32_t varied; /* the first so many variants have their fields varied one by one */
@@ -61,8 +61,19 @@ void record_draw(const record *r, const question *questions);
 /* Saves every kind of object, and reads the files whole, cut, with bytes flipped. */
 void record_files(const record *r);
 
+/* The name of method `index` of a list, "HBP_STEP_METHODS"; "none-such" past the end. */
+const char *record_method(const char *list, int64_t index);
+
 /* One line: what was asked, then digest and facts, or status and message. */
 void record_print(const record *r, const char *asked, hbp_status status, const answer *a);
+
+/* The digest of a plan. */
+static inline uint64_t plan_digest(const record *r, const hbp_plan *plan)
+{
+    hbp_plan_summary summary = {.struct_size = sizeof summary};
+    (void)hbp_plan_get_summary(r->context, plan, &summary);
+    return summary.digest;
+}
 
 /* --- digests: FNV-1a, 64 bits ------------------------------------------------------------------------------
  */

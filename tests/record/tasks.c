@@ -6,7 +6,7 @@ static void digest_schedule(const record *r, answer *a, const hbp_task_schedule 
     hbp_task_summary t = {.struct_size = sizeof t};
     if (hbp_task_schedule_get_summary(r->context, s, &t) < 0)
         return;
-    digest_number(a, (int64_t)hbp_task_schedule_get_digest(s));
+    digest_number(a, (int64_t)t.digest);
     hbp_task_schedule_view view = {.struct_size = sizeof view};
     (void)hbp_task_schedule_get_view(s, &view);
     DIGEST_VIEW(a, view.meta_op_offsets, view.meta_ops + 1);
@@ -28,11 +28,11 @@ static void digest_schedule(const record *r, answer *a, const hbp_task_schedule 
     DIGEST_VIEW(a, view.rank_busy_ns, view.ranks);
     DIGEST_VIEW(a, view.rank_bytes, view.ranks);
     for (int64_t i = 0; i < t.meta_ops; i++)
-        digest_text(a, hbp_task_schedule_get_meta_op_name(s, i));
+        digest_text(a, view.meta_op_names[i]);
     for (int64_t i = 0; i < t.tasks; i++)
-        digest_text(a, hbp_task_schedule_get_task_name(s, i));
+        digest_text(a, view.task_names[i]);
     for (int64_t i = 0; i < t.parameters; i++)
-        digest_text(a, hbp_task_schedule_get_parameters_name(s, i));
+        digest_text(a, view.parameter_names[i]);
     digest_number(a, t.kept_bytes);
     digest_number(a, t.fetched_bytes);
     snprintf(a->facts, sizeof a->facts,
@@ -41,12 +41,12 @@ static void digest_schedule(const record *r, answer *a, const hbp_task_schedule 
              (long long)t.moved_bytes, (long long)t.flow_bytes, (long long)t.peak_bytes, t.idle);
 }
 
-/* Every mode of each graph; then the schedule before is known. */
+/* Every method of each graph; then the schedule before is known. */
 static void start_schedule(const record *r, int32_t variant, void *options)
 {
     hbp_tasks_options *o = options;
     o->effort = 1;
-    o->mode = variant / RECORD_GRAPHS % 6;
+    o->method = record_method("HBP_TASKS_METHODS", variant / RECORD_GRAPHS % 6);
     o->previous = variant >= 6 * RECORD_GRAPHS ? r->schedule : NULL;
 }
 
@@ -64,7 +64,8 @@ static hbp_status ask_schedule(const record *r, int32_t variant, const void *opt
 
 static hbp_status ask_run(const record *r, int32_t variant, const void *options, answer *a)
 {
-    hbp_tasks_options ask = {.struct_size = sizeof ask, .effort = 1, .mode = variant};
+    hbp_tasks_options ask = {
+        .struct_size = sizeof ask, .effort = 1, .method = record_method("HBP_TASKS_METHODS", variant)};
     hbp_task_schedule *schedule = NULL;
     hbp_task_run *run = NULL;
     hbp_task_run_summary s = {.struct_size = sizeof s};

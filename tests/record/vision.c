@@ -10,7 +10,7 @@ static void start_fill(const record *r, int32_t variant, void *options)
 {
     hbp_iterative_fill_options *o = options;
     (void)r;
-    o->mode = variant % 2;
+    o->method = record_method("HBP_ITERATIVE_FILL_METHODS", variant % 2);
     o->rounds = 5;
     o->max_tokens = 40000;
     o->max_vision = 60;
@@ -30,7 +30,7 @@ static hbp_status ask_fill(const record *r, int32_t variant, const void *options
     DIGEST_VIEW(a, view.dropped_indices, view.dropped);
     DIGEST_VIEW(a, view.sample_indices, view.samples);
     snprintf(a->facts, sizeof a->facts, " %lld packs, bound %lld, %lld dropped", (long long)view.packs,
-             (long long)hbp_packs_get_bound(packs, 0), (long long)view.dropped);
+             (long long)view.group_bounds[0], (long long)view.dropped);
     hbp_packs_free(packs);
     return HBP_OK;
 }
@@ -38,7 +38,7 @@ static hbp_status ask_fill(const record *r, int32_t variant, const void *options
 static void start_budgets(const record *r, int32_t variant, void *options)
 {
     (void)r;
-    ((hbp_budgets_options *)options)->mode = variant;
+    ((hbp_budgets_options *)options)->method = record_method("HBP_BUDGETS_METHODS", variant);
     ((hbp_budgets_options *)options)->ranks = 2;
     ((hbp_budgets_options *)options)->rounds = 5;
 }
@@ -83,16 +83,13 @@ static hbp_status digest_partition(const record *r, answer *a, const hbp_partiti
     DIGEST_VIEW(a, view.stage_busy_ns, view.stages);
     DIGEST_VIEW(a, view.stage_bytes, view.stages);
     DIGEST_VIEW(a, view.order, view.micro_batches);
-    for (int64_t i = 0; i < hbp_partition_count_candidates(p); i++) {
-        hbp_partition_candidate candidate = {.struct_size = sizeof candidate};
-        const int32_t *cuts = NULL;
-        RECORD_TRY(hbp_partition_get_candidate(r->context, p, i, &candidate, &cuts));
-        digest_ints(a, cuts, view.chunks + 1);
-        digest_number(a, candidate.ranked);
-        digest_number(a, candidate.predicted_ns);
-        digest_number(a, candidate.simulated_ns);
-        digest_number(a, candidate.cut_bytes);
-        digest_real(a, candidate.stage_variance);
+    for (int64_t i = 0; i < view.candidates; i++) {
+        digest_ints(a, view.candidate_cuts + i * (view.chunks + 1), view.chunks + 1);
+        digest_number(a, view.candidate_ranked[i]);
+        digest_number(a, view.candidate_predicted_ns[i]);
+        digest_number(a, view.candidate_simulated_ns[i]);
+        digest_number(a, view.candidate_cut_bytes[i]);
+        digest_real(a, view.candidate_variance[i]);
     }
     snprintf(a->facts, sizeof a->facts, " predicted %lld, bound %lld, simulated %lld, bubble %.6f, peak %lld",
              (long long)s.predicted_ns, (long long)s.bound_ns, (long long)s.simulated_ns, s.bubble,
@@ -106,7 +103,8 @@ static hbp_status ask_partition(const record *r, int32_t variant, const void *op
     hbp_partition *partition = NULL;
     start_pipeline(r, variant % 4, &pipeline);
     hbp_partition_options ask = *(const hbp_partition_options *)options;
-    ask.mode += variant / 4;
+    if (!ask.method)
+        ask.method = record_method("HBP_PARTITION_METHODS", variant / 4);
     hbp_status proven = hbp_partition_layers(r->context, r->layers, &pipeline, &ask, &partition);
     RECORD_TRY(proven);
     hbp_status status = digest_partition(r, a, partition);
@@ -192,7 +190,7 @@ static void start_vlm(const record *r, int32_t variant, void *options)
     (void)r;
     o->tensor_parallel = variant % 2 ? 2 : 4;
     o->pipeline_stages = variant % 2 ? 2 : 4;
-    o->data = variant / 2;
+    o->data_method = record_method("HBP_VLM_DATA_METHODS", variant / 2);
     o->batch_samples = 40;
     o->over_long = HBP_OVERLONG_DROP;
     o->max_tokens = 40000;
@@ -204,7 +202,7 @@ static hbp_status digest_vlm(const record *r, answer *a, const hbp_vlm_plan *pla
     hbp_vlm_plan_summary s = {.struct_size = sizeof s};
     RECORD_TRY(hbp_vlm_plan_get_summary(r->context, plan, &s));
     digest_number(a, (int64_t)s.digest);
-    digest_number(a, (int64_t)hbp_plan_get_digest(hbp_vlm_plan_get_data(plan)));
+    digest_number(a, (int64_t)plan_digest(r, hbp_vlm_plan_get_data(plan)));
     hbp_vlm_plan_view view = {.struct_size = sizeof view};
     (void)hbp_vlm_plan_get_view(plan, &view);
     DIGEST_VIEW(a, view.cuts, view.chunks + 1);
@@ -251,7 +249,7 @@ static hbp_status ask_layers(const record *r, int32_t variant, const void *optio
         v.mlp_ns,           v.recompute_ns,  v.cut_bytes};
     for (uint64_t k = 0; k < sizeof columns / sizeof *columns; k++)
         DIGEST_VIEW(a, columns[k], v.layers);
-    DIGEST_VIEW(a, v.kind, v.layers);
+    DIGEST_VIEW(a, v.type, v.layers);
     for (int64_t i = 0; i < v.layers; i++)
         digest_text(a, v.names[i]);
     snprintf(a->facts, sizeof a->facts, " %d layers", (int)v.layers);

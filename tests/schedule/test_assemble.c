@@ -1,5 +1,6 @@
 /* The columns of a plan against the packs, micro-batches and steps that it is made of. What every plan
  * promises is tested with those who plan; here the second size, kinds, and what was left out. */
+#include "base/methods.h"
 #include "costs.h"
 #include "data/plan/plan.h"
 #include "failing.h"
@@ -84,16 +85,16 @@ START_TEST_IN_CONTEXT(kinds_ascend_and_dummies_follow)
     SAME_COLUMN(plan->micro_batch_modalities, 3, 4, 3, 3);
     SAME_COLUMN(plan->dropped_ids, 7);
     SAME_COLUMN(plan->dropped_reasons, HBP_DROPPED_OVERVISION);
-    ck_assert_int_eq(plan->pack_ns[2], hbp_cost_predict_vision_pack_ns(b.cost, 1, 2, 12, 144, 5));
-    ck_assert_int_eq(plan->pack_bytes[2], hbp_cost_predict_vision_pack_bytes(b.cost, 1, 2, 12, 5));
-    ck_assert_int_gt(plan->pack_ns[2], hbp_cost_predict_pack_ns(b.cost, 1, 2, 12, 144));
+    ck_assert_int_eq(plan->pack_ns[2], hbp_cost_predict_pack_ns(b.cost, 1, 2, 12, 144, 5));
+    ck_assert_int_eq(plan->pack_bytes[2], hbp_cost_predict_pack_bytes(b.cost, 1, 2, 12, 5));
+    ck_assert_int_gt(plan->pack_ns[2], hbp_cost_predict_pack_ns(b.cost, 1, 2, 12, 144, 0));
     ck_assert_int_eq(plan->micro_batch_ns[1], plan->pack_ns[2]);
     hbp_rank_pack mine[4];
     int64_t count = 0;
     OK(b.context, hbp_plan_copy_rank_packs(b.context, plan, 0, 1, mine, sizeof *mine, 4, &count));
     ck_assert_int_eq(count, 4);
-    ck_assert(mine[1].is_dummy && mine[1].modalities == 4 && mine[1].vision == 0);
-    ck_assert(!mine[0].is_dummy && mine[0].modalities == 3 && mine[0].vision == 3);
+    ck_assert(mine[1].is_padding && mine[1].modalities == 4 && mine[1].vision == 0);
+    ck_assert(!mine[0].is_padding && mine[0].modalities == 3 && mine[0].vision == 3);
     hbp_plan_free(plan);
 
     b.options.modality_order = 0;
@@ -112,7 +113,7 @@ START_TEST_IN_CONTEXT(vision_units_must_fit_in_memory)
     char text[128];
     snprintf(text, sizeof text,
              "a pack of 12 tokens and 5 vision units needs %lld bytes at SP 1; a GPU has 40000000000",
-             (long long)hbp_cost_predict_vision_pack_bytes(b.cost, 1, 2, 12, 5));
+             (long long)hbp_cost_predict_pack_bytes(b.cost, 1, 2, 12, 5));
     FAILS(b.context, HBP_E_INFEASIBLE, text, assemble(b.context, &b, &plan));
     ck_assert_ptr_null(plan);
 }
@@ -132,9 +133,9 @@ START_TEST(plans_agree_with_lengths_and_cost)
            hbp_groups_create(context, cost, 2, (int64_t[]){2048, 8192}, (int32_t[]){1, 8}, NULL, 0, &groups));
         hbp_fill_options fill = {.struct_size = sizeof fill, .seed = seed, .sequence_multiple = 8};
         OK(context, hbp_greedy_fill(context, lengths, groups, &fill, &packs));
-        for (int32_t mode = HBP_BALANCE_TIME; mode <= HBP_BALANCE_RANDOM; mode++) {
+        for (int32_t mode = HBP__BALANCE_TIME; mode <= HBP__BALANCE_RANDOM; mode++) {
             hbp_balance_options options = {.struct_size = sizeof options,
-                                           .mode = mode,
+                                           .method = hbp__balance_name(mode),
                                            .drop_last = seed % 3 == 0,
                                            .micro_batch_multiple = 1 + (int32_t)(seed % 2),
                                            .seed = seed};

@@ -1,3 +1,4 @@
+#include "base/methods.h"
 #include "schedule/balance.h"
 
 #include "data/plan/plan.h"
@@ -10,9 +11,9 @@ START_TEST_IN_CONTEXT(plans_keep_their_promises)
     int mark = keep_mark();
     for (uint64_t seed = 0; seed < 4; keep_release(mark), seed++) {
         packed p = packed_open(context, seed, 300 + 1500 * (int64_t)seed);
-        for (int32_t mode = HBP_BALANCE_TIME; mode <= HBP_BALANCE_RANDOM; mode++) {
+        for (int32_t mode = HBP__BALANCE_TIME; mode <= HBP__BALANCE_RANDOM; mode++) {
             hbp_balance_options options = {.struct_size = sizeof options,
-                                           .mode = mode,
+                                           .method = hbp__balance_name(mode),
                                            .micro_batch_multiple = 1 + (int32_t)seed,
                                            .drop_last = seed == 3,
                                            .curriculum_steps = (int64_t)seed,
@@ -36,10 +37,10 @@ START_TEST_IN_CONTEXT(plans_keep_their_promises)
                 ck_assert_int_eq(plan->pack_ns[i],
                                  hbp_cost_predict_pack_ns(p.cost, plan->pack_sp[i], plan->pack_recompute[i],
                                                           plan->pack_padded_tokens[i],
-                                                          (double)plan->pack_squares[i]));
+                                                          (double)plan->pack_squares[i], 0));
                 ck_assert_int_eq(plan->pack_bytes[i], hbp_cost_predict_pack_bytes(
                                                           p.cost, plan->pack_sp[i], plan->pack_recompute[i],
-                                                          plan->pack_padded_tokens[i]));
+                                                          plan->pack_padded_tokens[i], 0));
             }
             for (int64_t s = 0; s < options.curriculum_steps && s < plan->steps; s++)
                 ck_assert_int_eq(plan->pack_sp[plan->micro_batch_offsets[plan->step_offsets[s]]], 1);
@@ -63,8 +64,8 @@ START_TEST_IN_CONTEXT(what_does_not_belong_together_is_named)
                                     &shorter));
     FAILS(p.context, HBP_E_INVALID, "is not of these groups",
           hbp_balance_attention(p.context, p.packs, shorter, p.cost, NULL, &plan));
-    hbp_balance_options options = {.struct_size = sizeof options, .mode = 5};
-    FAILS(p.context, HBP_E_INVALID, "`mode` is 5; it must be in 0..4",
+    hbp_balance_options options = {.struct_size = sizeof options, .method = "tim"};
+    FAILS(p.context, HBP_E_INVALID, "`method` is 'tim'; did you mean 'time'?",
           hbp_balance_attention(p.context, p.packs, p.groups, p.cost, &options, &plan));
     options = (hbp_balance_options){.struct_size = sizeof options, .micro_batch_multiple = -1};
     FAILS(p.context, HBP_E_INVALID, "`micro_batch_multiple` is -1; it must be in 0..65536",

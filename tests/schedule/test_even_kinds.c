@@ -1,3 +1,4 @@
+#include "base/methods.h"
 #include "schedule/kinds.h"
 
 #include "base/checked.h"
@@ -6,25 +7,25 @@
 #include "failing.h"
 #include "keep.h"
 
-/* Samples of `kinds` kinds; pairs of each fifth ten are tied where `ties` is set. */
-static hbp_lengths *draw_lengths(hbp_context *context, uint64_t seed, int64_t count, int32_t kinds, int ties)
+/* Samples of `kinds` kinds; pairs of each fifth ten are linked where `links` is set. */
+static hbp_lengths *draw_lengths(hbp_context *context, uint64_t seed, int64_t count, int32_t kinds, int links)
 {
     hbp__rng rng = hbp__rng_make(seed, 0, 1);
     uint64_t rows = (uint64_t)count;
     uint32_t *length = malloc(rows * sizeof *length), *vision = malloc(rows * sizeof *vision);
     int32_t *kind = malloc(rows * sizeof *kind);
-    int64_t *tie = malloc(rows * sizeof *tie);
+    int64_t *link = malloc(rows * sizeof *link);
     for (int64_t i = 0; i < count; i++) {
         kind[i] = (int32_t)hbp__rng_below(&rng, (uint64_t)kinds);
         vision[i] = kind[i] ? 1 + hbp__rng_below(&rng, 5 * (uint64_t)kind[i]) : 0;
         length[i] = 100 + hbp__rng_below(&rng, kind[i] ? 1400 : 3000);
-        tie[i] = i % 10 < 2 ? i / 10 : -1;
+        link[i] = i % 10 < 2 ? i / 10 : -1;
     }
     hbp_lengths_options options = {
-        .struct_size = sizeof options, .vision = vision, .modalities = kind, .ties = ties ? tie : NULL};
+        .struct_size = sizeof options, .vision = vision, .modalities = kind, .links = links ? link : NULL};
     hbp_lengths *lengths = NULL;
     OK(context, hbp_lengths_create_u32(context, length, count, &options, &lengths));
-    free(tie);
+    free(link);
     free(kind);
     free(vision);
     free(length);
@@ -66,16 +67,16 @@ typedef struct made {
     hbp_packs *packs;
 } made;
 
-static made make(hbp_context *context, uint64_t seed, int64_t count, int32_t kinds, int32_t ranks, int ties)
+static made make(hbp_context *context, uint64_t seed, int64_t count, int32_t kinds, int32_t ranks, int links)
 {
     made m = {.context = context};
     m.cost = keep(test_cost_ranks(context, ranks));
-    m.lengths = keep(draw_lengths(context, seed, count, kinds, ties));
+    m.lengths = keep(draw_lengths(context, seed, count, kinds, links));
     MAKES(context, m.groups,
           hbp_groups_create(context, m.cost, 2, (int64_t[]){2048, 8192}, (int32_t[]){1, 1}, NULL, 0,
                             &m.groups));
     hbp_fill_options options = {.struct_size = sizeof options,
-                                .mode = HBP_FILL_PAPER,
+                                .method = hbp__fill_name(HBP__FILL_HBP),
                                 .seed = seed,
                                 .sequence_multiple = seed % 2 ? 8 : 1,
                                 .pack_multiple = seed % 3 ? 64 : 1};
@@ -91,7 +92,7 @@ static void *copy(const void *column, int64_t rows, size_t size)
     return block;
 }
 
-/* What is promised: samples and their number in each pack stay, sums are right, none passes a capacity, ties
+/* What is promised: samples and their number in each pack stay, sums are right, none passes a capacity, links
  * share a pack, and dummies never become more. */
 static void check(const made *m, int64_t max_vision)
 {
@@ -114,10 +115,10 @@ static void check(const made *m, int64_t max_vision)
             uint32_t sample = packs->sample[i];
             ck_assert_int_eq(seen[sample]++, 0);
             ck_assert_int_eq(hbp__packs_length(packs, i), hbp__lengths_get(m->lengths, sample));
-            uint32_t tie = m->lengths->tie ? m->lengths->tie[sample] : HBP__FREE;
-            ck_assert(tie == HBP__FREE || home[tie] == 0 || home[tie] == p + 1);
-            if (tie != HBP__FREE)
-                home[tie] = p + 1;
+            uint32_t link = m->lengths->link ? m->lengths->link[sample] : HBP__FREE;
+            ck_assert(link == HBP__FREE || home[link] == 0 || home[link] == p + 1);
+            if (link != HBP__FREE)
+                home[link] = p + 1;
         }
     }
     free(seen);

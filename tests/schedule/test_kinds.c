@@ -1,3 +1,4 @@
+#include "base/methods.h"
 #include "schedule/kinds.h"
 
 #include "costs.h"
@@ -35,7 +36,8 @@ static mixed_kinds open_kinds(hbp_context *context, uint64_t seed, int64_t count
     MAKES(context, m.groups,
           hbp_groups_create(context, m.cost, 2, (int64_t[]){4096, 32768}, (int32_t[]){1, 4}, NULL,
                             4 * 16 * 4096, &m.groups));
-    hbp_fill_options fill = {.struct_size = sizeof fill, .mode = HBP_FILL_PAPER, .seed = seed};
+    hbp_fill_options fill = {
+        .struct_size = sizeof fill, .method = hbp__fill_name(HBP__FILL_HBP), .seed = seed};
     MAKES(context, m.packs, hbp_greedy_fill(context, m.lengths, m.groups, &fill, &m.packs));
     free(vision);
     free(length);
@@ -92,9 +94,9 @@ START_TEST_IN_CONTEXT(all_ranks_meet_the_same_kinds)
     int mark = keep_mark();
     for (uint64_t seed = 0; seed < 6; keep_release(mark), seed++) {
         mixed_kinds m = open_kinds(context, seed, 200 + 300 * (int64_t)seed, 2 + (int32_t)seed % 4);
-        for (int32_t mode = HBP_BALANCE_TIME; mode <= HBP_BALANCE_VISION; mode++) {
+        for (int32_t mode = HBP__BALANCE_TIME; mode <= HBP__BALANCE_VISION; mode++) {
             hbp_balance_options options = {.struct_size = sizeof options,
-                                           .mode = mode,
+                                           .method = hbp__balance_name(mode),
                                            .micro_batch_multiple = 1 + (int32_t)seed % 3,
                                            .curriculum_steps = (int64_t)seed % 2,
                                            .seed = seed,
@@ -152,12 +154,13 @@ START_TEST_IN_CONTEXT(without_the_order_ranks_part)
 }
 END_TEST
 
-/* Each step holds its share of every set of kinds, to within two micro-batches, whatever the mode. */
+/* Each step holds its share of every set of kinds, to within two micro-batches, whatever the method. */
 START_TEST_IN_CONTEXT(steps_are_alike_in_kinds)
 {
     mixed_kinds m = open_kinds(context, 4, 6000, 2);
     hbp_balance_options options = {.struct_size = sizeof options, .modality_order = 1};
-    for (options.mode = HBP_BALANCE_TIME; options.mode <= HBP_BALANCE_VISION; options.mode += 4) {
+    for (int32_t method = HBP__BALANCE_TIME; method <= HBP__BALANCE_VISION; method += 4) {
+        options.method = hbp__balance_name(method);
         hbp_plan *plan = NULL;
         OK(m.context, hbp_balance_attention(m.context, m.packs, m.groups, m.cost, &options, &plan));
         for (int64_t capacity = 4096; capacity <= 32768; capacity *= 8)
@@ -186,7 +189,7 @@ static hbp_status balance_once(hbp_context *context, void *user)
 {
     mixed_kinds *m = user;
     hbp_balance_options options = {
-        .struct_size = sizeof options, .modality_order = 1, .mode = HBP_BALANCE_VISION};
+        .struct_size = sizeof options, .modality_order = 1, .method = hbp__balance_name(HBP__BALANCE_VISION)};
     hbp_plan *plan = NULL;
     hbp_status status = hbp_balance_attention(context, m->packs, m->groups, m->cost, &options, &plan);
     ck_assert_int_eq(status == HBP_OK, plan != NULL);

@@ -1,7 +1,9 @@
+#include "base/methods.h"
 #include "failing.h"
 #include "packed.h"
 #include "schedule/balance.h"
 #include "schedule/mix.h"
+#include "views.h"
 
 typedef hbp_status (*opener)(hbp_context *, const hbp_packs *, const hbp_groups *, const hbp_cost *,
                              const hbp_balance_options *, int, hbp__layout *);
@@ -47,7 +49,7 @@ START_TEST_IN_CONTEXT(the_pure_layout_is_the_hierarchy)
     OK(p.context,
        hbp__assemble(p.context, p.packs, p.groups, p.cost, &options, &layout.batches, &layout.steps, &plan));
     OK(p.context, hbp_balance_attention(p.context, p.packs, p.groups, p.cost, &options, &hierarchy));
-    ck_assert_uint_eq(hbp_plan_get_digest(plan), hbp_plan_get_digest(hierarchy));
+    ck_assert_uint_eq(plan_digest(plan), plan_digest(hierarchy));
     hbp_plan_free(hierarchy);
     hbp_plan_free(plan);
     hbp__layout_close(&layout);
@@ -62,7 +64,7 @@ START_TEST_IN_CONTEXT(what_one_group_leaves_is_anothers)
     for (int i = 0; i < 43; i++)
         length[i] = i < 3 ? 32768 : 4096;
     MAKES(context, p.lengths, hbp_lengths_create_i64(context, length, 43, NULL, &p.lengths));
-    hbp_fill_options fill = {.struct_size = sizeof fill, .mode = HBP_FILL_TIGHT};
+    hbp_fill_options fill = {.struct_size = sizeof fill, .method = hbp__fill_name(HBP__FILL_TIGHT)};
     MAKES(context, p.packs, hbp_greedy_fill(context, p.lengths, p.groups, &fill, &p.packs));
     hbp_balance_options options = {.struct_size = sizeof options, .micro_batch_multiple = 1};
     hbp__layout pure, mixed;

@@ -1,3 +1,4 @@
+#include "base/methods.h"
 #include "packed.h"
 
 #include "base/checked.h"
@@ -7,7 +8,7 @@ static int64_t pack_ns(const packed *p, uint32_t pack)
 {
     int32_t g = p->packs->group[pack];
     return hbp_cost_predict_pack_ns(p->cost, p->groups->sp[g], p->groups->recompute[g],
-                                    p->packs->padded[pack], (double)p->packs->squares[pack]);
+                                    p->packs->padded[pack], (double)p->packs->squares[pack], 0);
 }
 
 /* In every mode: each pack once, whole micro-batches of one group, dummies only at a group's end. */
@@ -16,8 +17,9 @@ START_TEST_IN_CONTEXT(each_pack_has_one_place)
     int mark = keep_mark();
     for (uint64_t seed = 0; seed < 6; keep_release(mark), seed++) {
         packed p = packed_open(context, seed, 400 + 900 * (int64_t)seed);
-        for (int32_t mode = HBP_BALANCE_TIME; mode <= HBP_BALANCE_RANDOM; mode++) {
-            hbp_balance_options options = {.struct_size = sizeof options, .mode = mode, .seed = seed};
+        for (int32_t mode = HBP__BALANCE_TIME; mode <= HBP__BALANCE_RANDOM; mode++) {
+            hbp_balance_options options = {
+                .struct_size = sizeof options, .method = hbp__balance_name(mode), .seed = seed};
             hbp__micro_batches batches;
             OK(p.context, hbp__micro_batches_open(p.context, p.packs, p.groups, p.cost, &options, &batches));
             char *seen = calloc((size_t)p.packs->count, 1);
@@ -73,14 +75,15 @@ END_TEST
 START_TEST_IN_CONTEXT(sorted_means_by_squares_and_given_means_as_given)
 {
     packed p = packed_open(context, 3, 3000);
-    hbp_balance_options options = {.struct_size = sizeof options, .mode = HBP_BALANCE_SORTED};
+    hbp_balance_options options = {.struct_size = sizeof options,
+                                   .method = hbp__balance_name(HBP__BALANCE_SORTED)};
     hbp__micro_batches batches;
     OK(p.context, hbp__micro_batches_open(p.context, p.packs, p.groups, p.cost, &options, &batches));
     for (int64_t i = 1; i < batches.first[batches.group_first[1]]; i++)
         if (batches.place[i] != HBP__DUMMY)
             ck_assert_int_ge(p.packs->squares[batches.place[i - 1]], p.packs->squares[batches.place[i]]);
     hbp__micro_batches_close(&batches);
-    options.mode = HBP_BALANCE_GIVEN;
+    options.method = hbp__balance_name(HBP__BALANCE_GIVEN);
     OK(p.context, hbp__micro_batches_open(p.context, p.packs, p.groups, p.cost, &options, &batches));
     for (int64_t i = 1; i < batches.first[batches.group_first[1]]; i++)
         if (batches.place[i] != HBP__DUMMY)

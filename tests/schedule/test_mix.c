@@ -122,7 +122,7 @@ START_TEST_IN_CONTEXT(places_cover_the_ranks)
             int32_t g = p.packs->group[i];
             ck_assert_int_eq(ns[i],
                              hbp_cost_predict_pack_ns(p.cost, p.groups->sp[g], p.groups->recompute[g],
-                                                      p.packs->padded[i], (double)p.packs->squares[i]));
+                                                      p.packs->padded[i], (double)p.packs->squares[i], 0));
             ns[i] = seed % 2 ? 1 + i % 7 : ns[i]; /* else hardly any of them mix */
         }
         OK(p.context, hbp__mix_open(p.context, p.packs, p.groups, ns, &pure, &batches));

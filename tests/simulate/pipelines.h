@@ -62,10 +62,10 @@ static inline void piped_random(hbp_context *context, hbp__rng *rng, piped *p, i
     int64_t forward[MOST_LAYERS], backward[MOST_LAYERS], state[MOST_LAYERS], activation[MOST_LAYERS];
     int64_t recomputed[MOST_LAYERS], attention[MOST_LAYERS], mlp[MOST_LAYERS], part[MOST_LAYERS];
     int64_t cut[MOST_LAYERS];
-    int32_t kind[MOST_LAYERS];
+    int32_t type[MOST_LAYERS];
     *p = (piped){.layers = NULL};
     for (int32_t i = 0; i < count; i++) {
-        kind[i] = (int32_t)hbp__rng_below(rng, HBP_LAYER_KINDS);
+        type[i] = (int32_t)hbp__rng_below(rng, HBP_LAYER_TYPES);
         forward[i] = hbp__rng_below(rng, 100);
         backward[i] = hbp__rng_below(rng, 200);
         state[i] = hbp__rng_below(rng, 1000);
@@ -82,7 +82,7 @@ static inline void piped_random(hbp_context *context, hbp__rng *rng, piped *p, i
     columns.count = count;
     columns.forward_ns = forward;
     columns.backward_ns = backward;
-    columns.kind = kind;
+    columns.type = type;
     columns.state_bytes = state;
     columns.activation_bytes = activation;
     columns.recomputed_bytes = recomputed;

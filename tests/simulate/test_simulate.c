@@ -313,11 +313,11 @@ START_TEST_IN_CONTEXT(random_plans_never_beat_the_bound)
         for (int64_t m = 0; m < plan->micro_batches; m++) {
             int64_t slowest = 0;
             for (int64_t p = plan->micro_batch_offsets[m]; p < plan->micro_batch_offsets[m + 1]; p++)
-                slowest =
-                    hbp__max_i64(slowest, hbp_cost_predict_vision_pack_ns(
-                                              cost, plan->pack_sp[p], plan->pack_recompute[p],
-                                              plan->pack_padded_tokens[p], (double)plan->pack_squares[p],
-                                              plan->pack_vision ? plan->pack_vision[p] : 0));
+                slowest = hbp__max_i64(
+                    slowest,
+                    hbp_cost_predict_pack_ns(cost, plan->pack_sp[p], plan->pack_recompute[p],
+                                             plan->pack_padded_tokens[p], (double)plan->pack_squares[p],
+                                             plan->pack_vision ? plan->pack_vision[p] : 0));
             expected += slowest;
         }
         ck_assert_int_eq(report.epoch_ns, expected);

@@ -17,7 +17,7 @@ static void make_four(hbp_context *context, piped *p)
     columns.count = 4;
     columns.forward_ns = (int64_t[]){10, 20, 7, 40};
     columns.backward_ns = (int64_t[]){21, 43, 14, 81};
-    columns.kind = (int32_t[]){HBP_LAYER_VISION, HBP_LAYER_LANGUAGE, HBP_LAYER_FIXED, HBP_LAYER_LANGUAGE};
+    columns.type = (int32_t[]){HBP_LAYER_VISION, HBP_LAYER_LANGUAGE, HBP_LAYER_FIXED, HBP_LAYER_LANGUAGE};
     columns.state_bytes = (int64_t[]){1000, 2000, 3000, 4000};
     columns.activation_bytes = (int64_t[]){101, 203, 50, 400};
     columns.recomputed_bytes = (int64_t[]){11, 20, 5, 40};
@@ -28,7 +28,7 @@ static void make_four(hbp_context *context, piped *p)
     columns.mlp_ns = (int64_t[]){4, 8, 0, 21};
     columns.recompute_ns = (int64_t[]){9, 19, 6, 39};
     columns.cut_bytes = (int64_t[]){500, 600, 700, 800};
-    columns.cut_kind = (int32_t[]){0, 1, 0, 0};
+    columns.cut_type = (int32_t[]){0, 1, 0, 0};
     *p = (piped){.cuts = {0, 2, 4}};
     OK(context, hbp_layers_create(context, &columns, &p->layers));
     piped_options(p, 2, 1, 3);

@@ -95,7 +95,8 @@ static int is_sound(const drawn *d)
             if (curve->size[k] <= n && curve->time_ns[k] < least)
                 least = curve->time_ns[k];
         const hbp__operator *o = hbp__meta_operator(d->graph, &d->meta, m);
-        if (!hbp__operator_suits(o, &d->graph->profiles[o->profile], n) || s->slice_starts[i] < 0 ||
+        const hbp__profile profile = hbp__graph_profile(d->graph, o->profile);
+        if (!hbp__operator_suits(o, &profile, n) || s->slice_starts[i] < 0 ||
             s->slice_ends[i] - s->slice_starts[i] != s->slice_operators[i] * least)
             return 0;
         if (s->slice_firsts[i] != done[m])

@@ -221,9 +221,9 @@ static void refer(const drawn *d, int barriers, int free_transfers, reference *r
     ck_assert(s->slices <= 256 && graph->edge_count <= 512);
     memset(r, 0, sizeof *r);
     for (int64_t e = 0; e < graph->edge_count; e++) {
-        from[e] = slice_of(d, graph->edges[e].from);
-        to[e] = slice_of(d, graph->edges[e].to);
-        flow[e] = from[e] == to[e] || free_transfers ? 0 : transfer(d, from[e], to[e], graph->edges[e].bytes);
+        from[e] = slice_of(d, graph->edge_from[e]);
+        to[e] = slice_of(d, graph->edge_to[e]);
+        flow[e] = from[e] == to[e] || free_transfers ? 0 : transfer(d, from[e], to[e], graph->edge_bytes[e]);
     }
     for (int changed = 1; changed;) {
         changed = 0;

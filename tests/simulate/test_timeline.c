@@ -70,9 +70,9 @@ static void draw(rows *r, const hbp_cost *cost, uint64_t seed, int64_t steps)
                 r->tokens[i] = r->samples[i] ? 1 + (int64_t)hbp__rng_below(&rng, 5000) : 0;
                 r->sum_squares[i] = r->tokens[i] * r->tokens[i];
                 int64_t ns = hbp_cost_predict_pack_ns(cost, sp, r->recompute[i], r->tokens[i],
-                                                      (double)r->sum_squares[i]);
+                                                      (double)r->sum_squares[i], 0);
                 r->time_ns[i] = ns * (int64_t)(80 + hbp__rng_below(&rng, 40)) / 100;
-                int64_t bytes = hbp_cost_predict_pack_bytes(cost, sp, r->recompute[i], r->tokens[i]);
+                int64_t bytes = hbp_cost_predict_pack_bytes(cost, sp, r->recompute[i], r->tokens[i], 0);
                 r->peak_bytes[i] = bytes * (int64_t)(90 + hbp__rng_below(&rng, 20)) / 100;
             }
 }
@@ -144,8 +144,8 @@ static void check(const rows *r, const hbp_cost *cost, const hbp_timeline_report
         if (!r->samples[i])
             continue;
         double predicted = (double)hbp_cost_predict_pack_ns(cost, r->sp[i], r->recompute[i], r->tokens[i],
-                                                            (double)r->sum_squares[i]);
-        double held = (double)hbp_cost_predict_pack_bytes(cost, r->sp[i], r->recompute[i], r->tokens[i]);
+                                                            (double)r->sum_squares[i], 0);
+        double held = (double)hbp_cost_predict_pack_bytes(cost, r->sp[i], r->recompute[i], r->tokens[i], 0);
         error[packs] = fabs(predicted - (double)r->time_ns[i]) / (double)r->time_ns[i];
         busy += (double)r->sp[i] * (double)r->time_ns[i];
         busy_predicted += (double)r->sp[i] * predicted;
@@ -165,7 +165,7 @@ static void check(const rows *r, const hbp_cost *cost, const hbp_timeline_report
                 if (r->step[i] != s || r->micro_batch[i] != m || !r->samples[i])
                     continue;
                 int64_t predicted = hbp_cost_predict_pack_ns(cost, r->sp[i], r->recompute[i], r->tokens[i],
-                                                             (double)r->sum_squares[i]);
+                                                             (double)r->sum_squares[i], 0);
                 slowest = r->time_ns[i] > slowest ? r->time_ns[i] : slowest;
                 slowest_predicted = predicted > slowest_predicted ? predicted : slowest_predicted;
             }
@@ -219,7 +219,7 @@ START_TEST_IN_CONTEXT(what_was_measured_as_predicted_has_no_error)
     draw(&r, cost, 3, 12);
     for (int64_t i = 0; i < r.count; i++)
         r.time_ns[i] =
-            hbp_cost_predict_pack_ns(cost, r.sp[i], r.recompute[i], r.tokens[i], (double)r.sum_squares[i]);
+            hbp_cost_predict_pack_ns(cost, r.sp[i], r.recompute[i], r.tokens[i], (double)r.sum_squares[i], 0);
     hbp_timeline *timeline = keep(make(context, &r, 0));
     hbp_timeline_report report = {.struct_size = sizeof report};
     OK(context, hbp_timeline_compare(context, timeline, cost, &report));

@@ -15,11 +15,11 @@ START_TEST_IN_CONTEXT(what_was_planned_is_valid)
     for (uint64_t seed = 0; seed < 60; seed++) {
         plans_shape shape = plans_draw(seed);
         shape.left_over = seed % 4 == 0 ? (int64_t)seed / 8 : 0;
-        int ties = seed % 4 == 3;
+        int links = seed % 4 == 3;
         int32_t kinds = (int32_t)(seed % 3);
         hbp_lengths *lengths =
-            plans_vision_lengths(context, seed, 40 + (int64_t)seed * 5, 3000, seed % 2, ties, kinds);
-        shape.modality_order = kinds == 2 && !ties;
+            plans_vision_lengths(context, seed, 40 + (int64_t)seed * 5, 3000, seed % 2, links, kinds);
+        shape.modality_order = kinds == 2 && !links;
         hbp_plan *plan = plans_make(&shape, lengths);
         OK(context, hbp_plan_validate(context, plan, lengths, NULL));
         hbp_plan_free(plan);
@@ -86,21 +86,21 @@ START_TEST_IN_CONTEXT(a_histogram_is_lengths_too)
 }
 END_TEST
 
-/* A plan of 30 samples, 3 of them over-long and 2 left over, with ties or with loss tokens. */
+/* A plan of 30 samples, 3 of them over-long and 2 left over, with links or with loss tokens. */
 typedef struct made {
     hbp_context *context;
     hbp_lengths *lengths;
     hbp_plan *plan;
 } made;
 
-static made make(hbp_context *context, int32_t policy, int ties)
+static made make(hbp_context *context, int32_t policy, int links)
 {
     made m = {.context = context};
-    hbp_lengths *all = plans_lengths(context, 5, 30, 100, 0, ties);
+    hbp_lengths *all = plans_lengths(context, 5, 30, 100, 0, links);
     plans_shape shape = plans_draw(8);
-    shape.left_over = ties ? 0 : 2;
-    m.lengths = keep(ties ? all : limited(context, all, 85, policy));
-    if (!ties)
+    shape.left_over = links ? 0 : 2;
+    m.lengths = keep(links ? all : limited(context, all, 85, policy));
+    if (!links)
         hbp_lengths_free(all);
     m.plan = keep(plans_make(&shape, m.lengths));
     OK(context, hbp_plan_validate(context, m.plan, m.lengths, NULL));
@@ -178,7 +178,7 @@ START_TEST_IN_CONTEXT(pieces_that_are_not_right_are_named)
 }
 END_TEST
 
-/* Tied samples change places with samples of as many tokens in another pack. */
+/* Linked samples change places with samples of as many tokens in another pack. */
 /* Samples of two pieces and more, some pieces left over. */
 START_TEST_IN_CONTEXT(pieces_that_were_dropped_are_held_against_the_lengths)
 {
@@ -240,22 +240,22 @@ END_TEST
 START_TEST_IN_CONTEXT(ties_that_are_torn_are_named)
 {
     const uint32_t length[] = {7, 7, 7, 7};
-    const int64_t tie[] = {12, 12, -1, -1};
-    hbp_lengths_options options = {.struct_size = sizeof options, .ties = tie};
+    const int64_t link[] = {12, 12, -1, -1};
+    hbp_lengths_options options = {.struct_size = sizeof options, .links = link};
     hbp_lengths *lengths = NULL;
     MAKES(context, lengths, hbp_lengths_create_u32(context, length, 4, &options, &lengths));
     plans_shape shape = plans_draw(1);
     shape.pack_samples = 1;
     hbp_plan *plan = keep(plans_make(&shape, lengths));
     OK(context, hbp_plan_validate(context, plan, lengths, NULL));
-    int64_t tied = 0, free_row = 0;
-    while (plan->sample_ids[tied] != 0)
-        tied++;
+    int64_t linked = 0, free_row = 0;
+    while (plan->sample_ids[linked] != 0)
+        linked++;
     while (plan->sample_ids[free_row] != 3)
         free_row++;
-    plan->sample_ids[tied] = 3;
+    plan->sample_ids[linked] = 3;
     plan->sample_ids[free_row] = 0;
-    FAILS(context, HBP_E_INVALID, "a sample tied to it (tie 12)",
+    FAILS(context, HBP_E_INVALID, "a sample linked to it (link 12)",
           hbp_plan_validate(context, plan, lengths, NULL));
 }
 END_TEST
@@ -298,7 +298,7 @@ START_TEST_IN_CONTEXT(vision_units_and_kinds_are_held_against_the_lengths)
         row++;
         ck_assert_int_lt(row, plan->micro_batches);
     }
-    snprintf(text, sizeof text, "is of kind 3 in the plan and of kind %d in the lengths",
+    snprintf(text, sizeof text, "is of modality 3 in the plan and of modality %d in the lengths",
              (int)plan->micro_batch_modalities[row] - 1);
     plan->micro_batch_modalities[row] = 8;
     for (p = plan->micro_batch_offsets[row]; p < plan->micro_batch_offsets[row + 1]; p++)
@@ -327,7 +327,7 @@ START_TEST_IN_CONTEXT(samples_that_a_fill_left_out_are_known)
         int64_t units = hbp_lengths_get_vision(m.lengths, plan->dropped_ids[i]);
         char text[96];
         plan->dropped_reasons[i] = HBP_DROPPED_OVERVISION;
-        snprintf(text, sizeof text, "was dropped for its %d vision units; a pack has room for %d", (int)units,
+        snprintf(text, sizeof text, "was dropped for its %d vision units; a pack holds %d", (int)units,
                  (int)least);
         if (units > least)
             OK(m.context, hbp_plan_validate(m.context, plan, m.lengths, NULL));

@@ -7,6 +7,7 @@
 #include "base/rng.h"
 #include "costs.h"
 #include "test.h"
+#include "views.h"
 
 enum { SAMPLES = 64, STEPS = 12 };
 
@@ -16,12 +17,12 @@ static inline void batches_nap(int64_t ns)
     nanosleep(&time, NULL);
 }
 
-/* Batch `step`: lengths with a long tail; every third batch has loss tokens, every fourth ties, every
+/* Batch `step`: lengths with a long tail; every third batch has loss tokens, every fourth links, every
  * second vision units and every fifth kinds. */
 typedef struct batch {
     int64_t length[SAMPLES];
     uint32_t loss[SAMPLES];
-    int64_t tie[SAMPLES];
+    int64_t link[SAMPLES];
     uint32_t vision[SAMPLES];
     int32_t modality[SAMPLES];
     int64_t count;
@@ -35,13 +36,13 @@ static inline const batch *batches_draw(batch *b, uint64_t step)
     for (int64_t i = 0; i < b->count; i++) {
         b->length[i] = 1 + hbp__rng_below(&rng, UINT64_C(60000) >> hbp__rng_below(&rng, 8));
         b->loss[i] = hbp__rng_below(&rng, (uint64_t)b->length[i] + 1);
-        b->tie[i] = i % 7 < 2 && b->length[i] < 8000 ? i / 7 : -1;
+        b->link[i] = i % 7 < 2 && b->length[i] < 8000 ? i / 7 : -1;
         b->vision[i] = (uint32_t)(i % 4);
         b->modality[i] = (int32_t)(i % 6);
     }
     b->options = (hbp_lengths_options){.struct_size = sizeof b->options,
                                        .loss_tokens = step % 3 == 0 ? b->loss : NULL,
-                                       .ties = step % 4 == 0 ? b->tie : NULL,
+                                       .links = step % 4 == 0 ? b->link : NULL,
                                        .vision = step % 2 == 0 ? b->vision : NULL,
                                        .modalities = step % 5 == 0 ? b->modality : NULL};
     return b;
@@ -59,7 +60,7 @@ static inline uint64_t batches_digest(hbp_context *context, const hbp_cost *cost
     hbp_lengths *lengths = batches_lengths(context, b);
     hbp_plan *plan = NULL;
     OK(context, hbp_plan_step(context, lengths, cost, NULL, &plan));
-    uint64_t digest = hbp_plan_get_digest(plan);
+    uint64_t digest = plan_digest(plan);
     hbp_plan_free(plan);
     hbp_lengths_free(lengths);
     return digest;

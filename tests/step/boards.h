@@ -57,7 +57,7 @@ static inline void ground_draw(ground *g, uint64_t seed, int kind, int64_t most)
     g->small = (small_step){.context = context, .options = {.struct_size = sizeof g->small.options}};
     g->small.cost =
         kind == GROUND_LONG ? test_cost_ranks(context, seed % 2 ? 16 : 64) : ground_uneven_cost(context);
-    g->small.options.degrees = HBP_STEP_ANY_DEGREE;
+    g->small.options.any_degree = 1;
     g->small.lengths =
         test_long_tail(context, seed, 20 + hbp__rng_below(&g->rng, 130), kind == GROUND_LONG ? 60000 : 30000);
 }

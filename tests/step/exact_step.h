@@ -15,6 +15,7 @@
 #ifndef HBP_TESTS_EXACT_STEP_H
 #define HBP_TESTS_EXACT_STEP_H
 
+#include "base/methods.h"
 #include "test.h"
 
 #define EXACT_SEQUENCES 24
@@ -31,7 +32,7 @@ typedef struct exact_step {
     int no_idle;       /* no rank of a micro-batch is without sequences */
     int32_t degrees;
     int32_t degree[EXACT_DEGREES];   /* ascending */
-    int64_t count;                   /* sequences: a sample, or samples tied together */
+    int64_t count;                   /* sequences: a sample, or samples linked together */
     int64_t tokens[EXACT_SEQUENCES]; /* [count] descending, padded to the sequence multiple */
     double squares[EXACT_SEQUENCES];
     int64_t padded[EXACT_SEQUENCES][EXACT_DEGREES]; /* tokens in a group of each degree */
@@ -123,11 +124,11 @@ static inline void exact_list_types(exact_step *e)
     }
 }
 
-/* `length` [count]; samples of one value >= 0 in `tie` [count], which may be NULL, are one sequence; `vision`
- * [count] may be NULL. */
+/* `length` [count]; samples of one value >= 0 in `link` [count], which may be NULL, are one sequence;
+ * `vision` [count] may be NULL. */
 static inline exact_step exact_step_make_vision(hbp_context *context, const hbp_cost *cost,
                                                 const uint32_t *length, const uint32_t *vision,
-                                                const int64_t *tie, int64_t count,
+                                                const int64_t *link, int64_t count,
                                                 const hbp_step_options *options)
 {
     exact_step e = {.cost = cost, .options = *options};
@@ -135,12 +136,12 @@ static inline exact_step exact_step_make_vision(hbp_context *context, const hbp_
     OK(context, hbp_cost_get_terms(context, cost, &terms));
     e.ranks = terms.ranks;
     e.layers = terms.layers;
-    e.dummy_ns = hbp_cost_predict_pack_ns(cost, 1, 0, 0, 0);
-    e.whole_dummies = options->mode != HBP_STEP_DEFAULT;
+    e.dummy_ns = hbp_cost_predict_pack_ns(cost, 1, 0, 0, 0, 0);
+    e.whole_dummies = hbp__step_method(options->method) != HBP__STEP_SEARCH;
     for (int32_t i = 0; i < terms.degrees; i++) {
         int32_t d = terms.degree[i];
         if (d < options->min_sp || (options->max_sp && d > options->max_sp) ||
-            (options->degrees == HBP_STEP_POWERS_OF_TWO && (d & (d - 1))))
+            (!options->any_degree && (d & (d - 1))))
             continue;
         ck_assert(!e.degrees || d % e.degree[e.degrees - 1] == 0);
         ck_assert_int_lt(e.degrees, EXACT_DEGREES);
@@ -149,12 +150,12 @@ static inline exact_step exact_step_make_vision(hbp_context *context, const hbp_
     for (int64_t i = 0; i < count; i++) {
         int64_t tokens = 0, first = i, samples = 0, units = 0, padded[EXACT_DEGREES] = {0};
         double squares = 0;
-        for (int64_t j = 0; tie && tie[i] >= 0 && j < i && first == i; j++)
-            first = tie[j] == tie[i] ? j : i;
+        for (int64_t j = 0; link && link[i] >= 0 && j < i && first == i; j++)
+            first = link[j] == link[i] ? j : i;
         if (first < i)
             continue;
         for (int64_t j = i; j < count; j++)
-            if (j == i || (tie && tie[i] >= 0 && tie[j] == tie[i])) {
+            if (j == i || (link && link[i] >= 0 && link[j] == link[i])) {
                 tokens += exact_round_up(length[j], options->sequence_multiple);
                 squares += (double)length[j] * (double)length[j];
                 samples++;
@@ -171,9 +172,9 @@ static inline exact_step exact_step_make_vision(hbp_context *context, const hbp_
 }
 
 static inline exact_step exact_step_make(hbp_context *context, const hbp_cost *cost, const uint32_t *length,
-                                         const int64_t *tie, int64_t count, const hbp_step_options *options)
+                                         const int64_t *link, int64_t count, const hbp_step_options *options)
 {
-    return exact_step_make_vision(context, cost, length, NULL, tie, count, options);
+    return exact_step_make_vision(context, cost, length, NULL, link, count, options);
 }
 
 static inline int exact_holds(const exact_step *e, int64_t samples, int64_t vision)
@@ -192,7 +193,7 @@ static inline int32_t exact_layers(const exact_step *e, int32_t d, int64_t token
     int32_t first = e->options.recompute == HBP_STEP_RECOMPUTE_ALL ? e->layers : 0;
     int32_t last = e->options.recompute == HBP_STEP_RECOMPUTE_NONE ? 0 : e->layers;
     for (int32_t c = first; c <= last; c++)
-        if (hbp_cost_predict_vision_pack_bytes(e->cost, d, c, tokens, vision) <= terms.limit_bytes)
+        if (hbp_cost_predict_pack_bytes(e->cost, d, c, tokens, vision) <= terms.limit_bytes)
             return c;
     return -1;
 }
@@ -211,9 +212,8 @@ static inline int64_t exact_load_ns(const exact_step *e, int32_t j, int64_t toke
         return EXACT_NEVER;
     if (vision) {
         recompute = exact_layers(e, d, tokens, vision);
-        return recompute < 0
-                   ? EXACT_NEVER
-                   : hbp_cost_predict_vision_pack_ns(e->cost, d, recompute, tokens, squares, vision);
+        return recompute < 0 ? EXACT_NEVER
+                             : hbp_cost_predict_pack_ns(e->cost, d, recompute, tokens, squares, vision);
     }
     if (e->options.recompute == HBP_STEP_RECOMPUTE_AUTO)
         recompute = hbp_cost_predict_recompute(e->cost, d, tokens);
@@ -222,7 +222,7 @@ static inline int64_t exact_load_ns(const exact_step *e, int32_t j, int64_t toke
         if (hbp_cost_predict_capacity(e->cost, d, recompute) < tokens)
             return EXACT_NEVER;
     }
-    return recompute < 0 ? EXACT_NEVER : hbp_cost_predict_pack_ns(e->cost, d, recompute, tokens, squares);
+    return recompute < 0 ? EXACT_NEVER : hbp_cost_predict_pack_ns(e->cost, d, recompute, tokens, squares, 0);
 }
 
 static inline int64_t exact_group_ns(const exact_step *e, int32_t j, int64_t tokens, double squares)

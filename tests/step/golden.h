@@ -2,6 +2,7 @@
 #ifndef HBP_TESTS_GOLDEN_H
 #define HBP_TESTS_GOLDEN_H
 
+#include "base/methods.h"
 #include "modes.h"
 
 enum { GOLDEN_MOST = 64 };
@@ -62,8 +63,8 @@ static inline void golden_check(const char *name, int32_t mode, int count)
         hbp_cost *cost = mode_square_cost(context, ranks);
         hbp_lengths *lengths = NULL;
         hbp_plan *plan = NULL;
-        hbp_step_options o = {.struct_size = sizeof o, .mode = mode};
-        *(mode == HBP_STEP_HYBRID_CP ? &o.sequence_tokens_per_rank : &o.tokens_per_rank) = per_rank;
+        hbp_step_options o = {.struct_size = sizeof o, .method = hbp__step_name(mode)};
+        *(mode == HBP__STEP_HYBRID_CP ? &o.sequence_tokens_per_rank : &o.tokens_per_rank) = per_rank;
         OK(context, hbp_lengths_create_u32(context, length, samples, NULL, &lengths));
         OK(context, hbp_plan_step(context, lengths, cost, &o, &plan));
         golden_check_plan(plan, expected, samples);

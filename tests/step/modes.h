@@ -2,6 +2,7 @@
 #ifndef HBP_TESTS_MODES_H
 #define HBP_TESTS_MODES_H
 
+#include "base/methods.h"
 #include "costs.h"
 #include "failing.h"
 #include "stepped.h"
@@ -9,7 +10,7 @@
 /* Options that change the problem, drawn by `draw`. */
 static inline void mode_vary(hbp_step_options *o, int32_t mode, int64_t draw)
 {
-    o->mode = mode;
+    o->method = hbp__step_name(mode);
     o->micro_batch_multiple = draw % 5 == 1 ? 2 : 0;
     o->max_micro_batches = draw % 7 == 2 ? 2 : 0;
     o->min_micro_batches = draw % 7 == 3 ? 3 : 0;
@@ -35,7 +36,7 @@ static inline void mode_plans_small_steps(int32_t mode, int64_t steps)
         ck_assert_uint_eq(plan.digest, again.digest);
         if (plan.status < 0) {
             ck_assert_int_eq(plan.status, HBP_E_INFEASIBLE);
-            int one_degree = mode == HBP_STEP_STATIC_SP || mode == HBP_STEP_HOMOGENEOUS_SP;
+            int one_degree = mode == HBP__STEP_STATIC_SP || mode == HBP__STEP_HOMOGENEOUS_SP;
             ck_assert(best == EXACT_NEVER || s.options.max_micro_batches ||
                       (one_degree && s.options.sequence_multiple_per_sp));
         } else {
@@ -76,7 +77,7 @@ static inline void mode_plans_any_degree(int32_t mode)
     hbp_context *context = test_context();
     hbp_cost *cost = mode_uneven_cost(context, 5000);
     for (uint64_t seed = 0; seed < 20; seed++) {
-        hbp_step_options o = {.struct_size = sizeof o, .mode = mode, .degrees = HBP_STEP_ANY_DEGREE};
+        hbp_step_options o = {.struct_size = sizeof o, .method = hbp__step_name(mode), .any_degree = 1};
         o.min_sp = seed % 3 == 1 ? 3 : 0;
         hbp_lengths *lengths = test_long_tail(context, seed, 100, seed % 2 ? 9000 : 100000);
         stepped plan = stepped_plan(context, lengths, cost, &o);
@@ -109,7 +110,7 @@ static inline void mode_fails_cleanly(int32_t mode, int64_t count, int32_t max_m
 {
     hbp_context *context = test_context();
     mode_call call = {.options = {.struct_size = sizeof call.options,
-                                  .mode = mode,
+                                  .method = hbp__step_name(mode),
                                   .max_micro_batches = max_micro_batches}};
     call.cost = test_cost(context);
     call.lengths = test_long_tail(context, 1, count, 60000);

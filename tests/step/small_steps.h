@@ -14,7 +14,7 @@ enum {
     SMALL_FREE,      /* micro-batches cost nothing: pack_ns = 0 */
     SMALL_LONG,      /* a few that need most of the machine, and crumbs */
     SMALL_EQUAL,     /* up to 24 of a few lengths */
-    SMALL_TIED,      /* tied samples, multiples of sequences and packs */
+    SMALL_TIED,      /* linked samples, multiples of sequences and packs */
     SMALL_KINDS
 };
 
@@ -26,7 +26,7 @@ typedef struct small_step {
     int64_t count;
     uint32_t length[EXACT_SEQUENCES];
     uint32_t vision[EXACT_SEQUENCES]; /* all 0 but after small_vision */
-    int64_t tie[EXACT_SEQUENCES];
+    int64_t link[EXACT_SEQUENCES];
 } small_step;
 
 static inline double small_between(hbp__rng *rng, double low, double high)
@@ -110,13 +110,13 @@ static inline void small_draw(small_step *s, hbp__rng rng, int kind, double long
     }
     for (int64_t i = 0; i < EXACT_SEQUENCES; i++) {
         s->length[i] = pool[i < pooled ? i : hbp__rng_below(&rng, (uint64_t)pooled)];
-        s->tie[i] = kind == SMALL_TIED && hbp__rng_below(&rng, 2) ? i / 3 : -1;
+        s->link[i] = kind == SMALL_TIED && hbp__rng_below(&rng, 2) ? i / 3 : -1;
     }
 }
 
 static inline exact_step small_exact(const small_step *s)
 {
-    return exact_step_make_vision(s->context, s->cost, s->length, s->vision, s->tie, s->count, &s->options);
+    return exact_step_make_vision(s->context, s->cost, s->length, s->vision, s->link, s->count, &s->options);
 }
 
 /* Step `seed` of a kind: at most `most` sequences and `work` for the exact optimum (see exact_step_work). */
@@ -141,7 +141,8 @@ static inline small_step small_open(uint64_t seed, int kind, int32_t ranks, int6
             break;
         s.count -= pooled < 6;
     }
-    hbp_lengths_options options = {.struct_size = sizeof options, .ties = kind == SMALL_TIED ? s.tie : NULL};
+    hbp_lengths_options options = {.struct_size = sizeof options,
+                                   .links = kind == SMALL_TIED ? s.link : NULL};
     OK(s.context, hbp_lengths_create_u32(s.context, s.length, s.count, &options, &s.lengths));
     return s;
 }
@@ -179,7 +180,7 @@ static inline void small_vision(small_step *s, uint64_t draw)
     int64_t most = 1, longest = 1, values = 1 + (int64_t)hbp__rng_below(&rng, 6);
     for (int64_t i = 0; i < s->count; i++) {
         s->vision[i] = (uint32_t)hbp__rng_below(&rng, (uint64_t)values);
-        most = exact_max(most, s->vision[i] * (s->tie[i] >= 0 ? 3 : 1));
+        most = exact_max(most, s->vision[i] * (s->link[i] >= 0 ? 3 : 1));
         longest = exact_max(longest, s->length[i]);
     }
     if (draw % 4 != 1)
@@ -193,11 +194,11 @@ static inline void small_vision(small_step *s, uint64_t draw)
     OK(s->context, hbp_cost_create_terms(s->context, &t, &cost));
     hbp_cost_free(s->cost);
     s->cost = cost;
-    int is_tied = 0;
+    int is_linked = 0;
     for (int64_t i = 0; i < s->count; i++)
-        is_tied |= s->tie[i] >= 0;
+        is_linked |= s->link[i] >= 0;
     hbp_lengths_options options = {
-        .struct_size = sizeof options, .ties = is_tied ? s->tie : NULL, .vision = s->vision};
+        .struct_size = sizeof options, .links = is_linked ? s->link : NULL, .vision = s->vision};
     hbp_lengths_free(s->lengths);
     s->lengths = NULL;
     OK(s->context, hbp_lengths_create_u32(s->context, s->length, s->count, &options, &s->lengths));

@@ -2,6 +2,7 @@
 #ifndef HBP_TESTS_STEPPED_H
 #define HBP_TESTS_STEPPED_H
 
+#include "base/methods.h"
 #include "data/plan/plan.h"
 #include "small_steps.h"
 
@@ -27,13 +28,12 @@ static inline void stepped_check_pack(const hbp_plan *plan, const hbp_cost *cost
     }
     ck_assert_int_ge(sp, o->min_sp);
     ck_assert(!o->max_sp || sp <= o->max_sp);
-    ck_assert(o->degrees == HBP_STEP_ANY_DEGREE || (sp & (sp - 1)) == 0);
+    ck_assert(o->any_degree || (sp & (sp - 1)) == 0);
     int64_t vision = plan->pack_vision ? plan->pack_vision[p] : 0;
     ck_assert(!o->max_vision || vision <= o->max_vision);
     if (vision && o->recompute == HBP_STEP_RECOMPUTE_AUTO && plan->pack_recompute[p])
-        ck_assert_int_gt(
-            hbp_cost_predict_vision_pack_bytes(cost, sp, plan->pack_recompute[p] - 1, padded, vision),
-            limit_bytes);
+        ck_assert_int_gt(hbp_cost_predict_pack_bytes(cost, sp, plan->pack_recompute[p] - 1, padded, vision),
+                         limit_bytes);
     else if (o->recompute == HBP_STEP_RECOMPUTE_AUTO)
         ck_assert_int_eq(plan->pack_recompute[p], hbp_cost_predict_recompute(cost, sp, padded));
     else
@@ -46,7 +46,7 @@ static inline void stepped_check_pack(const hbp_plan *plan, const hbp_cost *cost
     ck_assert_int_eq(padded,
                      exact_round_up(sum, exact_multiple(o->pack_multiple, o->pack_multiple_per_sp, sp)));
     ck_assert(!o->tokens_per_rank || padded <= o->tokens_per_rank * sp);
-    int64_t most = o->mode == HBP_STEP_HYBRID_CP ? o->sequence_tokens_per_rank * sp : 0;
+    int64_t most = hbp__step_method(o->method) == HBP__STEP_HYBRID_CP ? o->sequence_tokens_per_rank * sp : 0;
     for (int64_t i = plan->pack_offsets[p]; most && i < plan->pack_offsets[p + 1]; i++)
         ck_assert_int_le(exact_round_up(plan->sample_tokens[i], multiple), most);
     ck_assert(!o->max_pack_length || padded <= o->max_pack_length);
@@ -81,7 +81,7 @@ static inline stepped stepped_check(hbp_context *context, const hbp_lengths *len
         stepped_check_pack(plan, cost, o, terms.layers, terms.limit_bytes, p);
         empty += plan->pack_offsets[p] == plan->pack_offsets[p + 1];
     }
-    ck_assert_int_eq(empty, summary.dummy_packs);
+    ck_assert_int_eq(empty, summary.padding_packs);
     ck_assert_int_ge(summary.predicted_ns, summary.bound_ns);
     if (summary.bound_ns)
         ck_assert_double_eq_tol(summary.gap, (double)summary.predicted_ns / (double)summary.bound_ns - 1,

@@ -1,3 +1,4 @@
+#include "base/methods.h"
 #include "step/blaster.h"
 
 #include "base/rng.h"
@@ -123,7 +124,7 @@ static fixture open_fixture(uint32_t length, int32_t min_micro_batches, int32_t 
         lengths[i] = length;
     f.cost = test_cost_ranks(f.context, 8);
     hbp_step_options options = {.struct_size = sizeof options,
-                                .mode = HBP_STEP_PAPER,
+                                .method = hbp__step_name(HBP__STEP_FLEXSP),
                                 .recompute = HBP_STEP_RECOMPUTE_NONE,
                                 .pack_multiple = 10,
                                 .min_sp = 8,

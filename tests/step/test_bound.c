@@ -80,7 +80,7 @@ START_TEST(the_bound_counts_every_micro_batch)
 {
     for (uint64_t i = 0; i < 90; i++) {
         small_step s = small_open(i, (int)(i % SMALL_KINDS), 8, 12, 1e9);
-        int64_t pack_ns = hbp_cost_predict_pack_ns(s.cost, 1, 0, 0, 0), bound_ns = 0;
+        int64_t pack_ns = hbp_cost_predict_pack_ns(s.cost, 1, 0, 0, 0, 0), bound_ns = 0;
         s.options.min_micro_batches = 30;
         s.options.micro_batch_multiple = 7;
         OK(s.context, bound_of(&s, INT64_C(1000000000000000), &bound_ns));
@@ -111,7 +111,7 @@ END_TEST
 static small_step open_step(const hbp_cost_terms *terms, const uint32_t *length, int64_t count)
 {
     small_step s = {.context = test_context(), .options = {.struct_size = sizeof s.options}, .count = count};
-    s.options.degrees = HBP_STEP_ANY_DEGREE;
+    s.options.any_degree = 1;
     OK(s.context, hbp_cost_create_terms(s.context, terms, &s.cost));
     OK(s.context, hbp_lengths_create_u32(s.context, length, count, NULL, &s.lengths));
     return s;
@@ -153,7 +153,7 @@ START_TEST(every_number_of_ranks_is_weighed)
             squares += (double)length[i] * length[i];
         }
         ck_assert_int_ge(hbp_cost_predict_capacity(s.cost, 6, 0), tokens);
-        slowest = exact_max(slowest, hbp_cost_predict_pack_ns(s.cost, 6, 0, tokens, squares));
+        slowest = exact_max(slowest, hbp_cost_predict_pack_ns(s.cost, 6, 0, tokens, squares, 0));
     }
     OK(s.context, bound_of(&s, slowest + slowest / 50, &bound_ns));
     ck_assert_msg(bound_ns <= slowest, "the bound is %lld ns, a plan takes %lld", (long long)bound_ns,
@@ -183,7 +183,7 @@ START_TEST(less_than_half_a_nanosecond_is_nothing)
     hbp_cost_terms t = one_rank(none);
     t.ns_per_token = .0049;
     small_step s = open_step(&t, length, 100);
-    ck_assert_int_eq(hbp_cost_predict_pack_ns(s.cost, 1, 0, 100, 0), 0);
+    ck_assert_int_eq(hbp_cost_predict_pack_ns(s.cost, 1, 0, 100, 0, 0), 0);
     OK(s.context, bound_of(&s, 49, &bound_ns));
     ck_assert_int_eq(bound_ns, 0);
     small_close(&s);
@@ -219,7 +219,7 @@ START_TEST(every_number_of_layers_counts)
         small_step s = open_step(&t, &tokens, 1);
         int32_t layers = hbp_cost_predict_recompute(s.cost, 1, tokens);
         ck_assert_int_ge(layers, 0);
-        int64_t best = hbp_cost_predict_pack_ns(s.cost, 1, layers, tokens, 0);
+        int64_t best = hbp_cost_predict_pack_ns(s.cost, 1, layers, tokens, 0, 0);
         OK(s.context, bound_of(&s, best + best / 100, &bound_ns));
         ck_assert_int_le(bound_ns, best);
         ck_assert_int_ge(bound_ns, best - 2 - best / 1000000000);

@@ -1,4 +1,5 @@
 /* The bound of one micro-batch against exact optima: no time at which there is one may be ruled out. */
+#include "base/methods.h"
 #include "boards.h"
 #include "exact_micro_batch.h"
 #include "step/bound_region.h"
@@ -256,7 +257,7 @@ static void open_tiny(small_step *s, uint64_t seed)
     t.sp_latency_ns = latency;
     t.sp_ns_per_token = per_token;
     OK(s->context, hbp_cost_create_terms(s->context, &t, &s->cost));
-    s->options.degrees = HBP_STEP_ANY_DEGREE;
+    s->options.any_degree = 1;
     s->options.max_micro_batches = 1;
     s->options.min_sp = seed % 3 == 1 ? 2 : 0;
     s->count = 2 + hbp__rng_below(&rng, 5);

@@ -1,3 +1,4 @@
+#include "base/methods.h"
 #include "hbp/step.h"
 
 #include "base/rng.h"
@@ -83,7 +84,7 @@ START_TEST_IN_CONTEXT(the_table_is_every_group_that_may_be)
             int32_t ranks = shapes[i][0], domain = shapes[i][1];
             hbp_cost *cost = twelves(context, ranks, domain);
             hbp_step_options options = {.struct_size = sizeof options};
-            options.degrees = any;
+            options.any_degree = any;
             int64_t count = list(context, cost, &options, -1, all), row = 0;
             for (int32_t sp = 1; sp <= 24; sp++) {
                 if (24 % sp || sp == 8 || (!any && (sp & (sp - 1))))
@@ -148,8 +149,8 @@ START_TEST_IN_CONTEXT(every_pack_is_in_the_table)
         const hbp_cost *cost = costs[seed % 4];
         hbp_lengths *lengths = test_long_tail(context, seed, 5 + hbp__rng_below(&rng, 60), 60000);
         hbp_step_options options = {.struct_size = sizeof options};
-        options.mode = (int32_t)(seed / 4 % HBP_STEP_MODE_COUNT);
-        options.degrees = (int32_t)hbp__rng_below(&rng, 2);
+        options.method = hbp__step_name((int32_t)(seed / 4 % HBP__STEP_METHOD_COUNT));
+        options.any_degree = (int32_t)hbp__rng_below(&rng, 2);
         options.recompute = (int32_t)hbp__rng_below(&rng, 3);
         options.min_sp = (int32_t)hbp__rng_below(&rng, 3);
         hbp_plan *plan = NULL;
@@ -175,7 +176,7 @@ START_TEST_IN_CONTEXT(packs_of_an_epoch_are_in_the_table)
     hbp_communicator all[MOST];
     hbp_cost *cost = keep(twelves(context, 24, 12));
     hbp_step_options options = {.struct_size = sizeof options};
-    options.degrees = HBP_STEP_ANY_DEGREE;
+    options.any_degree = 1;
     int64_t count = list(context, cost, &options, -1, all);
     for (uint64_t seed = 0; seed < 5; seed++) {
         hbp_lengths *lengths = test_long_tail(context, seed, 800, 50000);
@@ -231,8 +232,8 @@ START_TEST_IN_CONTEXT(bad_arguments_are_named)
     options.max_sp = 7;
     FAILS(context, HBP_E_INVALID, "5..7",
           hbp_list_communicators(context, cost, &options, -1, all, sizeof *all, 4, &count));
-    options.mode = 99;
-    FAILS(context, HBP_E_INVALID, "`mode` is 99; it must be in 0..5",
+    options.method = "flexps";
+    FAILS(context, HBP_E_INVALID, "`method` is 'flexps'; did you mean 'flexsp'?",
           hbp_list_communicators(context, cost, &options, -1, all, sizeof *all, 4, &count));
     ck_assert_int_eq(count, 0);
     ck_assert_int_eq(hbp_list_communicators(NULL, cost, NULL, -1, all, sizeof *all, 4, &count),

@@ -1,3 +1,4 @@
+#include "base/methods.h"
 #include "golden.h"
 #include "modes.h"
 
@@ -8,7 +9,7 @@ static stepped plan_lengths(const uint32_t *length, int64_t count, int32_t ranks
 {
     return mode_plan_lengths(length, count, ranks,
                              (hbp_step_options){.struct_size = sizeof(hbp_step_options),
-                                                .mode = HBP_STEP_DYNAMIC_CP,
+                                                .method = hbp__step_name(HBP__STEP_DYNAMIC_CP),
                                                 .tokens_per_rank = tokens_per_rank,
                                                 .min_sp = min_sp});
 }
@@ -65,25 +66,25 @@ END_TEST
 /* tests/golden/dynamic_cp.txt: the groups of the original itself, where memory never binds. */
 START_TEST(the_original_makes_the_same_groups)
 {
-    golden_check("dynamic_cp.txt", HBP_STEP_DYNAMIC_CP, 24);
+    golden_check("dynamic_cp.txt", HBP__STEP_DYNAMIC_CP, 24);
 }
 END_TEST
 
 START_TEST(small_steps_are_planned)
 {
-    mode_plans_small_steps(HBP_STEP_DYNAMIC_CP, 400);
+    mode_plans_small_steps(HBP__STEP_DYNAMIC_CP, 400);
 }
 END_TEST
 
 START_TEST(any_degree_is_planned)
 {
-    mode_plans_any_degree(HBP_STEP_DYNAMIC_CP);
+    mode_plans_any_degree(HBP__STEP_DYNAMIC_CP);
 }
 END_TEST
 
 START_TEST(failures_leave_nothing)
 {
-    mode_fails_cleanly(HBP_STEP_DYNAMIC_CP, 120, 0);
+    mode_fails_cleanly(HBP__STEP_DYNAMIC_CP, 120, 0);
 }
 END_TEST
 

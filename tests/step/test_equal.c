@@ -1,4 +1,5 @@
 /* Steps with the same number of samples on every SP group, against every assignment. */
+#include "base/methods.h"
 #include "boards.h"
 #include "stepped.h"
 
@@ -161,26 +162,26 @@ START_TEST(larger_steps_are_even)
 }
 END_TEST
 
-/* Tied samples move together, and each counts: the rest evens them out where there is enough of it. */
+/* Linked samples move together, and each counts: the rest evens them out where there is enough of it. */
 START_TEST(ties_count_each)
 {
     uint32_t length[40];
-    int64_t tie[40];
+    int64_t link[40];
     for (int64_t i = 0; i < 40; i++) {
         length[i] = (uint32_t)(100 + 37 * i);
-        tie[i] = i < 12 ? i / 3 : -1;
+        link[i] = i < 12 ? i / 3 : -1;
     }
     small_step s = {.context = test_context(), .options = {.struct_size = sizeof s.options}};
-    hbp_lengths_options ties = {.struct_size = sizeof ties, .ties = tie};
+    hbp_lengths_options links = {.struct_size = sizeof links, .links = link};
     s.cost = test_cost_ranks(s.context, 16);
-    OK(s.context, hbp_lengths_create_u32(s.context, length, 40, &ties, &s.lengths));
+    OK(s.context, hbp_lengths_create_u32(s.context, length, 40, &links, &s.lengths));
     s.options.equal_samples = 1;
     s.options.max_sp = 2;
     ck_assert_int_eq(plan_equal(&s, 16, 1).status, HBP_OK);
     hbp_lengths_free(s.lengths);
     /* Sixteen threes and nothing else: as equal as can be. */
-    ties.ties = (int64_t[]){0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4, 5, 5, 5};
-    OK(s.context, hbp_lengths_create_u32(s.context, length, 18, &ties, &s.lengths));
+    links.links = (int64_t[]){0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4, 5, 5, 5};
+    OK(s.context, hbp_lengths_create_u32(s.context, length, 18, &links, &s.lengths));
     s.options.min_sp = s.options.max_sp = 4;
     ck_assert_int_eq(plan_equal(&s, 16, 3).status, HBP_OK);
     small_close(&s);
@@ -193,11 +194,12 @@ START_TEST(what_cannot_be_had_is_refused)
     hbp_plan *plan = NULL;
     s.cost = test_cost_ranks(s.context, 16);
     s.lengths = test_long_tail(s.context, 1, 300, 12000);
-    for (int32_t mode = 1; mode < HBP_STEP_MODE_COUNT; mode++) {
+    for (int32_t mode = 1; mode < HBP__STEP_METHOD_COUNT; mode++) {
         char text[128];
-        s.options = (hbp_step_options){.struct_size = sizeof s.options, .mode = mode, .equal_samples = 1};
-        snprintf(text, sizeof text, "equal_samples is set; mode %s does not plan for it",
-                 hbp_step_mode_name(mode));
+        s.options = (hbp_step_options){
+            .struct_size = sizeof s.options, .method = hbp__step_name(mode), .equal_samples = 1};
+        snprintf(text, sizeof text, "`equal_samples` is set; method %s does not plan for it",
+                 hbp__step_name(mode));
         FAILS(s.context, HBP_E_INVALID, text, hbp_plan_step(s.context, s.lengths, s.cost, &s.options, &plan));
         ck_assert_ptr_null(plan);
     }
@@ -211,7 +213,7 @@ START_TEST(what_cannot_be_had_is_refused)
           hbp_plan_step(s.context, s.lengths, s.cost, &s.options, &plan));
     s.options.max_samples = 0;
     s.options.min_micro_batches = s.options.max_micro_batches = 0;
-    s.options.degrees = HBP_STEP_ANY_DEGREE;
+    s.options.any_degree = 1;
     ck_assert_int_eq(plan_equal(&s, 16, 1).status, HBP_OK);
     small_close(&s);
 }

@@ -204,10 +204,10 @@ static double draw_makespan(ground *g)
 static void draw_caps(ground *g, int32_t *samples)
 {
     hbp__step *step = &g->step;
-    int is_capped = hbp__rng_below(&g->rng, 2), is_tied = hbp__rng_below(&g->rng, 2);
+    int is_capped = hbp__rng_below(&g->rng, 2), is_linked = hbp__rng_below(&g->rng, 2);
     for (int64_t k = 0; k < step->count; k++)
         samples[k] = 1 + (int32_t)hbp__rng_below(&g->rng, 3);
-    step->samples = is_capped && is_tied ? samples : NULL;
+    step->samples = is_capped && is_linked ? samples : NULL;
     step->most_samples = is_capped ? 3 + (int64_t)hbp__rng_below(&g->rng, 5) : INT64_MAX;
 }
 

@@ -1,3 +1,4 @@
+#include "base/methods.h"
 #include "modes.h"
 
 /* Best fit decreasing by looking at every pack, then micro-batches of packs in order of time: what a degree
@@ -20,7 +21,7 @@ static int64_t plain_ns(const exact_step *e, int32_t sp, int32_t recompute, int6
     }
     for (int64_t p = 0; p < packs; p++) {
         int64_t padded = exact_round_up(tokens[p], e->options.pack_multiple);
-        int64_t at = p, time = hbp_cost_predict_pack_ns(e->cost, sp, recompute, padded, squares[p]);
+        int64_t at = p, time = hbp_cost_predict_pack_ns(e->cost, sp, recompute, padded, squares[p], 0);
         for (; at > 0 && ns[at - 1] < time; at--)
             ns[at] = ns[at - 1];
         ns[at] = time;
@@ -54,7 +55,7 @@ START_TEST(every_degree_is_no_better)
     int64_t planned = 0;
     for (int64_t i = 0; i < 600; i++) {
         small_step s = small_open((uint64_t)i, (int)(i % SMALL_KINDS), 2 << (i / 9 % 4), 24, 1e9);
-        mode_vary(&s.options, HBP_STEP_HOMOGENEOUS_SP, i);
+        mode_vary(&s.options, HBP__STEP_HOMOGENEOUS_SP, i);
         s.options.recompute = HBP_STEP_RECOMPUTE_NONE;
         exact_step e = small_exact(&s);
         stepped plan = stepped_small(&s);
@@ -79,7 +80,7 @@ START_TEST(recomputation_is_tried)
     int64_t faster = 0;
     for (int64_t i = 0; i < 200; i++) {
         small_step s = small_open((uint64_t)i, SMALL_RECOMPUTE, 8, 24, 1e9);
-        s.options.mode = HBP_STEP_HOMOGENEOUS_SP;
+        s.options.method = hbp__step_name(HBP__STEP_HOMOGENEOUS_SP);
         stepped with = stepped_small(&s);
         s.options.recompute = HBP_STEP_RECOMPUTE_NONE;
         stepped without = stepped_small(&s);
@@ -94,19 +95,19 @@ END_TEST
 
 START_TEST(small_steps_are_planned)
 {
-    mode_plans_small_steps(HBP_STEP_HOMOGENEOUS_SP, 400);
+    mode_plans_small_steps(HBP__STEP_HOMOGENEOUS_SP, 400);
 }
 END_TEST
 
 START_TEST(any_degree_is_planned)
 {
-    mode_plans_any_degree(HBP_STEP_HOMOGENEOUS_SP);
+    mode_plans_any_degree(HBP__STEP_HOMOGENEOUS_SP);
 }
 END_TEST
 
 START_TEST(failures_leave_nothing)
 {
-    mode_fails_cleanly(HBP_STEP_HOMOGENEOUS_SP, 120, 0);
+    mode_fails_cleanly(HBP__STEP_HOMOGENEOUS_SP, 120, 0);
 }
 END_TEST
 

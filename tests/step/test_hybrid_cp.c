@@ -1,3 +1,4 @@
+#include "base/methods.h"
 #include "golden.h"
 #include "keep.h"
 #include "modes.h"
@@ -9,7 +10,7 @@ static stepped plan_lengths(const uint32_t *length, int64_t count, int32_t ranks
 {
     return mode_plan_lengths(length, count, ranks,
                              (hbp_step_options){.struct_size = sizeof(hbp_step_options),
-                                                .mode = HBP_STEP_HYBRID_CP,
+                                                .method = hbp__step_name(HBP__STEP_HYBRID_CP),
                                                 .sequence_tokens_per_rank = per_rank,
                                                 .max_sp = max_sp});
 }
@@ -92,8 +93,9 @@ START_TEST_IN_CONTEXT(a_rank_may_hold_too_little)
     hbp_cost *cost = keep(mode_square_cost(context, 4));
     hbp_lengths *lengths = NULL;
     const uint32_t length[] = {10, 401, 20};
-    hbp_step_options o = {
-        .struct_size = sizeof o, .mode = HBP_STEP_HYBRID_CP, .sequence_tokens_per_rank = 100};
+    hbp_step_options o = {.struct_size = sizeof o,
+                          .method = hbp__step_name(HBP__STEP_HYBRID_CP),
+                          .sequence_tokens_per_rank = 100};
     hbp_plan *plan = NULL;
     MAKES(context, lengths, hbp_lengths_create_u32(context, length, 3, NULL, &lengths));
     FAILS(
@@ -135,8 +137,10 @@ START_TEST_IN_CONTEXT(padding_counts_in_a_rank)
     hbp_cost *cost = keep(mode_square_cost(context, 1));
     hbp_lengths *lengths = NULL;
     const uint32_t length[] = {60, 30};
-    hbp_step_options o = {
-        .struct_size = sizeof o, .mode = HBP_STEP_HYBRID_CP, .pack_multiple = 64, .tokens_per_rank = 100};
+    hbp_step_options o = {.struct_size = sizeof o,
+                          .method = hbp__step_name(HBP__STEP_HYBRID_CP),
+                          .pack_multiple = 64,
+                          .tokens_per_rank = 100};
     MAKES(context, lengths, hbp_lengths_create_u32(context, length, 2, NULL, &lengths));
     ck_assert_int_eq(stepped_plan(context, lengths, cost, &o).micro_batches, 2);
     o.tokens_per_rank = 128;
@@ -151,8 +155,9 @@ START_TEST_IN_CONTEXT(a_cap_cuts_the_groups)
     hbp_cost *cost = keep(mode_square_cost(context, 4));
     hbp_lengths *lengths = NULL;
     const uint32_t length[] = {1 * K, 4 * K, 2 * K, 1 * K, 2 * K, 1 * K, 2 * K, 1 * K};
-    hbp_step_options o = {
-        .struct_size = sizeof o, .mode = HBP_STEP_HYBRID_CP, .sequence_tokens_per_rank = 2 * K};
+    hbp_step_options o = {.struct_size = sizeof o,
+                          .method = hbp__step_name(HBP__STEP_HYBRID_CP),
+                          .sequence_tokens_per_rank = 2 * K};
     MAKES(context, lengths, hbp_lengths_create_u32(context, length, 8, NULL, &lengths));
     ck_assert_int_eq(stepped_plan(context, lengths, cost, &o).micro_batches, 1);
     o.tokens_per_rank = 2 * K;
@@ -171,7 +176,7 @@ START_TEST_IN_CONTEXT(a_group_has_several_packs)
     hbp_cost_terms t = {.struct_size = sizeof t};
     hbp_lengths *lengths = NULL;
     const uint32_t length[] = {400, 400, 400, 400};
-    hbp_step_options o = {.struct_size = sizeof o, .mode = HBP_STEP_HYBRID_CP};
+    hbp_step_options o = {.struct_size = sizeof o, .method = hbp__step_name(HBP__STEP_HYBRID_CP)};
     OK(context, hbp_cost_get_terms(context, square, &t));
     t.limit_bytes = 1000;
     MAKES(context, cost, hbp_cost_create_terms(context, &t, &cost));
@@ -194,7 +199,7 @@ START_TEST_IN_CONTEXT(packs_need_not_recompute)
     hbp_cost *cost = NULL;
     hbp_lengths *lengths = NULL;
     const uint32_t length[] = {400, 400, 400};
-    hbp_step_options o = {.struct_size = sizeof o, .mode = HBP_STEP_HYBRID_CP};
+    hbp_step_options o = {.struct_size = sizeof o, .method = hbp__step_name(HBP__STEP_HYBRID_CP)};
     hbp_cost_terms t = {.struct_size = sizeof t};
     t.ranks = t.layers = t.degrees = 1;
     t.ns_per_token = 1000;
@@ -215,7 +220,7 @@ END_TEST
 /* tests/golden/hybrid_cp.txt: the groups of the original itself, where memory never binds. */
 START_TEST(the_original_makes_the_same_groups)
 {
-    golden_check("hybrid_cp.txt", HBP_STEP_HYBRID_CP, 24);
+    golden_check("hybrid_cp.txt", HBP__STEP_HYBRID_CP, 24);
 }
 END_TEST
 
@@ -226,7 +231,7 @@ START_TEST_IN_CONTEXT(widened_groups_still_hold)
     hbp_cost_terms t = {.struct_size = sizeof t};
     hbp_lengths *lengths = NULL;
     const uint32_t length[] = {800, 400};
-    hbp_step_options o = {.struct_size = sizeof o, .mode = HBP_STEP_HYBRID_CP};
+    hbp_step_options o = {.struct_size = sizeof o, .method = hbp__step_name(HBP__STEP_HYBRID_CP)};
     OK(context, hbp_cost_get_terms(context, square, &t));
     t.sp_buffer_bytes = 3;
     t.limit_bytes = 1000;
@@ -250,7 +255,7 @@ START_TEST(degrees_are_powers_of_two)
         hbp_lengths *lengths = NULL;
         const uint32_t length[] = {250};
         hbp_step_options o = {
-            .struct_size = sizeof o, .mode = HBP_STEP_HYBRID_CP, .degrees = HBP_STEP_ANY_DEGREE};
+            .struct_size = sizeof o, .method = hbp__step_name(HBP__STEP_HYBRID_CP), .any_degree = 1};
         t.ranks = 12;
         t.layers = 1;
         t.ns_per_token_squared = 1;
@@ -271,19 +276,19 @@ END_TEST
 
 START_TEST(small_steps_are_planned)
 {
-    mode_plans_small_steps(HBP_STEP_HYBRID_CP, 400);
+    mode_plans_small_steps(HBP__STEP_HYBRID_CP, 400);
 }
 END_TEST
 
 START_TEST(any_degree_is_planned)
 {
-    mode_plans_any_degree(HBP_STEP_HYBRID_CP);
+    mode_plans_any_degree(HBP__STEP_HYBRID_CP);
 }
 END_TEST
 
 START_TEST(failures_leave_nothing)
 {
-    mode_fails_cleanly(HBP_STEP_HYBRID_CP, 120, 0);
+    mode_fails_cleanly(HBP__STEP_HYBRID_CP, 120, 0);
 }
 END_TEST
 

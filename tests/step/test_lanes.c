@@ -3,6 +3,7 @@
 #include "keep.h"
 #include "lockstep_steps.h"
 #include "step/lanes.h"
+#include "views.h"
 
 #define MOST_RANKS 4
 #define MOST       5
@@ -30,7 +31,7 @@ static void measure(oracle *o)
         int32_t recompute = hbp_cost_predict_recompute(o->cost, o->sp[p], o->tokens[p]);
         if (recompute < 0)
             return;
-        int64_t time = hbp_cost_predict_pack_ns(o->cost, o->sp[p], recompute, o->tokens[p], o->squares[p]);
+        int64_t time = hbp_cost_predict_pack_ns(o->cost, o->sp[p], recompute, o->tokens[p], o->squares[p], 0);
         for (int32_t r = o->rank[p]; r < o->rank[p] + o->sp[p]; r++) {
             load[r] += time;
             rows[r]++;
@@ -76,7 +77,7 @@ static int64_t best_of_all(hbp_context *context, const hbp_cost *cost, const uin
     OK(context, hbp_cost_get_terms(context, cost, &terms));
     oracle o = {.cost = cost, .length = length, .count = count, .ranks = terms.ranks};
     o.best = INT64_MAX;
-    o.dummy_ns = hbp_cost_predict_pack_ns(cost, 1, 0, 0, 0);
+    o.dummy_ns = hbp_cost_predict_pack_ns(cost, 1, 0, 0, 0, 0);
     while (o.degrees < terms.degrees) {
         o.degree[o.degrees] = terms.degree[o.degrees];
         o.degrees++;
@@ -151,7 +152,7 @@ START_TEST_IN_CONTEXT(random_steps_are_no_longer_than_in_lockstep)
         hbp_report report = {.struct_size = sizeof report};
         MAKES(context, plan, hbp_plan_step(context, lengths, none, &o, &plan));
         MAKES(context, again, hbp_plan_step(context, lengths, none, &o, &again));
-        ck_assert_uint_eq(hbp_plan_get_digest(plan), hbp_plan_get_digest(again));
+        ck_assert_uint_eq(plan_digest(plan), plan_digest(again));
         OK(context, hbp_simulate(context, plan, none, NULL, &report));
         idle += report.idle;
         free_steps++;
@@ -172,7 +173,7 @@ START_TEST_IN_CONTEXT(equal_numbers_are_reached_without_dummies)
         hbp_plan_summary s = {.struct_size = sizeof s};
         OK(context, hbp_plan_step(context, lengths, cost, &o, &plan));
         OK(context, hbp_plan_get_summary(context, plan, &s));
-        ck_assert_int_eq(s.dummy_packs, 0);
+        ck_assert_int_eq(s.padding_packs, 0);
         ck_assert_int_eq(s.micro_batches % o.micro_batch_multiple, 0);
         hbp_plan_free(plan);
         hbp_lengths_free(lengths);

@@ -1,4 +1,5 @@
 /* Steps of many micro-batches built level by level. */
+#include "base/methods.h"
 #include "boards.h"
 #include "exact_step.h"
 #include "keep.h"
@@ -193,11 +194,12 @@ START_TEST(large_plans_are_near_the_bound)
         ck_assert_int_gt(plain.micro_batches, 12);
         ck_assert_msg((double)plain.ns <= 1.02 * (double)plain.bound_ns, "step %d: %lld ns, bound %lld",
                       (int)i, (long long)plain.ns, (long long)plain.bound_ns);
-        for (options.mode = HBP_STEP_STATIC_SP; options.mode < HBP_STEP_MODE_COUNT; options.mode++) {
+        for (int32_t method = HBP__STEP_STATIC_SP; method < HBP__STEP_METHOD_COUNT; method++) {
+            options.method = hbp__step_name(method);
             stepped other = stepped_plan(context, lengths, cost, &options);
             ck_assert(other.status < 0 || plain.ns <= other.ns);
         }
-        options.mode = HBP_STEP_DEFAULT;
+        options.method = hbp__step_name(HBP__STEP_SEARCH);
         ck_assert_int_eq(stepped_plan(context, lengths, cost, &options).digest, plain.digest);
         options.effort = 2;
         ck_assert_int_le(stepped_plan(context, lengths, cost, &options).ns, plain.ns);

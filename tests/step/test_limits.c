@@ -5,6 +5,7 @@
  * on larger ones against what the plan must keep to (stepped.h asks for all of it). */
 #include <stddef.h>
 
+#include "base/methods.h"
 #include "failing.h"
 #include "keep.h"
 #include "modes.h"
@@ -77,18 +78,18 @@ START_TEST(small_steps_are_near_the_optimum)
 }
 END_TEST
 
-/* Samples of a batch of `count`, about half of them tied, and limits that all of them meet. */
+/* Samples of a batch of `count`, about half of them linked, and limits that all of them meet. */
 static hbp_lengths *draw_batch(hbp_context *context, uint64_t seed, int64_t count, hbp_step_options *o)
 {
     uint32_t length[300];
-    int64_t tie[300], tied[100] = {0}, most = 0;
+    int64_t link[300], linked[100] = {0}, most = 0;
     hbp__rng rng = hbp__rng_make(seed, 2, 0);
     hbp_lengths *lengths = NULL;
     for (int64_t i = 0; i < count; i++) {
         length[i] = 1 + (uint32_t)hbp__rng_below(&rng, UINT64_C(64) << hbp__rng_below(&rng, 9));
-        tie[i] = seed % 2 && hbp__rng_below(&rng, 2) ? (int64_t)hbp__rng_below(&rng, 100) : -1;
-        if (tie[i] >= 0)
-            most = exact_max(most, ++tied[tie[i]]);
+        link[i] = seed % 2 && hbp__rng_below(&rng, 2) ? (int64_t)hbp__rng_below(&rng, 100) : -1;
+        if (link[i] >= 0)
+            most = exact_max(most, ++linked[link[i]]);
     }
     if (seed & 2)
         o->tokens_per_rank = 12000 + hbp__rng_below(&rng, 8000);
@@ -104,7 +105,7 @@ static hbp_lengths *draw_batch(hbp_context *context, uint64_t seed, int64_t coun
         o->sequence_multiple = INT64_C(1) << hbp__rng_below(&rng, 7);
     if (seed % 5 == 1)
         o->pack_multiple = INT64_C(1) << hbp__rng_below(&rng, 9);
-    hbp_lengths_options options = {.struct_size = sizeof options, .ties = tie};
+    hbp_lengths_options options = {.struct_size = sizeof options, .links = link};
     OK(context, hbp_lengths_create_u32(context, length, count, &options, &lengths));
     return lengths;
 }
@@ -112,19 +113,19 @@ static hbp_lengths *draw_batch(hbp_context *context, uint64_t seed, int64_t coun
 START_TEST_IN_CONTEXT(every_mode_keeps_to_the_limits)
 {
     hbp_cost *cost = keep(test_cost(context));
-    int64_t planned[HBP_STEP_MODE_COUNT] = {0};
+    int64_t planned[HBP__STEP_METHOD_COUNT] = {0};
     for (uint64_t seed = 0; seed < 64; seed++)
-        for (int32_t mode = 0; mode < HBP_STEP_MODE_COUNT; mode++) {
-            hbp_step_options o = {.struct_size = sizeof o, .mode = mode};
+        for (int32_t mode = 0; mode < HBP__STEP_METHOD_COUNT; mode++) {
+            hbp_step_options o = {.struct_size = sizeof o, .method = hbp__step_name(mode)};
             hbp_lengths *lengths = draw_batch(context, seed, 20 + (int64_t)(seed * 37 % 280), &o);
             stepped plan = stepped_plan(context, lengths, cost, &o);
             /* Only one degree for all may not do. */
-            ck_assert_msg(plan.status >= 0 || mode == HBP_STEP_STATIC_SP || mode == HBP_STEP_HOMOGENEOUS_SP,
+            ck_assert_msg(plan.status >= 0 || mode == HBP__STEP_STATIC_SP || mode == HBP__STEP_HOMOGENEOUS_SP,
                           "seed %d, mode %d: %s", (int)seed, (int)mode, hbp_context_message(context));
             planned[mode] += plan.status >= 0;
             hbp_lengths_free(lengths);
         }
-    for (int32_t mode = 0; mode < HBP_STEP_MODE_COUNT; mode++)
+    for (int32_t mode = 0; mode < HBP__STEP_METHOD_COUNT; mode++)
         ck_assert_int_gt(planned[mode], 48);
 }
 END_TEST
@@ -157,11 +158,11 @@ static void plan_capped(hbp_context *context, uint64_t seed, capped_tally *paper
     hbp_lengths *lengths = test_long_tail(context, seed, count, longest[hbp__rng_below(&rng, 3)]);
     stepped plan = stepped_plan(context, lengths, cost, &o), other;
     ck_assert_int_eq(plan.status, HBP_OK);
-    o.mode = HBP_STEP_PAPER;
+    o.method = hbp__step_name(HBP__STEP_FLEXSP);
     o.buckets = -1;
     other = stepped_plan(context, lengths, cost, &o);
     compare_capped(&plan, &other, paper);
-    o.mode = HBP_STEP_DEFAULT;
+    o.method = hbp__step_name(HBP__STEP_SEARCH);
     for (int32_t m = 1; m <= plan.micro_batches + 1; m++) {
         o.min_micro_batches = o.max_micro_batches = m;
         other = stepped_plan(context, lengths, cost, &o);
@@ -220,8 +221,8 @@ START_TEST_IN_CONTEXT(limits_that_nobody_meets_change_nothing)
 {
     hbp_cost *cost = keep(test_cost(context));
     for (uint64_t seed = 0; seed < 6; seed++)
-        for (int32_t mode = 0; mode < HBP_STEP_MODE_COUNT; mode++) {
-            hbp_step_options o = {.struct_size = sizeof o, .mode = mode};
+        for (int32_t mode = 0; mode < HBP__STEP_METHOD_COUNT; mode++) {
+            hbp_step_options o = {.struct_size = sizeof o, .method = hbp__step_name(mode)};
             hbp_lengths *lengths = test_long_tail(context, seed, 150, 30000);
             stepped plain = stepped_plan(context, lengths, cost, &o);
             o.tokens_per_rank = o.max_pack_length = HBP_MAX_LENGTH;
@@ -232,13 +233,13 @@ START_TEST_IN_CONTEXT(limits_that_nobody_meets_change_nothing)
 }
 END_TEST
 
-/* Samples tied or not, degrees that do not nest. */
+/* Samples linked or not, degrees that do not nest. */
 START_TEST_IN_CONTEXT(any_degree_keeps_to_the_limits)
 {
     hbp_cost *cost = keep(mode_uneven_cost(context, 15000));
     for (uint64_t seed = 0; seed < 64; seed += 3) {
-        hbp_step_options o = {.struct_size = sizeof o, .degrees = HBP_STEP_ANY_DEGREE};
-        o.mode = seed % 2 ? HBP_STEP_DEFAULT : HBP_STEP_DYNAMIC_CP;
+        hbp_step_options o = {.struct_size = sizeof o, .any_degree = 1};
+        o.method = hbp__step_name(seed % 2 ? HBP__STEP_SEARCH : HBP__STEP_DYNAMIC_CP);
         hbp_lengths *lengths = draw_batch(context, seed, 60, &o);
         stepped plan = stepped_plan(context, lengths, cost, &o);
         ck_assert_msg(plan.status >= 0, "%s", hbp_context_message(context));
@@ -247,20 +248,20 @@ START_TEST_IN_CONTEXT(any_degree_keeps_to_the_limits)
 }
 END_TEST
 
-static void refuse(const uint32_t *length, const int64_t *tie, int64_t count, const hbp_step_options *o,
+static void refuse(const uint32_t *length, const int64_t *link, int64_t count, const hbp_step_options *o,
                    hbp_status status, const char *text)
 {
     hbp_context *context = test_context();
     hbp_cost *cost = mode_square_cost(context, 4);
-    hbp_lengths_options options = {.struct_size = sizeof options, .ties = tie};
+    hbp_lengths_options options = {.struct_size = sizeof options, .links = link};
     hbp_lengths *lengths = NULL;
     hbp_plan *plan = NULL;
     OK(context, hbp_lengths_create_u32(context, length, count, &options, &lengths));
-    for (int32_t mode = 0; mode < HBP_STEP_MODE_COUNT; mode++) {
+    for (int32_t mode = 0; mode < HBP__STEP_METHOD_COUNT; mode++) {
         hbp_step_options all = *o;
         all.struct_size = sizeof all;
-        if (!all.solver)
-            all.mode = mode;
+        if (!all.exact)
+            all.method = hbp__step_name(mode);
         FAILS(context, status, text, hbp_plan_step(context, lengths, cost, &all, &plan));
         ck_assert_ptr_null(plan);
     }
@@ -273,14 +274,14 @@ static void refuse(const uint32_t *length, const int64_t *tie, int64_t count, co
 START_TEST(what_keeps_a_sequence_out_is_named)
 {
     const uint32_t length[] = {10, 401, 20};
-    const int64_t tie[] = {3, 3, 3};
+    const int64_t link[] = {3, 3, 3};
     const hbp_status infeasible = HBP_E_INFEASIBLE;
     hbp_step_options o = {.tokens_per_rank = 100};
     refuse(length, NULL, 3, &o, infeasible,
            "sample 1 has 401 tokens with padding; the longest pack holds 400 with tokens_per_rank 100 (101 "
            "would do)");
-    refuse(length, tie, 3, &o, infeasible,
-           "sample 0 with its tied samples has 431 tokens with padding; the longest pack holds 400 with "
+    refuse(length, link, 3, &o, infeasible,
+           "sample 0 with its linked samples has 431 tokens with padding; the longest pack holds 400 with "
            "tokens_per_rank 100 (108 would do)");
     o = (hbp_step_options){.max_pack_length = 400};
     refuse(length, NULL, 3, &o, infeasible,
@@ -293,7 +294,7 @@ START_TEST(what_keeps_a_sequence_out_is_named)
     o = (hbp_step_options){.max_pack_length = 431, .tokens_per_rank = 400, .sequence_multiple_per_sp = 216};
     refuse(length, NULL, 3, &o, infeasible, "with both tokens_per_rank 400 and max_pack_length 431");
     o = (hbp_step_options){.max_samples = 2};
-    refuse(length, tie, 3, &o, infeasible, "sample 0 with its tied samples makes 3; max_samples is 2");
+    refuse(length, link, 3, &o, infeasible, "sample 0 with its linked samples makes 3; max_samples is 2");
     o = (hbp_step_options){.max_samples = -1};
     refuse(length, NULL, 3, &o, HBP_E_INVALID, "`max_samples` is -1; it must be in 0..2147483647");
     o = (hbp_step_options){.max_pack_length = -1};
@@ -303,20 +304,20 @@ START_TEST(what_keeps_a_sequence_out_is_named)
            "`sequence_multiple_per_sp` is 2147483648; it must be in 0..2147483647");
     o = (hbp_step_options){.pack_multiple_per_sp = -7};
     refuse(length, NULL, 3, &o, HBP_E_INVALID, "`pack_multiple_per_sp` is -7; it must be in 0..2147483647");
-    o = (hbp_step_options){.solver = HBP_STEP_EXACT, .max_samples = 4};
+    o = (hbp_step_options){.exact = 1, .max_samples = 4};
     refuse(length, NULL, 3, &o, HBP_E_INVALID,
-           "solver is exact, which does not plan for max_samples; it is 4");
-    o = (hbp_step_options){.solver = HBP_STEP_EXACT, .sequence_multiple_per_sp = 8};
+           "`exact` is set, which does not plan for max_samples; it is 4");
+    o = (hbp_step_options){.exact = 1, .sequence_multiple_per_sp = 8};
     refuse(length, NULL, 3, &o, HBP_E_INVALID, "does not plan for sequence_multiple_per_sp; it is 8");
-    o = (hbp_step_options){.solver = HBP_STEP_EXACT, .pack_multiple_per_sp = 8};
+    o = (hbp_step_options){.exact = 1, .pack_multiple_per_sp = 8};
     refuse(length, NULL, 3, &o, HBP_E_INVALID, "does not plan for pack_multiple_per_sp; it is 8");
 }
 END_TEST
 
 START_TEST_IN_CONTEXT(nothing_is_left_behind)
 {
-    for (int32_t mode = 0; mode < HBP_STEP_MODE_COUNT; mode++) {
-        mode_call call = {.options = {.struct_size = sizeof call.options, .mode = mode}};
+    for (int32_t mode = 0; mode < HBP__STEP_METHOD_COUNT; mode++) {
+        mode_call call = {.options = {.struct_size = sizeof call.options, .method = hbp__step_name(mode)}};
         call.cost = test_cost(context);
         call.lengths = draw_batch(context, 63, 14, &call.options);
         failing_sweep(mode_plan, &call);

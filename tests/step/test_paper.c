@@ -1,3 +1,4 @@
+#include "base/methods.h"
 #include "modes.h"
 
 #ifdef HBP_TESTS_GLPK
@@ -7,7 +8,7 @@
 
 static stepped plan_small(small_step *s, int32_t buckets)
 {
-    s->options.mode = HBP_STEP_PAPER;
+    s->options.method = hbp__step_name(HBP__STEP_FLEXSP);
     s->options.buckets = buckets;
     return stepped_small(s);
 }
@@ -71,7 +72,7 @@ START_TEST_IN_CONTEXT(one_bucket_is_planned_as_its_longest)
             longest = length[i] > longest ? length[i] : longest;
         }
         hbp_step_options o = {.struct_size = sizeof o,
-                              .mode = HBP_STEP_PAPER,
+                              .method = hbp__step_name(HBP__STEP_FLEXSP),
                               .buckets = 1,
                               .max_sp = seed % 2 ? 1 : 0,
                               .min_micro_batches = 1,
@@ -108,7 +109,7 @@ START_TEST_IN_CONTEXT(degrees_are_mixed)
     for (int i = 1; i < 41; i++)
         length[i] = 1500;
     hbp_plan *plan = NULL;
-    hbp_step_options o = {.struct_size = sizeof o, .mode = HBP_STEP_PAPER};
+    hbp_step_options o = {.struct_size = sizeof o, .method = hbp__step_name(HBP__STEP_FLEXSP)};
     MAKES(context, lengths, hbp_lengths_create_u32(context, length, 41, NULL, &lengths));
     MAKES(context, plan, hbp_plan_step(context, lengths, cost, &o, &plan));
     stepped paper = stepped_check(context, lengths, cost, &o, plan);
@@ -120,7 +121,7 @@ START_TEST_IN_CONTEXT(degrees_are_mixed)
                 break;
             }
     ck_assert_int_gt(degrees, 1);
-    o.mode = HBP_STEP_HOMOGENEOUS_SP;
+    o.method = hbp__step_name(HBP__STEP_HOMOGENEOUS_SP);
     ck_assert_int_lt(paper.ns, stepped_plan(context, lengths, cost, &o).ns);
 }
 END_TEST
@@ -128,7 +129,7 @@ END_TEST
 START_TEST(the_milp_wants_a_solver)
 {
     small_step s = small_open(1, SMALL_TIME, 8, 12, 1e9);
-    s.options.solver = HBP_STEP_EXACT;
+    s.options.exact = 1;
     ck_assert_int_eq(plan_small(&s, 0).status, HBP_E_SOLVER);
     small_close(&s);
 }
@@ -143,7 +144,7 @@ START_TEST(the_milp_is_no_slower)
         small_step s = small_open((uint64_t)i, (int)(i % SMALL_KINDS), 8, 10, 1e9);
         stepped search = plan_small(&s, -1);
         OK(s.context, hbp_context_set_solver(s.context, hbp_glpk_solver()));
-        s.options.solver = HBP_STEP_EXACT;
+        s.options.exact = 1;
         stepped exact = plan_small(&s, -1), bucketed = plan_small(&s, 4);
         ck_assert_msg(exact.status >= 0, "%s", hbp_context_message(s.context));
         ck_assert_int_ge(bucketed.status, 0);
@@ -163,19 +164,19 @@ END_TEST
 
 START_TEST(small_steps_are_planned)
 {
-    mode_plans_small_steps(HBP_STEP_PAPER, 400);
+    mode_plans_small_steps(HBP__STEP_FLEXSP, 400);
 }
 END_TEST
 
 START_TEST(any_degree_is_planned)
 {
-    mode_plans_any_degree(HBP_STEP_PAPER);
+    mode_plans_any_degree(HBP__STEP_FLEXSP);
 }
 END_TEST
 
 START_TEST(failures_leave_nothing)
 {
-    mode_fails_cleanly(HBP_STEP_PAPER, 8, 2);
+    mode_fails_cleanly(HBP__STEP_FLEXSP, 8, 2);
 }
 END_TEST
 

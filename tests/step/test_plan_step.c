@@ -5,10 +5,12 @@
 #include <pthread.h>
 #include <stddef.h>
 
+#include "base/methods.h"
 #include "costs.h"
 #include "failing.h"
 #include "keep.h"
 #include "stepped.h"
+#include "views.h"
 
 typedef struct batch {
     hbp_context *context;
@@ -44,13 +46,13 @@ static void refuse(const batch *b, hbp_status status, const char *text)
     ck_assert_uint_eq(plan_batch(&good).digest, digest);
 }
 
-static void refuse_lengths(const batch *b, const uint32_t *length, const int64_t *tie, int64_t count,
+static void refuse_lengths(const batch *b, const uint32_t *length, const int64_t *link, int64_t count,
                            const char *text)
 {
-    hbp_lengths_options ties = {.struct_size = sizeof ties, .ties = tie};
+    hbp_lengths_options links = {.struct_size = sizeof links, .links = link};
     hbp_lengths *lengths = NULL;
     hbp_plan *plan = NULL;
-    OK(b->context, hbp_lengths_create_u32(b->context, length, count, &ties, &lengths));
+    OK(b->context, hbp_lengths_create_u32(b->context, length, count, &links, &lengths));
     FAILS(b->context, HBP_E_INFEASIBLE, text,
           hbp_plan_step(b->context, lengths, b->cost, &b->options, &plan));
     ck_assert_ptr_null(plan);
@@ -80,11 +82,11 @@ START_TEST_IN_CONTEXT(a_sequence_that_no_group_holds_is_named)
     OK(b.context, hbp_lengths_create_u32(b.context, length, 4, NULL, &lengths));
     FAILS(b.context, HBP_E_INFEASIBLE, text, hbp_plan_step(b.context, lengths, b.cost, &b.options, &plan));
     hbp_lengths_free(lengths);
-    /* Together with its tied samples; on smaller groups; with fewer layers recomputed. */
+    /* Together with its linked samples; on smaller groups; with fewer layers recomputed. */
     b.options.sequence_multiple = 0;
     length[2] = (uint32_t)(holds / 2 + 1);
     length[3] = (uint32_t)(holds / 2 + 1);
-    refuse_lengths(&b, length, (int64_t[]){-1, -1, 7, 7}, 4, "with its tied samples");
+    refuse_lengths(&b, length, (int64_t[]){-1, -1, 7, 7}, 4, "with its linked samples");
     b.options.max_sp = 4;
     snprintf(text, sizeof text, "the longest pack holds %lld",
              (long long)hbp_cost_predict_capacity(b.cost, 4, 8));
@@ -108,12 +110,8 @@ START_TEST_IN_CONTEXT(options_without_sense_are_refused)
         int64_t value;
         const char *text;
     } row[] = {
-        {offsetof(hbp_step_options, mode), -1, "`mode` is -1; it must be in 0..5"},
-        {offsetof(hbp_step_options, mode), HBP_STEP_MODE_COUNT, "`mode` is 6; it must be in 0..5"},
-        {offsetof(hbp_step_options, solver), 2, "`solver` is 2; it must be in 0..1"},
         {offsetof(hbp_step_options, effort), 10, "`effort` is 10; it must be in 0..9"},
         {offsetof(hbp_step_options, effort), -1, "`effort` is -1; it must be in 0..9"},
-        {offsetof(hbp_step_options, degrees), 2, "`degrees` is 2; it must be in 0..1"},
         {offsetof(hbp_step_options, min_sp), -1, "`min_sp` is -1; it must be in 0..2147483647"},
         {offsetof(hbp_step_options, min_sp), 17, "`min_sp` is 17; it must be in 0..16"},
         {offsetof(hbp_step_options, max_sp), -1, "`max_sp` is -1; it must be in 0..2147483647"},
@@ -164,7 +162,7 @@ START_TEST_IN_CONTEXT(degrees_that_the_cost_lacks_are_refused)
     refuse(&b, HBP_E_INVALID, "no SP degree in min_sp..max_sp, which is 4..2");
     b.options.min_sp = b.options.max_sp = 3;
     refuse(&b, HBP_E_INVALID, "which is 3..3, and a power of two");
-    b.options.degrees = HBP_STEP_ANY_DEGREE;
+    b.options.any_degree = 1;
     refuse(&b, HBP_E_INVALID, "which is 3..3");
     /* 32 heads cannot be cut in three, nor in 64. */
     hbp_model *model = NULL;
@@ -173,10 +171,10 @@ START_TEST_IN_CONTEXT(degrees_that_the_cost_lacks_are_refused)
     MAKES(context, machine, hbp_machine_create_preset(context, "h100:8", &machine));
     MAKES(context, b.cost, hbp_cost_create(context, model, machine, NULL, &b.cost));
     b.lengths = keep(test_long_tail(context, 3, 30, 20000));
-    b.options =
-        (hbp_step_options){.struct_size = sizeof b.options, .min_sp = 64, .degrees = HBP_STEP_ANY_DEGREE};
+    b.options = (hbp_step_options){.struct_size = sizeof b.options, .min_sp = 64, .any_degree = 1};
     refuse(&b, HBP_E_INVALID, "no SP degree in min_sp..max_sp, which is 64..");
-    b.options = (hbp_step_options){.struct_size = sizeof b.options, .min_sp = 3, .max_sp = 3, .degrees = 1};
+    b.options =
+        (hbp_step_options){.struct_size = sizeof b.options, .min_sp = 3, .max_sp = 3, .any_degree = 1};
     refuse(&b, HBP_E_INVALID, "which is 3..3");
 }
 END_TEST
@@ -243,11 +241,11 @@ START_TEST_IN_CONTEXT(older_and_newer_callers_are_understood)
     b.options.effort = 99;
     b.options.struct_size = offsetof(hbp_step_options, effort);
     OK(b.context, hbp_plan_step(b.context, b.lengths, b.cost, &b.options, &plan));
-    ck_assert_uint_eq(hbp_plan_get_digest(plan), digest);
+    ck_assert_uint_eq(plan_digest(plan), digest);
     hbp_plan_free(plan);
     plan = NULL;
     OK(b.context, hbp_plan_step(b.context, b.lengths, b.cost, &newer.known, &plan));
-    ck_assert_uint_eq(hbp_plan_get_digest(plan), digest);
+    ck_assert_uint_eq(plan_digest(plan), digest);
     hbp_plan_free(plan);
     plan = NULL;
     newer.unknown = 1;
@@ -262,14 +260,17 @@ START_TEST_IN_CONTEXT(older_and_newer_callers_are_understood)
 }
 END_TEST
 
-START_TEST(modes_have_names)
+START_TEST_IN_CONTEXT(an_unknown_method_is_refused)
 {
-    static const char *const name[] = {"default",        "paper",     "static-sp",
-                                       "homogeneous-sp", "hybrid-cp", "dynamic-cp"};
-    for (int32_t mode = 0; mode < HBP_STEP_MODE_COUNT; mode++)
-        ck_assert_str_eq(hbp_step_mode_name(mode), name[mode]);
-    ck_assert_ptr_null(hbp_step_mode_name(-1));
-    ck_assert_ptr_null(hbp_step_mode_name(HBP_STEP_MODE_COUNT));
+    hbp_cost *cost = keep(test_cost(context));
+    hbp_lengths *lengths = keep(test_long_tail(context, 1, 30, 3000));
+    hbp_step_options options = {.struct_size = sizeof options, .method = "flexps"};
+    hbp_plan *plan = NULL;
+    FAILS(context, HBP_E_INVALID,
+          "`method` is 'flexps'; did you mean 'flexsp'? It must be one of search, flexsp, static-sp, "
+          "homogeneous-sp, hybrid-cp, dynamic-cp",
+          hbp_plan_step(context, lengths, cost, &options, &plan));
+    ck_assert_ptr_null(plan);
 }
 END_TEST
 
@@ -277,7 +278,7 @@ END_TEST
 START_TEST_IN_CONTEXT(no_solver_is_said)
 {
     batch b = open_batch(context, 6, 20);
-    b.options.solver = HBP_STEP_EXACT;
+    b.options.exact = 1;
     refuse(&b, HBP_E_SOLVER, "solver");
 }
 END_TEST
@@ -403,7 +404,7 @@ START_TEST_IN_CONTEXT(nothing_is_left_behind)
 {
     batch b = open_batch(context, 9, 40);
     failing_sweep(plan_once, &b);
-    b.options.degrees = HBP_STEP_ANY_DEGREE;
+    b.options.any_degree = 1;
     b.options.recompute = HBP_STEP_RECOMPUTE_ALL;
     b.options.micro_batch_multiple = 3;
     failing_sweep(plan_once, &b);
@@ -462,7 +463,7 @@ static void *work(void *argument)
         options.effort = i;
         hbp_plan *plan = NULL;
         if (hbp_plan_step(context, w->batch->lengths, w->batch->cost, &options, &plan) >= 0)
-            w->digest[i] = hbp_plan_get_digest(plan);
+            w->digest[i] = plan_digest(plan);
         hbp_plan_free(plan);
     }
     hbp_context_free(context);
@@ -523,10 +524,10 @@ START_TEST_IN_CONTEXT(a_multiple_keeps_to_the_limit)
     int64_t refused = 0, planned = 0;
     hbp_cost *cost = keep(test_cost(context));
     hbp_lengths *lengths = keep(test_long_tail(context, 1, 300, 30000));
-    for (int32_t mode = 0; mode < HBP_STEP_MODE_COUNT; mode++)
+    for (int32_t mode = 0; mode < HBP__STEP_METHOD_COUNT; mode++)
         for (int32_t most = 3; most < 14; most++) {
             hbp_step_options options = {.struct_size = sizeof options,
-                                        .mode = mode,
+                                        .method = hbp__step_name(mode),
                                         .micro_batch_multiple = 3,
                                         .max_micro_batches = most};
             hbp_plan *plan = NULL;
@@ -534,7 +535,7 @@ START_TEST_IN_CONTEXT(a_multiple_keeps_to_the_limit)
             if (status >= 0)
                 ck_assert_int_le(plan->micro_batches, most);
             else
-                ck_assert_int_eq(status, mode == HBP_STEP_PAPER ? status : HBP_E_INFEASIBLE);
+                ck_assert_int_eq(status, mode == HBP__STEP_FLEXSP ? status : HBP_E_INFEASIBLE);
             planned += status >= 0;
             refused += status < 0;
             hbp_plan_free(plan);
@@ -548,7 +549,7 @@ TEST_MAIN_WITH("plan_step", traps_on, NULL, lockstep_sets_refuse_times_past_all_
                a_multiple_keeps_to_the_limit, a_sequence_that_no_group_holds_is_named,
                options_without_sense_are_refused, degrees_that_the_cost_lacks_are_refused,
                arguments_are_required, vision_units_come_along, older_and_newer_callers_are_understood,
-               modes_have_names, no_solver_is_said, a_time_past_all_numbers_is_an_overflow,
+               an_unknown_method_is_refused, no_solver_is_said, a_time_past_all_numbers_is_an_overflow,
                limited_lengths_are_planned, odd_steps_are_planned, nothing_is_left_behind,
                progress_may_cancel, a_time_limit_gives_a_plan, every_run_gives_the_same_plan,
                defaults_are_what_they_say)

@@ -1,6 +1,7 @@
 /* The problem of a step as laid out from lengths, cost and options. */
 #include <math.h>
 
+#include "base/methods.h"
 #include "costs.h"
 #include "failing.h"
 #include "keep.h"
@@ -71,7 +72,7 @@ START_TEST_IN_CONTEXT(defaults_are_filled_in)
     ck_assert_int_eq(step.chain, 1);
     ck_assert_int_eq(step.degrees, TEST_DEGREES);
     hbp__step_close(&step);
-    l.options.mode = HBP_STEP_PAPER;
+    l.options.method = hbp__step_name(HBP__STEP_FLEXSP);
     open_step(&l, &step);
     ck_assert_int_eq(step.options.buckets, 16);
     hbp__step_close(&step);
@@ -82,20 +83,17 @@ START_TEST_IN_CONTEXT(degrees_follow_the_options)
 {
     static const int32_t degree[] = {1, 2, 3, 4, 6, 12, 24};
     static const struct {
-        int32_t degrees, min_sp, max_sp, listed[7], count, chain;
-    } row[] = {{HBP_STEP_POWERS_OF_TWO, 0, 0, {1, 2, 4}, 3, 1},
-               {HBP_STEP_POWERS_OF_TWO, 2, 3, {2}, 1, 1},
-               {HBP_STEP_POWERS_OF_TWO, 3, 7, {4}, 1, 1},
-               {HBP_STEP_ANY_DEGREE, 0, 0, {1, 2, 3, 4, 6, 12, 24}, 7, 0},
-               {HBP_STEP_ANY_DEGREE, 6, 0, {6, 12, 24}, 3, 1},
-               {HBP_STEP_ANY_DEGREE, 3, 5, {3, 4}, 2, 0}};
+        int32_t any_degree, min_sp, max_sp, listed[7], count, chain;
+    } row[] = {{0, 0, 0, {1, 2, 4}, 3, 1},   {0, 2, 3, {2}, 1, 1},
+               {0, 3, 7, {4}, 1, 1},         {1, 0, 0, {1, 2, 3, 4, 6, 12, 24}, 7, 0},
+               {1, 6, 0, {6, 12, 24}, 3, 1}, {1, 3, 5, {3, 4}, 2, 0}};
     laid l = open_laid(context, 2, 10);
     MAKES(context, l.lengths,
           hbp_lengths_create_u32(context, (uint32_t[]){100, 7000, 3}, 3, NULL, &l.lengths));
     l.cost = keep(plain_cost(l.context, degree, 7, 4));
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         hbp__step step;
-        l.options.degrees = row[i].degrees;
+        l.options.any_degree = row[i].any_degree;
         l.options.min_sp = row[i].min_sp;
         l.options.max_sp = row[i].max_sp;
         open_step(&l, &step);
@@ -134,7 +132,8 @@ static void check_ways(const hbp__step *step, int32_t j)
             if (step->options.recompute != HBP_STEP_RECOMPUTE_AUTO)
                 recompute = d->way[0].recompute;
             ck_assert_int_eq(hbp__step_find_way(d, padded)->recompute, recompute);
-            ck_assert_int_eq(ns, hbp_cost_predict_pack_ns(step->cost, d->degree, recompute, padded, squares));
+            ck_assert_int_eq(ns,
+                             hbp_cost_predict_pack_ns(step->cost, d->degree, recompute, padded, squares, 0));
             double time = hbp__step_group_time(step, j, (hbp__load){.tokens = tokens, .squares = squares});
             ck_assert_double_le(fabs(time - (double)ns), 1 + 1e-12 * time);
         }
@@ -206,14 +205,14 @@ START_TEST_IN_CONTEXT(every_number_of_layers_has_room)
 }
 END_TEST
 
-/* Longest first, with padding, tied samples together and squares without padding. */
+/* Longest first, with padding, linked samples together and squares without padding. */
 START_TEST_IN_CONTEXT(sequences_descend)
 {
     laid l = open_laid(context, 4, 10);
     uint32_t length[] = {100, 257, 100, 5, 300, 64};
-    int64_t tie[] = {3, -1, 9, 3, -1, 9};
-    hbp_lengths_options ties = {.struct_size = sizeof ties, .ties = tie};
-    MAKES(context, l.lengths, hbp_lengths_create_u32(context, length, 6, &ties, &l.lengths));
+    int64_t link[] = {3, -1, 9, 3, -1, 9};
+    hbp_lengths_options links = {.struct_size = sizeof links, .links = link};
+    MAKES(context, l.lengths, hbp_lengths_create_u32(context, length, 6, &links, &l.lengths));
     l.options.sequence_multiple = 64;
     hbp__step step;
     open_step(&l, &step);
@@ -282,7 +281,7 @@ START_TEST_IN_CONTEXT(too_many_degrees_are_refused)
     t.sp_latency_ns = t.sp_ns_per_token = zero;
     OK(l.context, hbp_cost_create_terms(l.context, &t, &cost));
     hbp__step step;
-    l.options.degrees = HBP_STEP_ANY_DEGREE;
+    l.options.any_degree = 1;
     FAILS(l.context, HBP_E_INVALID, "more than 64 degrees",
           hbp__step_open(l.context, l.lengths, cost, &l.options, &step));
     hbp__step_close(&step);
@@ -305,7 +304,7 @@ START_TEST_IN_CONTEXT(nothing_is_left_behind)
     failing_sweep(open_once, &l);
     l.cost = keep(plain_cost(l.context, (int32_t[]){1, 2, 3}, 3, 4));
     l.lengths = keep(test_long_tail(l.context, 7, 50, 9000));
-    l.options.degrees = HBP_STEP_ANY_DEGREE;
+    l.options.any_degree = 1;
     failing_sweep(open_once, &l);
 }
 END_TEST

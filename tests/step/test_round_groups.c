@@ -1,5 +1,6 @@
 /* The groups of one round (lib/step/rounds.c): what is taken out leaves nothing, and widening keeps groups
  * within their domains. */
+#include "base/methods.h"
 #include "failing.h"
 #include "modes.h"
 #include "step/rounds.h"
@@ -40,7 +41,7 @@ static void open_round(opened *o)
                         .degree = degree,
                         .sp_latency_ns = zero,
                         .sp_ns_per_token = zero};
-    hbp_step_options options = {.struct_size = sizeof options, .degrees = HBP_STEP_ANY_DEGREE};
+    hbp_step_options options = {.struct_size = sizeof options, .any_degree = 1};
     OK(o->context, hbp_cost_create_terms(o->context, &t, &o->cost));
     OK(o->context, hbp_lengths_create_u32(o->context, length, SEQUENCES, NULL, &o->lengths));
     OK(o->context, hbp__step_open(o->context, o->lengths, o->cost, &options, &o->step));

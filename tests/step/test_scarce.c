@@ -34,7 +34,8 @@ START_TEST_IN_CONTEXT(no_number_of_micro_batches_is_shorter)
         int32_t found = (int32_t)free.micro_batches;
         for (int32_t m = found > 1 ? found - 1 : 1; m <= found + 2; m++) {
             o.min_micro_batches = o.max_micro_batches = m;
-            if (plan_summary(context, lengths, cost, &o, &exact) < 0 || exact.dummy_packs > free.dummy_packs)
+            if (plan_summary(context, lengths, cost, &o, &exact) < 0 ||
+                exact.padding_packs > free.padding_packs)
                 continue;
             ck_assert_msg(1000 * free.predicted_ns <= 1005 * exact.predicted_ns, "seed %d: %lld, %lld in %d",
                           (int)seed, (long long)free.predicted_ns, (long long)exact.predicted_ns, (int)m);
@@ -62,7 +63,7 @@ START_TEST_IN_CONTEXT(samples_are_scarce_from_the_start)
         OK(context, plan_summary(context, lengths, cost, &o, &loose));
         o.max_samples = 1;
         if (plan_summary(context, lengths, cost, &o, &strict) >= 0 &&
-            strict.dummy_packs <= loose.dummy_packs && strict.micro_batches == 2) {
+            strict.padding_packs <= loose.padding_packs && strict.micro_batches == 2) {
             ck_assert_msg(1000 * loose.predicted_ns <= 1005 * strict.predicted_ns, "seed %d: %lld, %lld",
                           (int)seed, (long long)loose.predicted_ns, (long long)strict.predicted_ns);
             alone++;

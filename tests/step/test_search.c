@@ -1,4 +1,5 @@
 /* The search against exact optima, and its options. */
+#include "base/methods.h"
 #include "costs.h"
 #include "exact_micro_batch.h"
 #include "step/step.h"
@@ -279,7 +280,7 @@ START_TEST(any_degree_helps)
         s.cost = cost;
         int64_t ns[2];
         for (int32_t any = 0; any <= 1; any++) {
-            s.options.degrees = any ? HBP_STEP_ANY_DEGREE : HBP_STEP_POWERS_OF_TWO;
+            s.options.any_degree = any;
             exact_step e = small_exact(&s);
             int64_t best = exact_step_ns(&e);
             stepped plan = stepped_small(&s);
@@ -320,12 +321,13 @@ START_TEST(larger_steps_beat_the_other_ways)
         ck_assert_msg(plain.status == HBP_OK, "step %d: %s", (int)i, hbp_context_message(context));
         ck_assert_msg((double)plain.ns <= 1.08 * (double)plain.bound_ns, "step %d: %lld ns, bound %lld",
                       (int)i, (long long)plain.ns, (long long)plain.bound_ns);
-        for (options.mode = 1; options.mode < HBP_STEP_MODE_COUNT; options.mode++) {
+        for (int32_t method = 1; method < HBP__STEP_METHOD_COUNT; method++) {
+            options.method = hbp__step_name(method);
             stepped other = stepped_plan(context, lengths, cost, &options);
             ck_assert_msg(other.status < 0 || plain.ns <= other.ns, "step %d: %lld ns; %s takes %lld", (int)i,
-                          (long long)plain.ns, hbp_step_mode_name(options.mode), (long long)other.ns);
+                          (long long)plain.ns, options.method, (long long)other.ns);
         }
-        options.mode = HBP_STEP_DEFAULT;
+        options.method = hbp__step_name(HBP__STEP_SEARCH);
         check_bound(context, lengths, cost, &options, plain.ns);
         for (options.effort = 2; options.effort <= 3; options.effort++) {
             stepped more = stepped_plan(context, lengths, cost, &options);
@@ -355,7 +357,7 @@ START_TEST(idle_ranks_become_dummies)
     plan = stepped_small(&s);
     ck_assert_int_eq(plan.micro_batches, 3);
     ck_assert_int_eq(plan.dummies, 15 + 32);
-    ck_assert_int_eq(plan.ns, one + 2 * hbp_cost_predict_pack_ns(s.cost, 1, 0, 0, 0));
+    ck_assert_int_eq(plan.ns, one + 2 * hbp_cost_predict_pack_ns(s.cost, 1, 0, 0, 0, 0));
     s.options.min_micro_batches = 4;
     plan = stepped_small(&s);
     ck_assert_int_eq(plan.micro_batches, 6);

@@ -1,3 +1,4 @@
+#include "base/methods.h"
 #include "modes.h"
 
 typedef struct planned {
@@ -16,7 +17,7 @@ static planned plan_lengths(const uint32_t *length, int64_t count, int64_t longe
     hbp_plan *plan = NULL;
     planned p = {.ns = 0};
     hbp_step_options o = {.struct_size = sizeof o,
-                          .mode = HBP_STEP_STATIC_SP,
+                          .method = hbp__step_name(HBP__STEP_STATIC_SP),
                           .recompute = HBP_STEP_RECOMPUTE_NONE,
                           .sequence_multiple = 8,
                           .longest_tokens = longest_tokens};
@@ -87,19 +88,19 @@ END_TEST
 
 START_TEST(small_steps_are_planned)
 {
-    mode_plans_small_steps(HBP_STEP_STATIC_SP, 400);
+    mode_plans_small_steps(HBP__STEP_STATIC_SP, 400);
 }
 END_TEST
 
 START_TEST(any_degree_is_planned)
 {
-    mode_plans_any_degree(HBP_STEP_STATIC_SP);
+    mode_plans_any_degree(HBP__STEP_STATIC_SP);
 }
 END_TEST
 
 START_TEST(failures_leave_nothing)
 {
-    mode_fails_cleanly(HBP_STEP_STATIC_SP, 120, 0);
+    mode_fails_cleanly(HBP__STEP_STATIC_SP, 120, 0);
 }
 END_TEST
 

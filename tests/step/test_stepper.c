@@ -16,7 +16,7 @@ START_TEST_IN_CONTEXT(plans_are_those_of_plan_step_in_order)
             hbp_plan *plan = batches_take(context, stepper);
             batch b;
             batches_draw(&b, (uint64_t)taken);
-            ck_assert_uint_eq(hbp_plan_get_digest(plan), batches_digest(context, cost, &b));
+            ck_assert_uint_eq(plan_digest(plan), batches_digest(context, cost, &b));
             hbp_lengths *lengths = batches_lengths(context, &b);
             OK(context, hbp_plan_validate(context, plan, lengths, cost));
             hbp_plan_summary summary = {.struct_size = sizeof summary};
@@ -53,7 +53,7 @@ START_TEST(data_sets_are_shared_and_plans_outlive_the_stepper)
     hbp_plan *plan = batches_take(context, stepper);
     hbp_stepper_free(stepper);
     hbp_stepper_free(NULL);
-    ck_assert_uint_eq(hbp_plan_get_digest(plan), batches_digest(context, cost, &b));
+    ck_assert_uint_eq(plan_digest(plan), batches_digest(context, cost, &b));
     lengths = batches_lengths(context, &b);
     OK(context, hbp_plan_validate(context, plan, lengths, cost));
     hbp_lengths_free(lengths);
@@ -82,7 +82,7 @@ START_TEST_IN_CONTEXT(a_step_that_cannot_be_planned_harms_no_other)
     plan = batches_take(context, stepper);
     ck_assert_str_eq(hbp_context_message(context), "");
     batch b;
-    ck_assert_uint_eq(hbp_plan_get_digest(plan), batches_digest(context, cost, batches_draw(&b, 2)));
+    ck_assert_uint_eq(plan_digest(plan), batches_digest(context, cost, batches_draw(&b, 2)));
     hbp_plan_free(plan);
 }
 END_TEST
@@ -95,7 +95,7 @@ START_TEST_IN_CONTEXT(what_cannot_be_submitted_or_taken_is_refused)
     FAILS(context, HBP_E_INVALID, "step 0 is not submitted", hbp_stepper_take(context, stepper, &plan));
     int64_t lengths[] = {5, 0, 7};
     uint32_t loss[] = {5, 3, 8};
-    int64_t ties[] = {-1, -2, 0};
+    int64_t links[] = {-1, -2, 0};
     hbp_lengths_options options = {.struct_size = sizeof options};
     FAILS(context, HBP_E_INVALID, "sample 1 has 0 tokens",
           hbp_stepper_submit(context, stepper, lengths, 3, NULL));
@@ -106,16 +106,16 @@ START_TEST_IN_CONTEXT(what_cannot_be_submitted_or_taken_is_refused)
     FAILS(context, HBP_E_INVALID, "sample 2 has 8 loss tokens",
           hbp_stepper_submit(context, stepper, lengths, 3, &options));
     options.loss_tokens = NULL;
-    options.ties = ties;
-    FAILS(context, HBP_E_INVALID, "sample 1 has tie -2",
+    options.links = links;
+    FAILS(context, HBP_E_INVALID, "sample 1 has link -2",
           hbp_stepper_submit(context, stepper, lengths, 3, &options));
-    options.ties = NULL;
+    options.links = NULL;
     options.vision = (const uint32_t[]){0, 1, UINT32_C(1) << 31};
     FAILS(context, HBP_E_OVERFLOW, "sample 2 has 2147483648 vision units",
           hbp_stepper_submit(context, stepper, lengths, 3, &options));
     options.vision = NULL;
     options.modalities = (const int32_t[]){0, 62, 1};
-    FAILS(context, HBP_E_INVALID, "sample 1 is of kind 62",
+    FAILS(context, HBP_E_INVALID, "sample 1 is of modality 62",
           hbp_stepper_submit(context, stepper, lengths, 3, &options));
     FAILS(context, HBP_E_INVALID, "0 samples", hbp_stepper_submit(context, stepper, lengths, 0, NULL));
     FAILS(context, HBP_E_INVALID, "lengths is NULL", hbp_stepper_submit(context, stepper, NULL, 3, NULL));
@@ -179,7 +179,7 @@ START_TEST_IN_CONTEXT(step_options_are_kept)
     batch b;
     hbp_lengths *lengths = keep(batches_lengths(context, batches_draw(&b, 1)));
     MAKES(context, direct, hbp_plan_step(context, lengths, cost, &same, &direct));
-    ck_assert_uint_eq(hbp_plan_get_digest(plan), hbp_plan_get_digest(direct));
+    ck_assert_uint_eq(plan_digest(plan), plan_digest(direct));
 }
 END_TEST
 

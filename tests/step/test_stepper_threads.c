@@ -34,7 +34,7 @@ START_TEST_IN_CONTEXT(waiting_is_cancelled_and_loses_nothing)
     FAILS(context, HBP_E_CANCELLED, "take", hbp_stepper_take(context, stepper, &plan));
     ck_assert_ptr_null(plan);
     plan = keep(batches_take(context, stepper));
-    ck_assert_uint_eq(hbp_plan_get_digest(plan), batches_digest(context, cost, batches_draw(&b, 0)));
+    ck_assert_uint_eq(plan_digest(plan), batches_digest(context, cost, batches_draw(&b, 0)));
     hbp_context_cancel(context);
     FAILS(context, HBP_E_CANCELLED, "submit",
           hbp_stepper_submit(context, stepper, b.length, b.count, &b.options));
@@ -93,7 +93,7 @@ START_TEST_IN_CONTEXT(the_solver_of_the_context_is_used_and_cancelled)
     hbp_solver solver = {sizeof solver, solve_for_ever, &e};
     OK(context, hbp_context_set_solver(context, &solver));
     hbp_step_options options = {.struct_size = sizeof options};
-    options.solver = HBP_STEP_EXACT;
+    options.exact = 1;
     hbp_stepper *stepper = NULL;
     OK(context, hbp_stepper_create(context, cost, &options, NULL, &stepper));
     const int64_t lengths[] = {50000, 30000, 20000, 9000, 7000, 5000, 3000, 1000};
@@ -134,7 +134,7 @@ static void *run_rank(void *argument)
         batches_nap(hbp__rng_below(&rng, 2000000));
         hbp_plan *plan = NULL;
         r->failed += hbp_stepper_take(context, stepper, &plan) < 0;
-        r->digest[taken] = hbp_plan_get_digest(plan);
+        r->digest[taken] = plan_digest(plan);
         hbp_plan_free(plan);
     }
     hbp_stepper_summary summary = {.struct_size = sizeof summary};
@@ -201,7 +201,7 @@ START_TEST_IN_CONTEXT(one_thread_may_submit_and_another_take)
     for (uint64_t step = 0; step < 3 * STEPS; step++) {
         hbp_plan *plan = batches_take(context, r.stepper);
         batch b;
-        ck_assert_uint_eq(hbp_plan_get_digest(plan), batches_digest(context, cost, batches_draw(&b, step)));
+        ck_assert_uint_eq(plan_digest(plan), batches_digest(context, cost, batches_draw(&b, step)));
         hbp_plan_free(plan);
     }
     pthread_join(thread, NULL);

@@ -2,6 +2,7 @@
  * against the exact optimum, and every way of planning against the validator and the replay. */
 #include <math.h>
 
+#include "base/methods.h"
 #include "keep.h"
 #include "lockstep_steps.h"
 #include "step/builder.h"
@@ -157,7 +158,7 @@ START_TEST(searches_come_near_the_optimum)
 END_TEST
 
 /* Lengths with a long tail, and images that have nothing to do with them. */
-static hbp_lengths *draw(hbp_context *context, uint64_t seed, int64_t count, const int64_t *tie)
+static hbp_lengths *draw(hbp_context *context, uint64_t seed, int64_t count, const int64_t *link)
 {
     hbp__rng rng = hbp__rng_make(seed, 4, 0);
     uint32_t length[600], vision[600];
@@ -166,7 +167,7 @@ static hbp_lengths *draw(hbp_context *context, uint64_t seed, int64_t count, con
         length[i] = 64 + (uint32_t)(hbp__rng_below(&rng, 6000) >> hbp__rng_below(&rng, 5));
         vision[i] = hbp__rng_below(&rng, 3) ? (uint32_t)hbp__rng_below(&rng, 12) : 0;
     }
-    hbp_lengths_options options = {.struct_size = sizeof options, .ties = tie, .vision = vision};
+    hbp_lengths_options options = {.struct_size = sizeof options, .links = link, .vision = vision};
     OK(context, hbp_lengths_create_u32(context, length, count, &options, &lengths));
     return lengths;
 }
@@ -186,15 +187,15 @@ static hbp_cost *charge(hbp_context *context, int32_t lockstep, int32_t uneven, 
 
 START_TEST_IN_CONTEXT(every_way_of_planning_counts_vision_units)
 {
-    static const int32_t modes[] = {HBP_STEP_DEFAULT, HBP_STEP_STATIC_SP, HBP_STEP_HOMOGENEOUS_SP,
-                                    HBP_STEP_HYBRID_CP, HBP_STEP_DYNAMIC_CP};
+    static const int32_t modes[] = {HBP__STEP_SEARCH, HBP__STEP_STATIC_SP, HBP__STEP_HOMOGENEOUS_SP,
+                                    HBP__STEP_HYBRID_CP, HBP__STEP_DYNAMIC_CP};
     for (uint64_t seed = 0; seed < TEST_ROUNDS(24); seed++) {
         int32_t set = seed % 3 == 1 ? 1 : seed % 3 == 2 ? 4 : 0;
         hbp_cost *cost = charge(context, set, seed % 2 && set, 500, seed % 4 ? 300 : 0);
         hbp_lengths *lengths = draw(context, seed, 40 + (int64_t)seed * 7, NULL);
         int64_t bound_ns, bound = INT64_MAX, ns = INT64_MAX;
         for (int i = 0; i < 5; i++) {
-            hbp_step_options o = {.struct_size = sizeof o, .mode = modes[i]};
+            hbp_step_options o = {.struct_size = sizeof o, .method = hbp__step_name(modes[i])};
             o.max_vision = seed % 4 == 3 ? 30 : 0;
             int64_t here = lockstep_plan_ns(context, cost, lengths, &o, &bound_ns);
             bound = i ? bound : bound_ns;
@@ -212,11 +213,11 @@ END_TEST
 START_TEST_IN_CONTEXT(options_are_kept_beside_vision_units)
 {
     hbp_cost *cost = keep(charge(context, 0, 0, 500, 200));
-    int64_t tie[120];
+    int64_t link[120];
     for (int64_t i = 0; i < 120; i++)
-        tie[i] = i % 5 ? -1 : i / 10;
+        link[i] = i % 5 ? -1 : i / 10;
     for (uint64_t seed = 0; seed < 12; seed++) {
-        hbp_lengths *lengths = draw(context, seed, 120, seed % 2 ? tie : NULL);
+        hbp_lengths *lengths = draw(context, seed, 120, seed % 2 ? link : NULL);
         hbp_step_options o = {.struct_size = sizeof o, .max_vision = 40};
         o.tokens_per_rank = seed % 3 == 1 ? 4096 : 0;
         o.max_samples = seed % 4 == 1 ? 5 : 0;
@@ -258,23 +259,25 @@ START_TEST_IN_CONTEXT(what_holds_no_group_is_refused)
           hbp_plan_step(context, lengths, cost, &o, &plan));
     hbp_lengths_free(lengths);
     lengths = NULL;
-    v.ties = (int64_t[]){7, -1, 7, -1};
+    v.links = (int64_t[]){7, -1, 7, -1};
     o.max_vision = 6;
     v.vision = (uint32_t[]){3, 1, 4, 5};
     OK(context, hbp_lengths_create_u32(context, (uint32_t[]){50, 20, 30, 40}, 4, &v, &lengths));
-    FAILS(context, HBP_E_INFEASIBLE, "with its tied samples has 7 vision units; max_vision is 6 (7 would do)",
+    FAILS(context, HBP_E_INFEASIBLE,
+          "with its linked samples has 7 vision units; max_vision is 6 (7 would do)",
           hbp_plan_step(context, lengths, cost, &o, &plan));
     o.max_vision = -1;
     FAILS(context, HBP_E_INVALID, "`max_vision` is -1; it must be in 0..",
           hbp_plan_step(context, lengths, cost, &o, &plan));
     o.max_vision = 0;
-    o.mode = HBP_STEP_PAPER;
-    FAILS(context, HBP_E_INVALID, "mode paper does not plan for vision units, which the lengths have 13 of",
+    o.method = hbp__step_name(HBP__STEP_FLEXSP);
+    FAILS(context, HBP_E_INVALID,
+          "method flexsp does not plan for vision units, which the lengths have 13 of",
           hbp_plan_step(context, lengths, cost, &o, &plan));
     hbp_lengths_free(lengths);
     lengths = NULL;
     v = (hbp_lengths_options){.struct_size = sizeof v, .vision = (uint32_t[]){3, 2000000, 4, 5}};
-    o.mode = HBP_STEP_DEFAULT;
+    o.method = hbp__step_name(HBP__STEP_SEARCH);
     OK(context, hbp_lengths_create_u32(context, (uint32_t[]){50, 20, 30, 40}, 4, &v, &lengths));
     FAILS(context, HBP_E_INFEASIBLE,
           "sample 1 has 20 tokens with padding and 2000000 vision units; no SP group has memory for both",
@@ -315,7 +318,7 @@ START_TEST_IN_CONTEXT(padding_and_units_share_the_last_bytes)
             OK(context, hbp_lengths_create_u32(context, (uint32_t[]){19}, 1, &with, &lengths));
             hbp_step_options o = {.struct_size = sizeof o, .pack_multiple = multiple};
             int64_t tokens = (19 + multiple - 1) / multiple * multiple;
-            int fits = hbp_cost_predict_vision_pack_bytes(cost, 8, 22, tokens, units) <= t.limit_bytes;
+            int fits = hbp_cost_predict_pack_bytes(cost, 8, 22, tokens, units) <= t.limit_bytes;
             hbp_status status = hbp_plan_step(context, lengths, cost, &o, &plan);
             ck_assert_int_eq(status, fits ? HBP_OK : HBP_E_INFEASIBLE);
             if (fits)

@@ -35,12 +35,11 @@ static hbp_graph *task_alone(hbp_context *context, const hbp_graph *graph, int32
     int64_t count = graph_view(graph).operators;
     const int32_t *tasks = graph_view(graph).operator_tasks;
     int32_t *number = calloc((size_t)count, sizeof *number);
-    for (int64_t i = 0; i < graph_view(graph).profiles; i++) {
-        const int32_t *gpus;
-        const int64_t *ns;
-        int64_t points;
-        OK(context, hbp_graph_get_profile(context, graph, i, &gpus, &ns, &points));
-        OK(context, hbp_graph_add_profile(context, alone, gpus, ns, points, NULL));
+    hbp_graph_view view = graph_view(graph);
+    for (int64_t i = 0; i < view.profiles; i++) {
+        int64_t first = view.profile_offsets[i];
+        OK(context, hbp_graph_add_profile(context, alone, view.point_gpus + first, view.point_ns + first,
+                                          view.profile_offsets[i + 1] - first, NULL));
     }
     for (int64_t i = 0; i < count; i++)
         if (tasks[i] == task) {
@@ -48,13 +47,10 @@ static hbp_graph *task_alone(hbp_context *context, const hbp_graph *graph, int32
             OK(context, hbp_graph_get_operator(context, graph, i, &o));
             OK(context, hbp_graph_add_operators(context, alone, &o, 1, &number[i]));
         }
-    for (int64_t e = 0; e < graph_view(graph).edges; e++) {
-        int32_t from, to;
-        int64_t bytes;
-        OK(context, hbp_graph_get_edge(context, graph, e, &from, &to, &bytes));
-        if (tasks[from] == task)
-            OK(context, hbp_graph_add_edge(context, alone, number[from], number[to], bytes));
-    }
+    for (int64_t e = 0; e < view.edges; e++)
+        if (tasks[view.edge_from[e]] == task)
+            OK(context, hbp_graph_add_edge(context, alone, number[view.edge_from[e]], number[view.edge_to[e]],
+                                           view.edge_bytes[e]));
     free(number);
     return alone;
 }

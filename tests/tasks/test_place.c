@@ -1,3 +1,4 @@
+#include "base/methods.h"
 #include "tasks/place/place.h"
 
 #include "failing.h"
@@ -99,7 +100,7 @@ START_TEST_IN_CONTEXT(tiny_against_all_placements)
             int64_t limit = tight ? peak : INT64_MAX;
             brute b = try_every_placement(&c, limit);
             c.problem.limit_bytes = limit;
-            if (place_slices(context, &c.problem, &c.slices, HBP_PLACE_FLOWS, NULL, c.ranks) < 0)
+            if (place_slices(context, &c.problem, &c.slices, HBP__PLACEMENT_FLOWS, NULL, c.ranks) < 0)
                 continue;
             found[tight]++;
             check_ranks(&c, c.ranks);
@@ -138,11 +139,11 @@ START_TEST_IN_CONTEXT(random_slices_are_placed)
         graph_sizes sizes = {.tasks = 4, .most_gpus = gpus};
         open_random_case(context, &rng, &sizes, gpus, domain, INT64_MAX, &c);
         int32_t *in_row = malloc((size_t)c.first[c.slices.count] * sizeof *in_row);
-        OK(context, place_slices(context, &c.problem, &c.slices, HBP_PLACE_SEQUENTIAL, NULL, in_row));
+        OK(context, place_slices(context, &c.problem, &c.slices, HBP__PLACEMENT_SEQUENTIAL, NULL, in_row));
         check_ranks(&c, in_row);
-        OK(context, place_slices(context, &c.problem, &c.slices, HBP_PLACE_PAPER, NULL, c.ranks));
+        OK(context, place_slices(context, &c.problem, &c.slices, HBP__PLACEMENT_SPINDLE, NULL, c.ranks));
         check_ranks(&c, c.ranks);
-        OK(context, place_slices(context, &c.problem, &c.slices, HBP_PLACE_FLOWS, NULL, c.ranks));
+        OK(context, place_slices(context, &c.problem, &c.slices, HBP__PLACEMENT_FLOWS, NULL, c.ranks));
         check_ranks(&c, c.ranks);
         int64_t before = weigh(flows_of(&c, in_row)), after = weigh(flows_of(&c, c.ranks));
         ck_assert_int_le(after, before);
@@ -165,7 +166,7 @@ START_TEST_IN_CONTEXT(random_slices_are_placed)
             }
             check_ranks(&c, c.ranks);
             ck_assert_int_le(peak_of(&c, c.ranks, NULL), c.problem.limit_bytes);
-            if (peak_of(&c, in_row, NULL) <= c.problem.limit_bytes && how == HBP_PLACE_FLOWS)
+            if (peak_of(&c, in_row, NULL) <= c.problem.limit_bytes && how == HBP__PLACEMENT_FLOWS)
                 ck_assert_int_le(weigh(flows_of(&c, c.ranks)), before);
         }
         free(in_row);
@@ -235,7 +236,7 @@ START_TEST_IN_CONTEXT(messages)
     FAILS(context, HBP_E_INFEASIBLE,
           "slice 0 (1 operators from layer[0]) needs 60 bytes on each of 2 GPUs; of those free at its time 0 "
           "have them, and the freest has 59 of 59 left",
-          place_slices(context, &c.problem, &c.slices, HBP_PLACE_FLOWS, NULL, c.ranks));
+          place_slices(context, &c.problem, &c.slices, HBP__PLACEMENT_FLOWS, NULL, c.ranks));
     ck_assert_int_eq(c.ranks[0], -1); /* untouched */
     FAILS(context, HBP_E_INVALID, "placement 3; it is 0 to 2",
           place_slices(context, &c.problem, &c.slices, 3, NULL, c.ranks));
@@ -245,10 +246,10 @@ START_TEST_IN_CONTEXT(messages)
     c.problem.gpus = 2;
     FAILS(context, HBP_E_INFEASIBLE,
           "no placement found: slices take 240 bytes at least on 2 GPUs of 100 bytes",
-          place_slices(context, &c.problem, &c.slices, HBP_PLACE_SEQUENTIAL, NULL, c.ranks));
+          place_slices(context, &c.problem, &c.slices, HBP__PLACEMENT_SEQUENTIAL, NULL, c.ranks));
     c.slices.slice[1].start_ns = 100;
     FAILS(context, HBP_E_INVALID, "slice 1 runs on 2 GPUs when 2 of 2 are taken",
-          place_slices(context, &c.problem, &c.slices, HBP_PLACE_FLOWS, NULL, c.ranks));
+          place_slices(context, &c.problem, &c.slices, HBP__PLACEMENT_FLOWS, NULL, c.ranks));
     close_case(&c);
 }
 END_TEST
@@ -282,7 +283,7 @@ START_TEST_IN_CONTEXT(failing_allocations_and_cancel)
     hbp__rng rng = hbp__rng_make(4, 0, 0);
     place_case c;
     open_random_case(context, &rng, &(graph_sizes){.tasks = 3, .all_tasks = 1}, 8, 4, INT64_MAX, &c);
-    OK(context, place_slices(context, &c.problem, &c.slices, HBP_PLACE_FLOWS, NULL, c.ranks));
+    OK(context, place_slices(context, &c.problem, &c.slices, HBP__PLACEMENT_FLOWS, NULL, c.ranks));
     int64_t peak = peak_of(&c, c.ranks, NULL);
     for (int32_t how = 0; how < 3; how++)
         for (int32_t limited = 0; limited < 2; limited++) {

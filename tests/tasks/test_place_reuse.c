@@ -1,3 +1,4 @@
+#include "base/methods.h"
 #include "tasks/place/place_methods.h"
 
 #include "failing.h"
@@ -92,7 +93,7 @@ START_TEST_IN_CONTEXT(numbers_are_found_again)
         old_sum += old >> 10;
         all_sum += all >> 10;
 
-        OK(context, place_slices(context, &c.problem, &c.slices, HBP_PLACE_FLOWS, before, c.ranks));
+        OK(context, place_slices(context, &c.problem, &c.slices, HBP__PLACEMENT_FLOWS, before, c.ranks));
         check_ranks(&c, c.ranks);
         after = build(&c, c.ranks);
         count_kept(before, after, c.graph, &kept, &all);
@@ -122,11 +123,12 @@ START_TEST_IN_CONTEXT(a_task_that_leaves_moves_little)
             graph_sizes sizes = {.tasks = 5 - k, .all_tasks = 1, .most_gpus = 8};
             open_random_case(context, &rng, &sizes, 16, 8, INT64_MAX, &c[k]);
         }
-        OK(context, place_slices(context, &c[0].problem, &c[0].slices, HBP_PLACE_FLOWS, NULL, c[0].ranks));
+        OK(context,
+           place_slices(context, &c[0].problem, &c[0].slices, HBP__PLACEMENT_FLOWS, NULL, c[0].ranks));
         schedule[0] = build(&c[0], c[0].ranks);
         for (int32_t k = 0; k < 2; k++) {
             int64_t kept, all;
-            OK(context, place_slices(context, &c[1].problem, &c[1].slices, HBP_PLACE_FLOWS,
+            OK(context, place_slices(context, &c[1].problem, &c[1].slices, HBP__PLACEMENT_FLOWS,
                                      k ? schedule[0] : NULL, c[1].ranks));
             check_ranks(&c[1], c[1].ranks);
             schedule[1] = build(&c[1], c[1].ranks);
@@ -153,7 +155,7 @@ typedef struct failing_keep {
 static hbp_status place_again(hbp_context *context, void *user)
 {
     failing_keep *f = user;
-    return place_slices(context, &f->c->problem, &f->c->slices, HBP_PLACE_FLOWS, f->before, f->c->ranks);
+    return place_slices(context, &f->c->problem, &f->c->slices, HBP__PLACEMENT_FLOWS, f->before, f->c->ranks);
 }
 
 /* A schedule of more GPUs before, some of whose ranks are gone. */
@@ -165,7 +167,8 @@ START_TEST_IN_CONTEXT(failing_allocations_and_fewer_gpus)
         graph_sizes sizes = {.tasks = 3, .all_tasks = 1, .most_gpus = 8};
         open_random_case(context, &rng, &sizes, k ? 8 : 80, 4, INT64_MAX, &c[k]);
     }
-    OK(context, place_slices(context, &c[0].problem, &c[0].slices, HBP_PLACE_SEQUENTIAL, NULL, c[0].ranks));
+    OK(context,
+       place_slices(context, &c[0].problem, &c[0].slices, HBP__PLACEMENT_SEQUENTIAL, NULL, c[0].ranks));
     hbp_task_schedule *before = keep(build(&c[0], c[0].ranks));
     failing_keep f = {&c[1], before};
     OK(context, place_again(context, &f));

@@ -1,5 +1,6 @@
 /* Many tasks planned in one call: promises over random graphs, memory, joining and leaving, the published
  * workloads. */
+#include "base/methods.h"
 #include "failing.h"
 #include "graphs.h"
 
@@ -90,17 +91,19 @@ START_TEST_IN_CONTEXT(random_graphs_keep_every_promise)
         hbp_tasks_options options = {.struct_size = sizeof options};
         options.effort = 1;
         options.limit_bytes = -1;
-        options.mode = i % 8 ? (int32_t)hbp__rng_below(&rng, HBP_TASKS_DISTMM + 1) : HBP_TASKS_OVERLAP;
-        options.placement = (int32_t)hbp__rng_below(&rng, HBP_PLACE_SEQUENTIAL + 1);
+        options.method = hbp__tasks_name(i % 8 ? (int32_t)hbp__rng_below(&rng, HBP__TASKS_DISTMM + 1)
+                                               : HBP__TASKS_OVERLAP);
+        options.placement_method =
+            hbp__placement_name((int32_t)hbp__rng_below(&rng, HBP__PLACEMENT_METHOD_COUNT));
         hbp_task_schedule *own = NULL;
         hbp_task_summary s = planned(context, graph, machine, &options, &own);
         ck_assert_int_ge(s.makespan_ns, s.bound_ns);
         ck_assert_int_ge(s.bound_ns, s.critical_path_ns);
         ck_assert_int_ge(s.bound_ns, s.area_ns);
         ck_assert_int_eq(s.proven, s.makespan_ns == s.bound_ns);
-        if (options.mode == HBP_TASKS_OVERLAP && i % 16 == 0) {
+        if (hbp__tasks_method(options.method) == HBP__TASKS_OVERLAP && i % 16 == 0) {
             hbp_task_schedule *paper = NULL;
-            options.mode = HBP_TASKS_PAPER;
+            options.method = hbp__tasks_name(HBP__TASKS_SPINDLE);
             hbp_task_summary published = planned(context, graph, machine, &options, &paper);
             ck_assert_int_le(s.makespan_ns, published.makespan_ns);
             ck_assert_int_le(simulated(context, graph, machine, own),
@@ -133,7 +136,7 @@ START_TEST_IN_CONTEXT(memory_is_never_exceeded)
                 break;
             hbp_task_schedule *schedule = NULL, *paper = NULL;
             hbp_tasks_options published = options;
-            published.mode = HBP_TASKS_PAPER;
+            published.method = hbp__tasks_name(HBP__TASKS_SPINDLE);
             int64_t most = INT64_MAX; /* never longer than the published waves where these fit */
             hbp_status status = hbp_plan_tasks(context, graph, machine, &published, &paper);
             if (status != HBP_E_INFEASIBLE) {
@@ -165,11 +168,11 @@ END_TEST
 /* Figures of the published workloads at 8 to 64 GPUs: 1.07 of the sum of C* as published, 1.04 by default. */
 START_TEST_IN_CONTEXT(workloads_come_near_the_optimum)
 {
-    for (int64_t w = 0; w < hbp_workload_count_presets(); w++)
+    for (int64_t w = 0; hbp_preset_get_name("workload", w); w++)
         for (int32_t nodes = 1; nodes <= 8; nodes *= 2) {
             hbp_machine *machine = make_machine(context, "a800-80", nodes);
             hbp_graph *graph = NULL;
-            const char *name = hbp_workload_get_preset_name(w);
+            const char *name = hbp_preset_get_name("workload", w);
             OK(context, hbp_graph_create_workload(context, name, machine, &graph));
             hbp_tasks_options options = {.struct_size = sizeof options};
             hbp_task_schedule *schedule = NULL;
@@ -181,7 +184,7 @@ START_TEST_IN_CONTEXT(workloads_come_near_the_optimum)
             OK(context, status);
             hbp_task_summary own = summary_of(context, schedule);
             hbp_task_schedule_free(schedule);
-            options.mode = HBP_TASKS_PAPER;
+            options.method = hbp__tasks_name(HBP__TASKS_SPINDLE);
             options.limit_bytes = -1;
             hbp_task_summary paper = planned(context, graph, machine, &options, NULL);
             double c = (double)own.relaxed_ns;
@@ -195,7 +198,7 @@ START_TEST_IN_CONTEXT(workloads_come_near_the_optimum)
 }
 END_TEST
 
-/* A task leaves, and comes back: most states stay where they were, more than without a look at the past. */
+/* A task leaves, and comes back: most states are reused in place, more than without a look at the past. */
 START_TEST_IN_CONTEXT(states_stay_when_tasks_come_and_go)
 {
     hbp_machine *machine = keep(make_machine(context, "a800-80", 2));
@@ -237,14 +240,14 @@ START_TEST_IN_CONTEXT(wrong_arguments_are_named)
     FAILS(context, HBP_E_INVALID, "machine", hbp_plan_tasks(context, graph, NULL, NULL, &out));
     FAILS(context, HBP_E_INVALID, "out", hbp_plan_tasks(context, graph, machine, NULL, NULL));
     FAILS(context, HBP_E_INVALID, "no operators", hbp_plan_tasks(context, empty, machine, NULL, &out));
-    options.mode = 6;
-    FAILS(context, HBP_E_INVALID, "`mode` is 6; it must be in 0..5",
+    options.method = "spindel";
+    FAILS(context, HBP_E_INVALID, "`method` is 'spindel'; did you mean 'spindle'?",
           hbp_plan_tasks(context, graph, machine, &options, &out));
-    options.mode = 0;
-    options.placement = -1;
-    FAILS(context, HBP_E_INVALID, "`placement` is -1; it must be in 0..2",
+    options.method = hbp__tasks_name(0);
+    options.placement_method = "flow";
+    FAILS(context, HBP_E_INVALID, "`placement_method` is 'flow'; did you mean 'flows'?",
           hbp_plan_tasks(context, graph, machine, &options, &out));
-    options.placement = 0;
+    options.placement_method = NULL;
     options.effort = 10;
     FAILS(context, HBP_E_INVALID, "`effort` is 10; it must be in 0..9",
           hbp_plan_tasks(context, graph, machine, &options, &out));
@@ -301,7 +304,7 @@ START_TEST_IN_CONTEXT(the_same_call_gives_the_same_schedule)
     hbp_task_schedule *a = NULL, *b = NULL;
     planned(context, graph, machine, NULL, &a);
     planned(context, graph, machine, NULL, &b);
-    ck_assert_uint_eq(hbp_task_schedule_get_digest(a), hbp_task_schedule_get_digest(b));
+    ck_assert_uint_eq(task_schedule_digest(a), task_schedule_digest(b));
     hbp_task_schedule_free(a);
     hbp_task_schedule_free(b);
 }

@@ -116,11 +116,11 @@ END_TEST
 START_TEST_IN_CONTEXT(workloads_are_near_the_optimum)
 {
     double most = 0, page = 0;
-    for (int64_t i = 0; i < hbp_workload_count_presets(); i++)
+    for (int64_t i = 0; hbp_preset_get_name("workload", i); i++)
         for (int32_t nodes = 1; nodes <= 8; nodes *= 2) {
             hbp_machine *machine = NULL;
             hbp_graph *graph = NULL;
-            const char *name = hbp_workload_get_preset_name(i);
+            const char *name = hbp_preset_get_name("workload", i);
             OK(context, make_nodes(context, "a800-80", nodes, &machine));
             OK(context, hbp_graph_create_workload(context, name, machine, &graph));
             planned p;

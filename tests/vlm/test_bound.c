@@ -1,5 +1,6 @@
 /* The two bounds against random stages, orders and recomputation. */
 #include "base/checked.h"
+#include "base/methods.h"
 #include "vlm_runs.h"
 
 static int64_t bound_of(const hbp__vlm_run *run, const hbp__vlm_reference *reference, const hbp_plan *data)
@@ -114,15 +115,15 @@ END_TEST
 static hbp_layers *even_layers(hbp_context *context, int32_t count)
 {
     int64_t forward[MOST_MEASURED];
-    int32_t kind[MOST_MEASURED];
+    int32_t type[MOST_MEASURED];
     for (int32_t i = 0; i < count; i++) {
         forward[i] = 1000000;
-        kind[i] = HBP_LAYER_FIXED;
+        type[i] = HBP_LAYER_FIXED;
     }
     hbp_layer_columns c = {.struct_size = sizeof c};
     c.count = count;
     c.forward_ns = forward;
-    c.kind = kind;
+    c.type = type;
     hbp_layers *layers = NULL;
     OK(context, hbp_layers_create(context, &c, &layers));
     return layers;
@@ -136,7 +137,7 @@ START_TEST(how_close_alike_micro_batches_come)
     for (int32_t stages = 1; stages <= 8; stages++)
         for (int32_t count = 1; count <= 32; count *= 2) {
             hbp__rng rng = hbp__rng_make(3, 0, 0);
-            small s = small_setup(&rng, 8, 1, 1, 1, HBP_VLM_DATA_PACKED);
+            small s = small_setup(&rng, 8, 1, 1, 1, HBP__VLM_DATA_PACKED);
             hbp__vlm_reference_close(&s.reference);
             hbp_layers_free(s.layers);
             s.layers = even_layers(s.f.context, stages);
@@ -208,7 +209,7 @@ START_TEST_IN_CONTEXT(the_bound_of_samples_is_of_samples_alone)
     for (int32_t way = 0; way < 5; way++) {
         fixture f = setup(context, 200);
         hbp__rng rng = hbp__rng_make(4, 0, 0);
-        f.options.data = way;
+        f.options.data_method = hbp__vlm_data_name(way);
         f.options.max_vision = 18;
         f.options.max_tokens = 6016;
         f.options.layers = draw_measured(f.context, &rng, 8);

@@ -1,15 +1,16 @@
 /* The data of a run, every way of it, against what each way is from its definition. */
+#include "base/methods.h"
 #include "vlm_runs.h"
 
 #define SAMPLES 403
 
-static const int32_t ways[] = {HBP_VLM_DATA_PACKED, HBP_VLM_DATA_ISF, HBP_VLM_DATA_RANDOM,
-                               HBP_VLM_DATA_GROUPED, HBP_VLM_DATA_SORTED};
+static const int32_t ways[] = {HBP__VLM_DATA_PACKED, HBP__VLM_DATA_ISF, HBP__VLM_DATA_RANDOM,
+                               HBP__VLM_DATA_GROUPED, HBP__VLM_DATA_SORTED};
 #define WAYS (int)(sizeof ways / sizeof *ways)
 
 static int is_padded(int32_t way)
 {
-    return way >= HBP_VLM_DATA_RANDOM;
+    return way >= HBP__VLM_DATA_RANDOM;
 }
 
 static hbp__vlm_packs fill(const hbp__vlm_run *run, int32_t samples)
@@ -68,7 +69,7 @@ START_TEST_IN_CONTEXT(every_sample_once)
     fixture f = setup(context, SAMPLES);
     for (int w = 0; w < WAYS; w++)
         for (int32_t samples = 1; samples <= 8; samples += 3) {
-            f.options.data = ways[w];
+            f.options.data_method = hbp__vlm_data_name(ways[w]);
             f.options.max_vision = 8 * samples;
             f.options.max_tokens = 2000 * samples;
             hbp__vlm_run run = open_run(&f);
@@ -87,7 +88,7 @@ START_TEST_IN_CONTEXT(budgets_are_chosen)
     fixture f = setup(context, SAMPLES);
     for (int w = 0; w < 2; w++)
         for (int32_t samples = 3; samples <= 5; samples++) {
-            f.options.data = ways[w];
+            f.options.data_method = hbp__vlm_data_name(ways[w]);
             hbp__vlm_run run = open_run(&f);
             hbp__vlm_packs packs = fill(&run, samples);
             check_packs(&f, &packs, ways[w], samples);
@@ -95,7 +96,7 @@ START_TEST_IN_CONTEXT(budgets_are_chosen)
             ck_assert_double_ge(held, samples);
             ck_assert_double_le(held, samples + 1);
             /* More than a sixteenth over is for data that have no such budgets. */
-            if (ways[w] == HBP_VLM_DATA_PACKED)
+            if (ways[w] == HBP__VLM_DATA_PACKED)
                 ck_assert_double_le(held, samples * 1.0625);
             hbp__vlm_packs_close(&packs);
         }
@@ -128,7 +129,7 @@ START_TEST_IN_CONTEXT(padded_ways_differ_in_order)
     fixture f = setup(context, SAMPLES);
     hbp__vlm_packs packs[3];
     for (int w = 0; w < 3; w++) {
-        f.options.data = ways[2 + w];
+        f.options.data_method = hbp__vlm_data_name(ways[2 + w]);
         hbp__vlm_run run = open_run(&f);
         packs[w] = fill(&run, 4);
     }
@@ -146,7 +147,7 @@ START_TEST_IN_CONTEXT(padded_ways_differ_in_order)
     ck_assert_double_gt(padding(&packs[0]), .1);
     ck_assert_double_lt(padding(&packs[2]), .02);
     /* Another epoch is another draw, the same one the same. */
-    f.options.data = HBP_VLM_DATA_RANDOM;
+    f.options.data_method = hbp__vlm_data_name(HBP__VLM_DATA_RANDOM);
     hbp__vlm_run run = open_run(&f);
     hbp__vlm_packs again = fill(&run, 4);
     ck_assert_mem_eq(random->sample, again.packs->sample, SAMPLES * sizeof *random->sample);
@@ -234,7 +235,7 @@ static void check_data(const fixture *f, const hbp_plan *data, const hbp__vlm_ru
         }
         hbp__vlm_size size = hbp__vlm_row_size(run, data, p);
         ck_assert_double_eq(size.vision, (double)data->pack_vision[p]);
-        if (is_padded(run->options.data)) {
+        if (is_padded(hbp__vlm_data_method(run->options.data_method))) {
             ck_assert_int_eq(data->pack_capacity[p], most * rows);
             ck_assert_double_eq(size.tokens, (double)(most * rows));
             ck_assert_double_eq_tol(size.squares, (double)(most * most * rows), 1e-3);
@@ -250,7 +251,7 @@ START_TEST_IN_CONTEXT(deals_every_way)
     for (int32_t chunks = 1; chunks <= 2; chunks++)
         for (int w = 0; w < WAYS; w++) {
             fixture f = setup(context, SAMPLES);
-            f.options.data = ways[w];
+            f.options.data_method = hbp__vlm_data_name(ways[w]);
             f.options.virtual_stages = chunks;
             f.options.max_vision = 18;
             f.options.max_tokens = 6016;
@@ -272,7 +273,7 @@ START_TEST_IN_CONTEXT(too_large_samples_are_refused_or_dropped)
     hbp__vlm_packs packs;
     for (int w = 0; w < 2; w++) {
         int64_t over = 0;
-        f.options.data = ways[w];
+        f.options.data_method = hbp__vlm_data_name(ways[w]);
         f.options.over_long = HBP_OVERLONG_ERROR;
         f.options.max_vision = 4;
         f.options.max_tokens = 1600;
@@ -281,9 +282,9 @@ START_TEST_IN_CONTEXT(too_large_samples_are_refused_or_dropped)
         ck_assert_int_gt(over, 10);
         hbp__vlm_run run = open_run(&f);
         /* The published way drops them whatever is asked. */
-        if (ways[w] == HBP_VLM_DATA_PACKED)
+        if (ways[w] == HBP__VLM_DATA_PACKED)
             FAILS(f.context, HBP_E_INVALID, "sample", hbp__vlm_fill(&run, 4, &packs));
-        run.options.over_long = ways[w] == HBP_VLM_DATA_PACKED ? HBP_OVERLONG_DROP : HBP_OVERLONG_ERROR;
+        run.options.over_long = ways[w] == HBP__VLM_DATA_PACKED ? HBP_OVERLONG_DROP : HBP_OVERLONG_ERROR;
         packs = fill(&run, 4);
         check_packs(&f, &packs, ways[w], 4);
         hbp_plan *data = deal(&run, &packs, 4);
@@ -298,7 +299,7 @@ START_TEST_IN_CONTEXT(too_large_samples_are_refused_or_dropped)
             large += is_over;
         }
         ck_assert_int_eq(large, over);
-        if (ways[w] == HBP_VLM_DATA_PACKED)
+        if (ways[w] == HBP__VLM_DATA_PACKED)
             ck_assert_int_eq(data->dropped, over);
         hbp_plan_free(data);
         hbp__vlm_packs_close(&packs);
@@ -307,7 +308,7 @@ START_TEST_IN_CONTEXT(too_large_samples_are_refused_or_dropped)
               hbp__vlm_fill(&run, 4, &packs));
     }
     /* Padded data have no budgets that a sample could pass. */
-    f.options.data = HBP_VLM_DATA_SORTED;
+    f.options.data_method = hbp__vlm_data_name(HBP__VLM_DATA_SORTED);
     f.options.over_long = HBP_OVERLONG_ERROR;
     hbp__vlm_run run = open_run(&f);
     packs = fill(&run, 4);
@@ -342,7 +343,7 @@ START_TEST_IN_CONTEXT(a_micro_batch_is_of_like_modalities)
                 ck_assert(!held || held == mask);
             }
         }
-    ck_assert(masks & (masks - 1)); /* more than one kind, or nothing was tested */
+    ck_assert(masks & (masks - 1)); /* more than one type, or nothing was tested */
     hbp__vlm_packs_close(&packs);
 }
 END_TEST
@@ -391,13 +392,13 @@ START_TEST_IN_CONTEXT(failing_allocations_and_cancel)
     f.options.max_vision = 18;
     f.options.max_tokens = 6016;
     for (int w = 0; w < WAYS; w++) {
-        f.options.data = ways[w];
+        f.options.data_method = hbp__vlm_data_name(ways[w]);
         failing_sweep(fill_and_deal, &f);
         ck_assert_int_gt(cancel_sweep(fill_and_deal, &f), 0);
     }
     f.options.max_vision = f.options.max_tokens = 0;
     for (int w = 0; w < 2; w++) {
-        f.options.data = ways[w];
+        f.options.data_method = hbp__vlm_data_name(ways[w]);
         cancel_sweep(fill_and_deal, &f);
     }
 }

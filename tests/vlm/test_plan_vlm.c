@@ -1,4 +1,5 @@
 /* A vision-language run as a whole: its parts agree with what they are made of. */
+#include "base/methods.h"
 #include "vlm_runs.h"
 
 static hbp_vlm_plan *make(const fixture *f, hbp_vlm_plan_summary *summary)
@@ -10,12 +11,12 @@ static hbp_vlm_plan *make(const fixture *f, hbp_vlm_plan_summary *summary)
     return plan;
 }
 
-/* Total times of layers of a kind, forward and backward. */
-static double time_of(const hbp_layers *layers, int32_t kind)
+/* Total times of layers of a type, forward and backward. */
+static double time_of(const hbp_layers *layers, int32_t type)
 {
     double sum = 0;
     for (int32_t i = 0; i < layers->count; i++)
-        if (layers->kind[i] == kind)
+        if (layers->type[i] == type)
             sum += (double)(layers->forward_ns[i] + layers->backward_ns[i]);
     return sum;
 }
@@ -144,17 +145,17 @@ START_TEST_IN_CONTEXT(every_way_of_data_model_and_memory)
     hbp_vlm_plan_summary s;
     f.options.max_vision = 16;
     f.options.max_tokens = 6144;
-    for (int32_t data = HBP_VLM_DATA_PACKED; data <= HBP_VLM_DATA_SORTED; data++)
-        for (int32_t model = HBP_PARTITION_OPTIMAL; model <= HBP_PARTITION_PAPER; model++)
-            for (int32_t memory = HBP_MEMORY_OPTIMAL; memory <= HBP_MEMORY_ALL; memory++) {
-                f.options.data = data;
-                f.options.model = model;
-                f.options.memory = memory;
+    for (int32_t data = HBP__VLM_DATA_PACKED; data <= HBP__VLM_DATA_SORTED; data++)
+        for (int32_t model = HBP__PARTITION_OPTIMAL; model <= HBP__PARTITION_OMNIBAL; model++)
+            for (int32_t memory = HBP__RECOMPUTE_OPTIMAL; memory <= HBP__RECOMPUTE_ALL; memory++) {
+                f.options.data_method = hbp__vlm_data_name(data);
+                f.options.partition_method = hbp__partition_name(model);
+                f.options.recompute_method = hbp__recompute_name(memory);
                 hbp_vlm_plan *plan = make(&f, &s);
                 check(&f, plan, &s);
-                if (data != HBP_VLM_DATA_ISF)
+                if (data != HBP__VLM_DATA_ISF)
                     ck_assert_int_eq(s.samples + s.dropped, 600);
-                if (memory == HBP_MEMORY_ALL)
+                if (memory == HBP__RECOMPUTE_ALL)
                     ck_assert_int_gt(s.recomputed, 0);
                 hbp_vlm_plan_free(plan);
             }
@@ -165,15 +166,15 @@ START_TEST_IN_CONTEXT(each_part_helps)
 {
     fixture f = setup(context, 3000);
     hbp_vlm_plan_summary usual, data, model, memory;
-    f.options.data = HBP_VLM_DATA_RANDOM;
-    f.options.model = HBP_PARTITION_PARAMETERS;
-    f.options.memory = HBP_MEMORY_ALL;
+    f.options.data_method = hbp__vlm_data_name(HBP__VLM_DATA_RANDOM);
+    f.options.partition_method = hbp__partition_name(HBP__PARTITION_PARAMETERS);
+    f.options.recompute_method = hbp__recompute_name(HBP__RECOMPUTE_ALL);
     hbp_vlm_plan_free(make(&f, &usual));
-    f.options.data = HBP_VLM_DATA_PACKED;
+    f.options.data_method = hbp__vlm_data_name(HBP__VLM_DATA_PACKED);
     hbp_vlm_plan_free(make(&f, &data));
-    f.options.model = HBP_PARTITION_OPTIMAL;
+    f.options.partition_method = hbp__partition_name(HBP__PARTITION_OPTIMAL);
     hbp_vlm_plan_free(make(&f, &model));
-    f.options.memory = HBP_MEMORY_OPTIMAL;
+    f.options.recompute_method = hbp__recompute_name(HBP__RECOMPUTE_OPTIMAL);
     hbp_vlm_plan_free(make(&f, &memory));
     ck_assert_double_lt(data.gpu_days, usual.gpu_days);
     ck_assert_double_lt(model.gpu_days, data.gpu_days);
@@ -205,12 +206,12 @@ START_TEST_IN_CONTEXT(measured_layers_take_the_place_of_derived_ones)
 {
     fixture f = setup(context, 600);
     const int64_t forward[6] = {4000000, 4000000, 4000000, 3000000, 3000000, 3000000};
-    const int32_t kind[6] = {HBP_LAYER_VISION,   HBP_LAYER_VISION,   HBP_LAYER_VISION,
+    const int32_t type[6] = {HBP_LAYER_VISION,   HBP_LAYER_VISION,   HBP_LAYER_VISION,
                              HBP_LAYER_LANGUAGE, HBP_LAYER_LANGUAGE, HBP_LAYER_LANGUAGE};
     hbp_layer_columns columns = {.struct_size = sizeof columns};
     columns.count = 6;
     columns.forward_ns = forward;
-    columns.kind = kind;
+    columns.type = type;
     hbp_layers *layers = NULL;
     OK(f.context, hbp_layers_create(f.context, &columns, &layers));
     f.options.layers = layers;
@@ -286,9 +287,9 @@ static void refuse(fixture *f, const char *text)
 START_TEST_IN_CONTEXT(bad_options_are_named)
 {
     fixture f = setup(context, 40);
-    REFUSE(data, 5, "`data` is 5; it must be in 0..4");
-    REFUSE(model, -1, "`model` is -1; it must be in 0..4");
-    REFUSE(memory, 4, "`memory` is 4; it must be in 0..3");
+    REFUSE(data_method, "iss", "`data_method` is 'iss'; did you mean 'isf'?");
+    REFUSE(partition_method, "omni", "`partition_method` is 'omni'; did you mean");
+    REFUSE(recompute_method, "al", "`recompute_method` is 'al'; did you mean 'all'?");
     REFUSE(selective, 4, "`selective` is 4; it must be in -1..3");
     REFUSE(tensor_parallel, -1, "`tensor_parallel` is -1; it must be in 0..1024");
     REFUSE(tensor_parallel, 3, "tensor_parallel 3");
@@ -366,7 +367,7 @@ START_TEST_IN_CONTEXT(failing_allocations_and_cancel)
     cancel_each(&f);
     /* Over the rounds of smaller packs: what ends one call must not start the next round. */
     f.options.max_vision = f.options.max_tokens = 0;
-    f.options.data = HBP_VLM_DATA_RANDOM;
+    f.options.data_method = hbp__vlm_data_name(HBP__VLM_DATA_RANDOM);
     hbp_vlm_plan_summary s = {.pack_samples = 4};
     hbp_vlm_plan_free(make(&f, &s));
     ck_assert_int_eq(s.pack_samples, 4);

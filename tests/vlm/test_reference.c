@@ -16,11 +16,11 @@ static hbp_layers *derive(const fixture *f, const hbp__vlm_size *size)
     return layers;
 }
 
-static double time_of(const hbp_layers *layers, int32_t kind)
+static double time_of(const hbp_layers *layers, int32_t type)
 {
     double sum = 0;
     for (int32_t i = 0; i < layers->count; i++)
-        if (layers->kind[i] == kind)
+        if (layers->type[i] == type)
             sum += (double)(layers->forward_ns[i] + layers->backward_ns[i]);
     return sum;
 }
@@ -78,7 +78,7 @@ START_TEST_IN_CONTEXT(times_of_any_pack)
             check_scaled(language, time_of(own, HBP_LAYER_LANGUAGE), 2 * columns, latency[1], by[1] + by[2]);
             ck_assert_double_eq_tol(language, r.token_ns * size.tokens + r.square_ns * size.squares, 1);
             for (int32_t i = 0; i < own->count; i++) {
-                double scale = r.layers->kind[i] == HBP_LAYER_VISION ? hbp__vlm_vision_scale(&r, &size)
+                double scale = r.layers->type[i] == HBP_LAYER_VISION ? hbp__vlm_vision_scale(&r, &size)
                                                                      : hbp__vlm_token_scale(&r, &size);
                 check_scaled((double)r.layers->activation_bytes[i] * scale, (double)own->activation_bytes[i],
                              2, 0, scale);
@@ -122,13 +122,13 @@ START_TEST_IN_CONTEXT(measured_layers_are_taken_as_they_are)
     hbp_layers_free(layers);
     /* Layers without time of language: their scale is still one of tokens. */
     const int64_t forward[2] = {5, 5}, none[2] = {0, 0};
-    const int32_t kind[2] = {HBP_LAYER_VISION, HBP_LAYER_LANGUAGE};
+    const int32_t type[2] = {HBP_LAYER_VISION, HBP_LAYER_LANGUAGE};
     hbp_layer_columns c = {.struct_size = sizeof c};
     c.count = 2;
-    c.kind = kind;
+    c.type = type;
     for (int turn = 0; turn < 2; turn++) {
         c.forward_ns = turn ? none : forward;
-        c.kind = turn ? kind : (const int32_t[]){HBP_LAYER_VISION, HBP_LAYER_VISION};
+        c.type = turn ? type : (const int32_t[]){HBP_LAYER_VISION, HBP_LAYER_VISION};
         OK(f.context, hbp_layers_create(f.context, &c, &layers));
         run.options.layers = layers;
         OK(f.context, hbp__vlm_reference_open(&run, &mean, &r));

@@ -1,5 +1,6 @@
 /* Stages and recomputation against all cuts there are. */
 #include "base/checked.h"
+#include "base/methods.h"
 #include "vlm_runs.h"
 
 /* What hbp__vlm_stages_open promises to work on, from its definition: bytes of the M largest packs of the
@@ -97,7 +98,7 @@ static int64_t oracle_best(const oracle *o)
     int32_t chunks = run->options.pipeline_stages * run->options.virtual_stages;
     int64_t best = INT64_MAX;
     hbp_recompute_options options = {.struct_size = sizeof options};
-    options.mode = run->options.memory;
+    options.method = run->options.recompute_method;
     options.selective = run->options.selective;
     first_cuts(count, chunks, cuts);
     do {
@@ -159,8 +160,8 @@ static void compare(hbp__rng *rng, int32_t layers, int32_t stages, int32_t virtu
                     tally *t)
 {
     small s = small_setup(rng, layers, stages, virtual_stages, 1 + (int32_t)hbp__rng_below(rng, 2),
-                          hbp__rng_below(rng, 2) ? HBP_VLM_DATA_PACKED : HBP_VLM_DATA_RANDOM);
-    s.run.options.memory = memory;
+                          hbp__rng_below(rng, 2) ? HBP__VLM_DATA_PACKED : HBP__VLM_DATA_RANDOM);
+    s.run.options.recompute_method = hbp__recompute_name(memory);
     s.run.link_bytes_per_s = hbp__rng_below(rng, 2) ? 1e9 : 0;
     oracle o;
     oracle_open(&s, &o);
@@ -203,16 +204,16 @@ static tally compare_all(uint64_t seed, int32_t layers, int32_t stages, int32_t 
 
 START_TEST(of_few_cuts_the_best_of_all)
 {
-    for (int32_t memory = HBP_MEMORY_OPTIMAL; memory <= HBP_MEMORY_NONE; memory++) {
+    for (int32_t memory = HBP__RECOMPUTE_OPTIMAL; memory <= HBP__RECOMPUTE_NONE; memory++) {
         tally t = compare_all(1 + (uint64_t)memory, 5, 2, 1, memory, 150);
         ck_assert_int_ge(t.feasible, 20);
         ck_assert_int_lt(t.feasible, t.cases);
         ck_assert_int_eq(t.missed, 0);
         ck_assert_int_eq(t.best, t.feasible);
     }
-    tally t = compare_all(6, 9, 4, 1, HBP_MEMORY_OPTIMAL, 60);
+    tally t = compare_all(6, 9, 4, 1, HBP__RECOMPUTE_OPTIMAL, 60);
     ck_assert_int_eq(t.best, t.feasible);
-    t = compare_all(7, 6, 2, 2, HBP_MEMORY_OPTIMAL, 60);
+    t = compare_all(7, 6, 2, 2, HBP__RECOMPUTE_OPTIMAL, 60);
     ck_assert_int_ge(t.feasible, 30);
     ck_assert_int_eq(t.best, t.feasible);
 }
@@ -221,7 +222,7 @@ END_TEST
 /* More partitions than are all judged: 560 to 1365 with chunks of one turn, 792 to 3003 with two. */
 START_TEST(of_many_nearly_always_the_best)
 {
-    tally t = compare_all(8, 16, 4, 1, HBP_MEMORY_OPTIMAL, MANY);
+    tally t = compare_all(8, 16, 4, 1, HBP__RECOMPUTE_OPTIMAL, MANY);
     ck_assert_int_ge(t.feasible, MANY / 2);
     ck_assert_int_le(t.missed * 50, t.feasible);
     ck_assert_int_ge(t.best * 10, t.feasible * 9);
@@ -230,7 +231,7 @@ END_TEST
 
 START_TEST(of_many_interleaved_too)
 {
-    tally t = compare_all(9, 13, 3, 2, HBP_MEMORY_OPTIMAL, MANY);
+    tally t = compare_all(9, 13, 3, 2, HBP__RECOMPUTE_OPTIMAL, MANY);
     ck_assert_int_ge(t.feasible, MANY / 2);
     ck_assert_int_le(t.missed * 50, t.feasible);
     ck_assert_int_ge(t.best * 10, t.feasible * 9);
@@ -249,7 +250,7 @@ static hbp_status open_stages(hbp_context *context, void *user)
 START_TEST(failing_allocations_and_cancel)
 {
     hbp__rng rng = hbp__rng_make(4, 0, 0);
-    small s = small_setup(&rng, 4, 2, 1, 1, HBP_VLM_DATA_PACKED);
+    small s = small_setup(&rng, 4, 2, 1, 1, HBP__VLM_DATA_PACKED);
     oracle o;
     oracle_open(&s, &o);
     s.run.limit_bytes = (need_of(&o, HBP_RECOMPUTE_LAYER) + need_of(&o, HBP_RECOMPUTE_NONE)) / 2;

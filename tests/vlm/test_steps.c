@@ -1,5 +1,6 @@
 /* Steps against the public simulator, and their order against what was drawn. */
 #include "base/checked.h"
+#include "base/methods.h"
 #include "vlm_runs.h"
 
 typedef struct outcome {
@@ -157,7 +158,7 @@ START_TEST(no_replica_comes_first)
     int64_t moved = 0;
     for (int turn = 0; turn < 60; turn++) {
         int32_t stages = 2 + turn % 2;
-        small s = small_setup(&rng, stages + 3, stages, 1, 2, HBP_VLM_DATA_PACKED);
+        small s = small_setup(&rng, stages + 3, stages, 1, 2, HBP__VLM_DATA_PACKED);
         s.run.link_bytes_per_s /= 100;
         outcome drawn, exchanged;
         OK(s.f.context, run_steps(s.f.context, &s, 0, &drawn));
@@ -187,7 +188,7 @@ START_TEST(modalities_move_with_their_micro_batch)
     hbp__rng rng = hbp__rng_make(2, 0, 0);
     int64_t moved = 0;
     for (int turn = 0; turn < 20; turn++) {
-        small s = small_setup(&rng, 6, 2, 1, 2, HBP_VLM_DATA_PACKED);
+        small s = small_setup(&rng, 6, 2, 1, 2, HBP__VLM_DATA_PACKED);
         s.run.options.modality_order = 1;
         hbp_plan_free(s.data);
         s.data = NULL;
@@ -221,7 +222,7 @@ static hbp_status call(hbp_context *context, void *user)
 START_TEST(failing_allocations_and_cancel)
 {
     hbp__rng rng = hbp__rng_make(3, 0, 0);
-    small s = small_setup(&rng, 6, 2, 1, 2, HBP_VLM_DATA_RANDOM);
+    small s = small_setup(&rng, 6, 2, 1, 2, HBP__VLM_DATA_RANDOM);
     failing_sweep(call, &s);
     ck_assert_int_gt(cancel_sweep(call, &s), 0);
     small_teardown(&s);

@@ -1,5 +1,6 @@
 /* The validator of vision-language plans: every number and column that something else decides is held to it.
  */
+#include "base/methods.h"
 #include "vlm_files.h"
 
 #define EXPECT(change, undo, ...)                                                                            \
@@ -16,7 +17,7 @@
 START_TEST_IN_CONTEXT(every_breach_is_named)
 {
     fixture f;
-    hbp_vlm_plan *p = draw_plan(context, 7, 2, 2, HBP_VLM_DATA_PACKED, &f);
+    hbp_vlm_plan *p = draw_plan(context, 7, 2, 2, HBP__VLM_DATA_PACKED, &f);
     OK(context, hbp_vlm_plan_validate(context, p, NULL));
     MORE(summary.stages, -2, "`stages` is 0; it must be in 1..2147483647");
     MORE(summary.virtual_stages, 1, "`chunks` is 4; it must be in 6..6");

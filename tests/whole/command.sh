@@ -101,16 +101,16 @@ printf 'length,images,kind\n100,2,1\n50,,0\n70,5,4\n' >pictures.csv
 printf '{"images":["a","b"]}\n{}\n{"images":5}\n' >pictures.jsonl
 printf '100\n50\n70\n' >tokens.txt
 units="r['vision'] == {'units': 7, 'min': 0, 'max': 5, 'mean': 7 / 3}"
-json "$units and [k['kind'] for k in r['kinds']] == [0, 1] and [k['vision'] for k in r['kinds']] == [0, 7] and
-      [k['tokens'] for k in r['kinds']] == [50, 170]" lengths pictures.csv --vision-column images
-json "$units and [(k['kind'], k['samples']) for k in r['kinds']] == [(0, 1), (1, 1), (4, 1)]" \
+json "$units and [k['modality'] for k in r['modalities']] == [0, 1] and [k['vision'] for k in r['modalities']] == [0, 7] and
+      [k['tokens'] for k in r['modalities']] == [50, 170]" lengths pictures.csv --vision-column images
+json "$units and [(k['modality'], k['samples']) for k in r['modalities']] == [(0, 1), (1, 1), (4, 1)]" \
     lengths pictures.csv --vision-column images --modality-column kind
 json "$units" lengths tokens.txt --vision pictures.jsonl
 json "$units" lengths tokens.txt --vision pictures.csv --vision-column images
-json "r['vision'] is None and [(k['kind'], k['tokens']) for k in r['kinds']] == [(0, 220)]" lengths tokens.txt
-json "r['vision']['units'] == 7 and r['samples'] == 4 and r['kinds'][1]['samples'] == 3" \
+json "r['vision'] is None and [(k['modality'], k['tokens']) for k in r['modalities']] == [(0, 220)]" lengths tokens.txt
+json "r['vision']['units'] == 7 and r['samples'] == 4 and r['modalities'][1]['samples'] == 3" \
     lengths tokens.txt --vision pictures.jsonl --max-length 80 --over-long split
-good lengths tokens.txt --vision pictures.jsonl && has "7 vision units: 0 to 5 a sample, mean 2.33" && has "kind"
+good lengths tokens.txt --vision pictures.jsonl && has "7 vision units: 0 to 5 a sample, mean 2.33" && has "modality"
 printf '1\n2\n' >two.txt
 wrong 1 "tokens.txt holds 3 lengths, but two.txt 2 numbers" lengths tokens.txt --vision two.txt
 wrong 1 "no column 'pics'; the header has length" lengths pictures.csv --vision-column pics
@@ -122,7 +122,7 @@ on="--model llama-3.1-8b --machine h100:4 --max-length 128K"
     json "r['groups'][-1]['pack_length'] >= r['groups'][-1]['threshold'] > r['groups'][0]['threshold'] and len(r['candidates']) >= 1 and
           all(c['epoch_ns'] > .994 * r['candidates'][0]['epoch_ns'] for c in r['candidates']) and
           any(d['verdict'] == 'feasible' for d in r['degrees_of_longest_pack'])" groups l.npy $on
-    json "len(r['groups']) >= 1" groups l.npy $on --method hbp-paper
+    json "len(r['groups']) >= 1" groups l.npy $on --method hbp
     good groups l.npy $on && has "Hierarchies considered" && has "SP degrees" && has "steps: "
     json "r['step_samples_p5'] <= r['step_samples_median'] <= r['step_samples_p95'] and 0 < r['step_tokens_p95'] <= r['tokens_per_step'] and
           0 <= r['mixture_distance'] <= 1" groups l.npy $on
@@ -138,8 +138,8 @@ on="--model llama-3.1-8b --machine h100:4 --max-length 128K"
           for w in r['methods']) and
           {w['method']: w for w in r['methods']}['first-fit-decreasing']['mixture_distance'] > .6" compare l.npy $on
     json "all(w['steps'] == 10 and w['step_samples_p5'] == w['step_samples_p95'] == 500 for w in r['methods'][:1] + r['methods'][12:]) and
-          all(490 <= w['step_samples_median'] <= 500 for w in r['methods'][1:3]) and
-          all((w['setting']['pack_length'] >= 128 and w['setting']['sp'] > 0) == (1 <= i <= 8 or 10 <= i <= 11)
+          all(490 <= w['step_samples_median'] <= 500 for w in r['methods'][2:4]) and
+          all((w['setting']['pack_length'] >= 128 and w['setting']['sp'] > 0) == (2 <= i <= 11)
               and (w['setting']['tokens_per_rank'] > 0) == (i >= 13) for i, w in enumerate(r['methods']))" \
         compare l.npy $on --samples-per-step 500
     json "r['bound_ns'] is None and r['methods'][0]['steps'] == 7" compare l.npy $on --samples-per-step 700 --drop-last
@@ -183,7 +183,7 @@ assert said[1].startswith(wanted.format(*samples, *tokens, r['mixture_distance']
     "$draw" "$source/examples/data/reasoning.csv" other.npy 5000 7
     wrong 1 "" validate plan.msgpack --lengths other.npy $on
 }
-json "r['steps'] >= 1 and sum(k['samples'] for k in r['kinds']) == 5000 and r['ranks'] == 32" show plan.msgpack
+json "r['steps'] >= 1 and sum(k['samples'] for k in r['pack_types']) == 5000 and r['ranks'] == 32" show plan.msgpack
 good show plan.msgpack && has "seed 0"
 "$state" plan.msgpack contract.msgpack || fail "state_contract"
 json "(r['composition'], r['tokens_per_step'], r['samples_per_step'], r['hierarchy_ns'], r['mixture_ns']) ==
@@ -240,7 +240,7 @@ for m, b in enumerate(plan['steps'][0]['micro_batches']):
         fail "fit on another device said '$(cat err)'"
     good fit other.csv --model llama-3.1-8b --machine a100-80:4
     head -n 4 timeline.csv >other.csv
-    wrong 1 "cannot tell" fit other.csv $on
+    wrong 1 "cannot separate" fit other.csv $on
 fi
 wrong 2 "needs TIMELINE" fit
 json "len(r['groups']) >= 1" groups l.npy --model llama-3.1-8b,layers=4,hidden=512,ffn=1792,head_dim=16 --machine h100:1
@@ -294,7 +294,7 @@ steps = [sorted(i for b in s['micro_batches'] for p in b['packs'] for i in p['sa
          for s in json.load(open('given.json'))['steps']]
 assert steps == rows" || fail "--batches: the steps hold other samples"
     good validate given.msgpack --lengths some.npy $on && has "keeps every promise"
-    good show given.msgpack && has "no way to run these very steps takes less than"
+    good show given.msgpack && has "no schedule of these very steps takes less than"
     good plan some.npy $on --tokens-per-step 256K -o asked.msgpack && has "what no plan in steps of at most 262,144 tokens can beat"
     good show asked.msgpack && has "no plan in steps of at most 262,144 tokens takes less than"
     good plan some.npy $on --samples-per-step 4 -o small.msgpack && has "price of these steps: up to "
@@ -360,22 +360,22 @@ units="--vision-column images"
     json "r['vision'] == 7 and 0 <= r['dist_vision'] <= 1 and 0 < r['dist_tokens'] < 1 and r['vision_padding'] == 0" \
         plan pictures.csv $units $on -o units.msgpack
     good plan pictures.csv $units $on && has "7 vision units; ranks differ by"
-    good show units.msgpack && has "7 vision units" && has "of their room"
-    json "r['vision'] == 7 and r['modalities'] == [] and sum(k['vision'] for k in r['kinds']) == 7" show units.msgpack
+    good show units.msgpack && has "7 vision units" && has "of their limit"
+    json "r['vision'] == 7 and r['modalities'] == [] and sum(k['vision'] for k in r['pack_types']) == 7" show units.msgpack
     json "sum(p['vision'] for p in r['packs']) == 7 and all(p['vision_capacity'] is None for p in r['packs']) and
           all(p['vision'] == sum(s['vision'] for s in p['samples']) for p in r['packs'])" show units.msgpack --step 0
     good show units.msgpack --step 0 --rank 0 && has "id:tokens+vision units"
     good validate units.msgpack --lengths pictures.csv $units $on && has "keeps every promise"
     wrong 1 "the plan was made for lengths with digest" validate units.msgpack --lengths pictures.csv
     json "r['summary']['vision'] == 7" dump units.msgpack
-    json "r['vision'] is None and r['kinds'][0]['vision'] is None" show plan.msgpack
+    json "r['vision'] is None and r['pack_types'][0]['vision'] is None" show plan.msgpack
     ordered="--modality-column kind --max-vision 7 --modality-order"
     json "r['vision'] == 7 and r['vision_padding'] >= 0" plan pictures.csv $units $on $ordered -o ordered.msgpack
-    good show ordered.msgpack && has "the same kinds of sample on all ranks, of 0,1,4"
+    good show ordered.msgpack && has "the same modalities on all ranks, of 0,1,4"
     json "all(p['vision'] <= p['vision_capacity'] == 7 for p in r['packs'])" show ordered.msgpack --step 0
     good validate ordered.msgpack --lengths pictures.csv $units --modality-column kind $on
     wrong 1 "--max-vision is 7, but the lengths have no vision units" plan tokens.txt $on --max-vision 7
-    wrong 1 "mode paper fills by tokens alone" plan pictures.csv $units $on --max-vision 7 --method hbp-paper
+    wrong 1 "hbp fills by tokens alone" plan pictures.csv $units $on --max-vision 7 --method hbp
     wrong 1 "has 5 vision units; --max-vision is 4 (5 would do)" plan pictures.csv $units $on --max-vision 4
 }
 
@@ -393,7 +393,7 @@ micro_batches='r["bound_ns"] <= r["predicted_ns"] and r["gap"] >= 0 and r["compl
         for m in r["groups"])'
 # shellcheck disable=SC2086
 {
-    json "$micro_batches and r['samples'] == 300 and r['ranks'] == 64 and r['method'] == 'default'" \
+    json "$micro_batches and r['samples'] == 300 and r['ranks'] == 64 and r['method'] == 'search'" \
         step $step $on -o step.msgpack
     cp out step.json
     json "r['digest'] == json.load(open('step.json'))['digest']" step $step $on
@@ -409,13 +409,13 @@ micro_batches='r["bound_ns"] <= r["predicted_ns"] and r["gap"] >= 0 and r["compl
     json "all(m['recompute'] == 32 for m in r['groups'])" step $step $on --recompute all
     json "all(m['recompute'] == 0 for m in r['groups'])" step $step $on --recompute none --any-degree
     json "r['predicted_ns'] <= json.load(open('step.json'))['predicted_ns']" step $step $on --effort 3
-    json "len(r['methods']) == 6 and r['methods'][0]['method'] == 'default' and r['methods'][0]['ratio'] == 1 and
+    json "len(r['methods']) == 6 and r['methods'][0]['method'] == 'search' and r['methods'][0]['ratio'] == 1 and
           all('failed' in w or w['predicted_ns'] >= r['bound_ns'] for w in r['methods'])" step $step $on --compare
     json "all(w['tokens_per_rank'] > 0 for w in r['methods'][2:]) and r['methods'][2]['sp'] > 0 and
           r['methods'][1]['buckets'] in (16, 64, -1) and not any(w['buckets'] for w in r['methods'][2:]) and
           all((w['min_sp'] > 0) == (w['method'] in ('hybrid-cp', 'dynamic-cp')) for w in r['methods'])" \
         step $step $on --compare
-    good step $step $on --compare && has "x default" && has "hybrid-cp" && has "16 as published, 64 and none"
+    good step $step $on --compare && has "x search" && has "hybrid-cp" && has "16 as published, 64 and none"
     good step $step $on && has "300 samples" && has "<" && has "predicted"
     good validate step.msgpack && has "keeps every promise"
     json "r['bound_ns'] == json.load(open('step.json'))['bound_ns'] and
@@ -425,8 +425,8 @@ micro_batches='r["bound_ns"] <= r["predicted_ns"] and r["gap"] >= 0 and r["compl
     wrong 2 "--micro-batches is ':'" step $step $on --micro-batches :
     wrong 2 "--micro-batches is '3:2'; it must not begin above its end" step $step $on --micro-batches 3:2
     wrong 2 "--effort is 10; it must be in 0..9" step $step $on --effort 10
-    wrong 2 "--compare" step $step $on --compare --method paper
-    wrong 2 "--tie-column" step $step $on --tie-column x
+    wrong 2 "--compare" step $step $on --compare --method flexsp
+    wrong 2 "--link-column" step $step $on --link-column x
     wrong 1 "l.npy has 5000 samples" step l.npy $on --skip 5000
     wrong 1 "--samples-per-step 5001" step l.npy $on --samples-per-step 5001
     printf '5\n70\n90000000\n900\n' >long
@@ -463,7 +463,7 @@ fi
 
 # Vision-language runs, and stages of given layers.
 cat >layers.csv <<'END'
-name,kind,forward_ms,backward_ms,state_mib,activation_mib,recomputed_mib,cut_mib
+name,type,forward_ms,backward_ms,state_mib,activation_mib,recomputed_mib,cut_mib
 a,vision,3,6,10,40,4,4
 b,vision,1,2,10,40,4,4
 c,language,4,8,10,60,6,6
@@ -485,7 +485,7 @@ good trace vlm.msgpack --steps 1 -o vlm.json && grep -q '"name":"replica 1"' vlm
 json "[w['method'] for w in r['methods']][0] == 'as usual' and len(r['methods']) == 7 and
       r['methods'][5]['gpu_days'] < r['methods'][4]['gpu_days'] < r['methods'][1]['gpu_days'] < r['methods'][0]['gpu_days']" vlm $run --compare
 json "len(r['cuts']) == 9 and r['micro_batches'] % 4 == 0" vlm $run --virtual-stages 2
-json "r['data'] == 'random' and r['padding'] > .1 and r['max_tokens'] == 0" vlm $run --data random --partition parameters --memory all
+json "r['data_method'] == 'random' and r['padding'] > .1 and r['max_tokens'] == 0" vlm $run --data-method random --partition-method parameters --recompute-method all
 json "r['max_vision'] == 10 and r['max_tokens'] == 4096" vlm $run --max-vision 10 --max-tokens 4K --modality-order
 wrong 2 "--vlm" vlm vlm.csv --vision-column vision --machine a100-80
 wrong 1 "internvl-1.5-26b" vlm vlm.csv --vision-column vision --vlm internvl-1.5 --machine a100-80
@@ -496,8 +496,8 @@ printf 'length,vision\n300,1\n200,1\n900,3\n' >few.csv
 wrong 1 "sample 1: 200 tokens, 1 units of 256" vlm few.csv --vision-column vision --vlm internvl-1.5-26b --machine a100-80
 wrong 1 "give both or neither" vlm $run --max-vision 10
 wrong 1 "not a multiple of --tensor-parallel 3 x --stages 4; give --replicas to leave some idle" vlm $run --tensor-parallel 3
-wrong 2 "--data is 'best'" vlm $run --data best
-wrong 2 "--compare" vlm $run --compare --data isf
+wrong 2 "--data-method is 'best'" vlm $run --data-method best
+wrong 2 "--compare" vlm $run --compare --data-method isf
 json "r['cuts'] == [0, 2, 4, 5] and r['proven'] and r['predicted_ns'] == r['bound_ns'] == 147000000 and len(r['candidates']) >= 3 and
       r['candidates'][0]['cuts'] == r['cuts']" stages layers.csv --stages 3 --micro-batches 8
 good stages layers.csv --stages 3 --all && has "best by" && has "which no cuts go below"
@@ -521,7 +521,7 @@ json "r['kept_bytes'] > 0 and r['fetched_bytes'] == 0" tasks $tasks --previous t
 json "[w['name'] for w in r] == ['this plan', 'Spindle', 'DistMM', 'Optimus', 'uniform', 'sequential'] and
       r[0]['makespan_ns'] <= r[1]['makespan_ns'] < r[5]['makespan_ns']" tasks $tasks --compare
 good tasks "$source/examples/data/tasks.json" --machine a800-80:2 --compare && has "no schedule takes less than"
-json "r['method'] == 'optimus'" tasks $tasks --method optimus --placement sequential --memory-limit 200000
+json "r['method'] == 'optimus'" tasks $tasks --method optimus --placement-method sequential --memory-limit 200000
 good tasks graph.json --machine a800-80:2 --graph-out graph.msgpack && good tasks graph.msgpack --machine a800-80:2 --all
 wrong 2 "--machine" tasks clip-4
 wrong 1 "nearest is 'clip-4'" tasks clip-5 --machine a800-80

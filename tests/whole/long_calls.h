@@ -8,6 +8,7 @@
 #include "data/lengths/lengths.h"
 #include "data/plan/plan.h"
 #include "hbp/io.h"
+#include "methods.h"
 #include "world.h"
 
 typedef hbp_status (*call_fn)(hbp_context *context, world *w, int32_t kind);
@@ -19,7 +20,7 @@ static inline hbp_status create_lengths(hbp_context *context, world *w, int32_t 
     hbp_status status;
     if (kind >= 2)
         options = (hbp_lengths_options){
-            .struct_size = sizeof options, .loss_tokens = w->loss, .ties = w->tie, .vision = w->vision};
+            .struct_size = sizeof options, .loss_tokens = w->loss, .links = w->link, .vision = w->vision};
     if (kind % 2)
         status = hbp_lengths_create_u32(context, w->length, w->count, &options, &lengths);
     else
@@ -47,7 +48,10 @@ static inline hbp_status build(hbp_context *context, world *w, int32_t kind)
     hbp_lengths *lengths = NULL;
     hbp_status status = hbp_lengths_builder_create(context, &builder);
     if (status >= 0)
-        status = hbp_lengths_builder_append(context, builder, w->wide, NULL, kind ? w->tie : NULL, w->count);
+        status = hbp_lengths_builder_append(context, builder, w->wide,
+                                            &(hbp_lengths_columns){.struct_size = sizeof(hbp_lengths_columns),
+                                                                   .links = kind ? w->link : NULL},
+                                            w->count);
     if (status >= 0)
         status = hbp_lengths_builder_finish(context, builder, &lengths);
     hbp_lengths_builder_free(builder);
@@ -69,24 +73,24 @@ static inline hbp_status read_lengths(hbp_context *context, world *w, int32_t ki
 static inline hbp_status limit(hbp_context *context, world *w, int32_t kind)
 {
     hbp_lengths *lengths = NULL;
-    hbp_status status = hbp_lengths_limit(context, kind >= 4 ? w->tied : w->plain, kind >= 4 ? 400000 : 2000,
-                                          kind % 4, &lengths);
+    hbp_status status = hbp_lengths_limit(context, kind >= 4 ? w->linked : w->plain,
+                                          kind >= 4 ? 400000 : 2000, kind % 4, &lengths);
     hbp_lengths_free(lengths);
     return status;
 }
 
 static inline hbp_status plan_groups(hbp_context *context, world *w, int32_t kind)
 {
-    hbp_groups_options options = {.struct_size = sizeof options, .mode = kind % 2};
+    hbp_groups_options options = {.struct_size = sizeof options, .method = hbp__groups_name(kind % 2)};
     hbp_groups *groups = NULL;
-    hbp_status status = hbp_plan_groups(context, kind < 2 ? w->plain : w->tied, w->cost, &options, &groups);
+    hbp_status status = hbp_plan_groups(context, kind < 2 ? w->plain : w->linked, w->cost, &options, &groups);
     hbp_groups_free(groups);
     return status;
 }
 
 static inline hbp_status fill(hbp_context *context, world *w, int32_t kind)
 {
-    hbp_fill_options options = {.struct_size = sizeof options, .mode = kind};
+    hbp_fill_options options = {.struct_size = sizeof options, .method = hbp__fill_name(kind)};
     hbp_packs *packs = NULL;
     hbp_status status = hbp_greedy_fill(context, w->plain, w->groups, &options, &packs);
     hbp_packs_free(packs);
@@ -95,7 +99,7 @@ static inline hbp_status fill(hbp_context *context, world *w, int32_t kind)
 
 static inline hbp_status balance(hbp_context *context, world *w, int32_t kind)
 {
-    hbp_balance_options options = {.struct_size = sizeof options, .mode = kind};
+    hbp_balance_options options = {.struct_size = sizeof options, .method = hbp__balance_name(kind)};
     hbp_plan *plan = NULL;
     hbp_status status = hbp_balance_attention(context, w->packs, w->groups, w->cost, &options, &plan);
     hbp_plan_free(plan);
@@ -119,8 +123,9 @@ enum {
 
 static inline hbp_status plan_epoch(hbp_context *context, world *w, int32_t kind)
 {
-    const hbp_lengths *lengths = kind == EPOCH_TIED || kind == EPOCH_TIED_DRAWN ? w->tied : w->plain;
-    hbp_epoch_options options = {.struct_size = sizeof options, .mode = kind == EPOCH_PAPER};
+    const hbp_lengths *lengths = kind == EPOCH_TIED || kind == EPOCH_TIED_DRAWN ? w->linked : w->plain;
+    hbp_epoch_options options = {.struct_size = sizeof options,
+                                 .method = hbp__epoch_name(kind == EPOCH_PAPER)};
     if (kind == EPOCH_DRAWN || kind == EPOCH_TIED_DRAWN || kind == EPOCH_THREADS)
         options.samples_per_step = 1024;
     if (kind == EPOCH_STRATIFIED)
@@ -153,15 +158,18 @@ static inline hbp_status plan_epoch(hbp_context *context, world *w, int32_t kind
 static inline hbp_status baseline(hbp_context *context, world *w, int32_t kind)
 {
     hbp_plan *plan = NULL;
-    hbp_status status = hbp_plan_baseline(context, w->plain, w->cost, kind, NULL, &plan);
+    hbp_status status = test_plan_by(context, w->plain, w->cost, kind, NULL, &plan);
     hbp_plan_free(plan);
     return status;
 }
 
 static inline hbp_status iterative_fill(hbp_context *context, world *w, int32_t kind)
 {
-    hbp_iterative_fill_options options = {
-        .struct_size = sizeof options, .mode = kind, .rounds = 3, .max_tokens = 8192, .max_vision = 20};
+    hbp_iterative_fill_options options = {.struct_size = sizeof options,
+                                          .method = hbp__iterative_fill_name(kind),
+                                          .rounds = 3,
+                                          .max_tokens = 8192,
+                                          .max_vision = 20};
     hbp_packs *packs = NULL;
     hbp_status status = hbp_iterative_fill(context, w->seen, &options, &packs);
     hbp_packs_free(packs);
@@ -170,7 +178,8 @@ static inline hbp_status iterative_fill(hbp_context *context, world *w, int32_t 
 
 static inline hbp_status choose_budgets(hbp_context *context, world *w, int32_t kind)
 {
-    hbp_budgets_options options = {.struct_size = sizeof options, .mode = kind, .rounds = 3};
+    hbp_budgets_options options = {
+        .struct_size = sizeof options, .method = hbp__budgets_name(kind), .rounds = 3};
     hbp_budgets budgets = {.struct_size = sizeof budgets};
     return hbp_choose_budgets(context, w->seen, &options, &budgets);
 }
@@ -178,7 +187,7 @@ static inline hbp_status choose_budgets(hbp_context *context, world *w, int32_t 
 static inline hbp_status plan_vlm(hbp_context *context, world *w, int32_t kind)
 {
     hbp_vlm_options options = {.struct_size = sizeof options,
-                               .data = kind,
+                               .data_method = hbp__vlm_data_name(kind),
                                .tensor_parallel = 4,
                                .pipeline_stages = 4,
                                .batch_samples = 64};
@@ -296,7 +305,7 @@ static inline hbp_status stepper(hbp_context *context, world *w, int32_t kind)
     const struct timespec pause = {0, 5000000};
     hbp_stepper *made = NULL;
     hbp_lengths_options options = {
-        .struct_size = sizeof options, .loss_tokens = w->loss, .ties = kind ? NULL : w->tie};
+        .struct_size = sizeof options, .loss_tokens = w->loss, .links = kind ? NULL : w->link};
     hbp_status status = hbp_stepper_create(context, w->cost, NULL, NULL, &made);
     if (status >= 0)
         status = hbp_stepper_submit(context, made, w->wide, w->step->count, &options);
@@ -308,17 +317,17 @@ static inline hbp_status stepper(hbp_context *context, world *w, int32_t kind)
     return status;
 }
 
-enum { STEP_TIED = HBP_STEP_MODE_COUNT, STEP_EQUAL, STEP_ANY_DEGREE };
+enum { STEP_TIED = HBP__STEP_METHOD_COUNT, STEP_EQUAL, STEP_ANY_DEGREE };
 
 static inline hbp_status plan_step(hbp_context *context, world *w, int32_t kind)
 {
     hbp_step_options options = {.struct_size = sizeof options,
-                                .mode = kind < HBP_STEP_MODE_COUNT ? kind : 0,
+                                .method = hbp__step_name(kind < HBP__STEP_METHOD_COUNT ? kind : 0),
                                 .equal_samples = kind == STEP_EQUAL,
-                                .degrees = kind == STEP_ANY_DEGREE};
+                                .any_degree = kind == STEP_ANY_DEGREE};
     hbp_plan *plan = NULL;
     hbp_status status =
-        hbp_plan_step(context, kind == STEP_TIED ? w->step_tied : w->step, w->cost, &options, &plan);
+        hbp_plan_step(context, kind == STEP_TIED ? w->step_linked : w->step, w->cost, &options, &plan);
     hbp_plan_free(plan);
     return status;
 }
@@ -347,17 +356,17 @@ static const long_call calls[] = {
     {"limit: truncate", limit, HBP_OVERLONG_TRUNCATE, 0},
     {"limit: split", limit, HBP_OVERLONG_SPLIT, 0},
     {"limit: drop, linked", limit, 4 + HBP_OVERLONG_DROP, 0},
-    {"groups: optimal", plan_groups, HBP_GROUPS_OPTIMAL, 0},
-    {"groups: paper", plan_groups, HBP_GROUPS_PAPER, 0},
-    {"groups: optimal, linked", plan_groups, 2 + HBP_GROUPS_OPTIMAL, 0},
-    {"groups: paper, linked", plan_groups, 2 + HBP_GROUPS_PAPER, 0},
-    {"fill: balanced", fill, HBP_FILL_BALANCED, 0},
-    {"fill: tight", fill, HBP_FILL_TIGHT, 0},
-    {"fill: paper", fill, HBP_FILL_PAPER, 0},
-    {"balance: time", balance, HBP_BALANCE_TIME, 0},
-    {"balance: sorted", balance, HBP_BALANCE_SORTED, 0},
-    {"balance: given", balance, HBP_BALANCE_GIVEN, 0},
-    {"balance: random", balance, HBP_BALANCE_RANDOM, 0},
+    {"groups: optimal", plan_groups, HBP__GROUPS_OPTIMAL, 0},
+    {"groups: paper", plan_groups, HBP__GROUPS_HBP, 0},
+    {"groups: optimal, linked", plan_groups, 2 + HBP__GROUPS_OPTIMAL, 0},
+    {"groups: paper, linked", plan_groups, 2 + HBP__GROUPS_HBP, 0},
+    {"fill: balanced", fill, HBP__FILL_BALANCED, 0},
+    {"fill: tight", fill, HBP__FILL_TIGHT, 0},
+    {"fill: paper", fill, HBP__FILL_HBP, 0},
+    {"balance: time", balance, HBP__BALANCE_TIME, 0},
+    {"balance: sorted", balance, HBP__BALANCE_SORTED, 0},
+    {"balance: given", balance, HBP__BALANCE_GIVEN, 0},
+    {"balance: random", balance, HBP__BALANCE_RANDOM, 0},
     {"epoch: default", plan_epoch, EPOCH_DEFAULT, 1},
     {"epoch: paper", plan_epoch, EPOCH_PAPER, 0},
     {"epoch: drawn", plan_epoch, EPOCH_DRAWN, 1},
@@ -370,28 +379,28 @@ static const long_call calls[] = {
     {"epoch: threads", plan_epoch, EPOCH_THREADS, 1},
     {"epoch: vision", plan_epoch, EPOCH_VISION, 0},
     {"epoch: modalities", plan_epoch, EPOCH_MODALITIES, 0},
-    {"baseline: no-packing", baseline, HBP_BASELINE_NO_PACKING, 0},
-    {"baseline: sorted", baseline, HBP_BASELINE_SORTED, 0},
-    {"baseline: next-fit", baseline, HBP_BASELINE_NEXT_FIT, 0},
-    {"baseline: first-fit-decreasing", baseline, HBP_BASELINE_FIRST_FIT_DECREASING, 0},
-    {"baseline: best-fit-decreasing", baseline, HBP_BASELINE_BEST_FIT_DECREASING, 0},
-    {"baseline: isf", baseline, HBP_BASELINE_ISF, 0},
-    {"baseline: spfhp", baseline, HBP_BASELINE_SPFHP, 0},
-    {"baseline: homogeneous-sp", baseline, HBP_BASELINE_HOMOGENEOUS_SP, 0},
-    {"baseline: paper", baseline, HBP_BASELINE_PAPER, 0},
-    {"baseline: random", baseline, HBP_BASELINE_RANDOM, 0},
-    {"baseline: first-fit-shuffled", baseline, HBP_BASELINE_FIRST_FIT_SHUFFLED, 0},
-    {"baseline: hybrid-cp", baseline, HBP_BASELINE_HYBRID_CP, 0},
-    {"baseline: dynamic-cp", baseline, HBP_BASELINE_DYNAMIC_CP, 0},
-    {"iterative fill", iterative_fill, HBP_ISF_DEFAULT, 0},
-    {"iterative fill: reference", iterative_fill, HBP_ISF_REFERENCE, 0},
-    {"budgets: plane", choose_budgets, HBP_BUDGETS_PLANE, 0},
-    {"budgets: line", choose_budgets, HBP_BUDGETS_LINE, 0},
-    {"vlm: packed", plan_vlm, HBP_VLM_DATA_PACKED, 1},
-    {"vlm: isf", plan_vlm, HBP_VLM_DATA_ISF, 1},
-    {"vlm: random", plan_vlm, HBP_VLM_DATA_RANDOM, 1},
-    {"vlm: grouped", plan_vlm, HBP_VLM_DATA_GROUPED, 1},
-    {"vlm: sorted", plan_vlm, HBP_VLM_DATA_SORTED, 1},
+    {"baseline: no-packing", baseline, HBP__EPOCH_NO_PACKING, 0},
+    {"baseline: sorted", baseline, HBP__EPOCH_SORTED, 0},
+    {"baseline: next-fit", baseline, HBP__EPOCH_NEXT_FIT, 0},
+    {"baseline: first-fit-decreasing", baseline, HBP__EPOCH_FIRST_FIT_DECREASING, 0},
+    {"baseline: best-fit-decreasing", baseline, HBP__EPOCH_BEST_FIT_DECREASING, 0},
+    {"baseline: isf", baseline, HBP__EPOCH_ISF, 0},
+    {"baseline: spfhp", baseline, HBP__EPOCH_SPFHP, 0},
+    {"baseline: homogeneous-sp", baseline, HBP__EPOCH_HOMOGENEOUS_SP, 0},
+    {"baseline: paper", baseline, HBP__EPOCH_HBP, 0},
+    {"baseline: random", baseline, HBP__EPOCH_RANDOM, 0},
+    {"baseline: first-fit-shuffled", baseline, HBP__EPOCH_FIRST_FIT_SHUFFLED, 0},
+    {"baseline: hybrid-cp", baseline, HBP__EPOCH_HYBRID_CP, 0},
+    {"baseline: dynamic-cp", baseline, HBP__EPOCH_DYNAMIC_CP, 0},
+    {"iterative fill", iterative_fill, HBP__ITERATIVE_FILL_VECTOR, 0},
+    {"iterative fill: reference", iterative_fill, HBP__ITERATIVE_FILL_ISF, 0},
+    {"budgets: plane", choose_budgets, HBP__BUDGETS_PLANE, 0},
+    {"budgets: line", choose_budgets, HBP__BUDGETS_LINE, 0},
+    {"vlm: packed", plan_vlm, HBP__VLM_DATA_PACKED, 1},
+    {"vlm: isf", plan_vlm, HBP__VLM_DATA_ISF, 1},
+    {"vlm: random", plan_vlm, HBP__VLM_DATA_RANDOM, 1},
+    {"vlm: grouped", plan_vlm, HBP__VLM_DATA_GROUPED, 1},
+    {"vlm: sorted", plan_vlm, HBP__VLM_DATA_SORTED, 1},
     {"validate", validate, 0, 0},
     {"simulate", simulate, 0, 0},
     {"simulate with a bound", simulate, 1, 0},
@@ -412,12 +421,12 @@ static const long_call calls[] = {
     {"stepper: free", stepper, 0, 0},
     {"stepper: free while it plans", stepper, 4, 0},
     {"stepper: free later", stepper, 40, 0},
-    {"step: default", plan_step, HBP_STEP_DEFAULT, 0},
-    {"step: paper", plan_step, HBP_STEP_PAPER, 1},
-    {"step: static-sp", plan_step, HBP_STEP_STATIC_SP, 0},
-    {"step: homogeneous-sp", plan_step, HBP_STEP_HOMOGENEOUS_SP, 0},
-    {"step: hybrid-cp", plan_step, HBP_STEP_HYBRID_CP, 1},
-    {"step: dynamic-cp", plan_step, HBP_STEP_DYNAMIC_CP, 1},
+    {"step: default", plan_step, HBP__STEP_SEARCH, 0},
+    {"step: paper", plan_step, HBP__STEP_FLEXSP, 1},
+    {"step: static-sp", plan_step, HBP__STEP_STATIC_SP, 0},
+    {"step: homogeneous-sp", plan_step, HBP__STEP_HOMOGENEOUS_SP, 0},
+    {"step: hybrid-cp", plan_step, HBP__STEP_HYBRID_CP, 1},
+    {"step: dynamic-cp", plan_step, HBP__STEP_DYNAMIC_CP, 1},
     {"step: default, linked", plan_step, STEP_TIED, 0},
     {"step: equal samples", plan_step, STEP_EQUAL, 1},
     {"step: any degree", plan_step, STEP_ANY_DEGREE, 1},

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "costs.h"
+#include "methods.h"
 
 /* The library's own ways and the baselines make so many plans of one data set. */
 #define MOST 40
@@ -202,18 +203,18 @@ static void plan_batches(instance *x, int64_t samples)
 static void plan_one_step(instance *x)
 {
     int first = x->plans;
-    for (int32_t mode = 0; mode < HBP_STEP_MODE_COUNT; mode++) {
+    for (int32_t mode = 0; mode < HBP__STEP_METHOD_COUNT; mode++) {
         hbp_step_options o = {.struct_size = sizeof o};
         hbp_plan *plan = NULL;
-        o.mode = mode;
+        o.method = hbp__step_name(mode);
         o.max_pack_length = x->base.max_pack_length;
         o.max_samples = x->base.max_samples;
         o.sequence_multiple = x->base.sequence_multiple;
         o.pack_multiple = x->base.pack_multiple;
-        if (mode == HBP_STEP_PAPER)
+        if (mode == HBP__STEP_FLEXSP)
             continue; /* a MILP a micro-batch */
         hbp_status status = hbp_plan_step(x->context, x->lengths, x->cost, &o, &plan);
-        add(x, status, plan, hbp_step_mode_name(mode), 1);
+        add(x, status, plan, hbp__step_name(mode), 1);
         hbp_plan_free(plan);
     }
     compare(x, first);
@@ -222,15 +223,15 @@ static void plan_one_step(instance *x)
 /* The ways of others keep to no contract that could be compared, but to the samples. */
 static void plan_others(instance *x, int64_t tokens)
 {
-    for (int32_t way = 0; way < HBP_BASELINE_COUNT; way++) {
+    for (int32_t way = HBP__EPOCH_HBP; way < HBP__EPOCH_METHOD_COUNT; way++) {
         hbp_epoch_options o = x->base;
         hbp_plan *plan = NULL;
         o.tokens_per_step = tokens;
-        if (way == HBP_BASELINE_FLEXSP)
+        if (way == HBP__EPOCH_FLEXSP)
             continue;
-        hbp_status status = hbp_plan_baseline(x->context, x->lengths, x->cost, way, &o, &plan);
+        hbp_status status = test_plan_by(x->context, x->lengths, x->cost, way, &o, &plan);
         int first = x->plans;
-        add(x, status, plan, hbp_baseline_name(way), 0);
+        add(x, status, plan, hbp__epoch_name(way), 0);
         compare(x, first);
         hbp_plan_free(plan);
     }

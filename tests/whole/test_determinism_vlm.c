@@ -1,5 +1,6 @@
 /* Vision-language plans of fixed inputs have fixed digests, as test_determinism.c says of others: data, cuts
  * and recomputation, and the time predicted. */
+#include "base/methods.h"
 #include "base/rng.h"
 #include "hbp/hbp.h"
 #include "test.h"
@@ -15,15 +16,15 @@ typedef struct golden {
 } golden;
 
 static const golden goldens[] = {
-    {"internvl-1.5-26b", 4, 4, 1, HBP_VLM_DATA_PACKED, HBP_PARTITION_OPTIMAL, HBP_MEMORY_OPTIMAL, 0, 20000,
-     UINT64_C(0x98549ec9da5811ff), INT64_C(879028656881)},
-    {"internvl-1.5-26b", 4, 4, 1, HBP_VLM_DATA_PACKED, HBP_PARTITION_OPTIMAL, HBP_MEMORY_OPTIMAL, 34e9, 3000,
-     UINT64_C(0x48c416cc5e920702), INT64_C(141905336853)},
-    {"internvl-1.5-26b", 4, 4, 2, HBP_VLM_DATA_PACKED, HBP_PARTITION_OPTIMAL, HBP_MEMORY_OPTIMAL, 0, 3000,
-     UINT64_C(0x51bdd1d43fc33f93), INT64_C(109819713798)},
-    {"internvl-1.5-26b", 4, 4, 1, HBP_VLM_DATA_ISF, HBP_PARTITION_PAPER, HBP_MEMORY_PAPER, 0, 3000,
+    {"internvl-1.5-26b", 4, 4, 1, HBP__VLM_DATA_PACKED, HBP__PARTITION_OPTIMAL, HBP__RECOMPUTE_OPTIMAL, 0,
+     20000, UINT64_C(0x98549ec9da5811ff), INT64_C(879028656881)},
+    {"internvl-1.5-26b", 4, 4, 1, HBP__VLM_DATA_PACKED, HBP__PARTITION_OPTIMAL, HBP__RECOMPUTE_OPTIMAL, 34e9,
+     3000, UINT64_C(0x48c416cc5e920702), INT64_C(141905336853)},
+    {"internvl-1.5-26b", 4, 4, 2, HBP__VLM_DATA_PACKED, HBP__PARTITION_OPTIMAL, HBP__RECOMPUTE_OPTIMAL, 0,
+     3000, UINT64_C(0x51bdd1d43fc33f93), INT64_C(109819713798)},
+    {"internvl-1.5-26b", 4, 4, 1, HBP__VLM_DATA_ISF, HBP__PARTITION_OMNIBAL, HBP__RECOMPUTE_OMNIBAL, 0, 3000,
      UINT64_C(0x6b7f3a1003683fce), INT64_C(137592203674)},
-    {"qwen2-vl-7b", 2, 2, 1, HBP_VLM_DATA_RANDOM, HBP_PARTITION_PARAMETERS, HBP_MEMORY_ALL, 0, 3000,
+    {"qwen2-vl-7b", 2, 2, 1, HBP__VLM_DATA_RANDOM, HBP__PARTITION_PARAMETERS, HBP__RECOMPUTE_ALL, 0, 3000,
      UINT64_C(0x1820ac04217a1171), INT64_C(69009353629)},
 };
 
@@ -63,9 +64,9 @@ START_TEST(fixed_inputs_give_fixed_runs)
     options.tensor_parallel = g->tensor_parallel;
     options.pipeline_stages = g->stages;
     options.virtual_stages = g->virtual_stages;
-    options.data = g->data;
-    options.model = g->partition;
-    options.memory = g->memory;
+    options.data_method = hbp__vlm_data_name(g->data);
+    options.partition_method = hbp__partition_name(g->partition);
+    options.recompute_method = hbp__recompute_name(g->memory);
     options.seed = 7;
     OK(context, hbp_plan_vlm(context, lengths, vlm, machine, &options, &plan));
     hbp_vlm_plan_summary s = {.struct_size = sizeof s};

@@ -1,4 +1,5 @@
 #include "epoch_settings.h"
+#include "methods.h"
 
 #include "costs.h"
 
@@ -7,7 +8,7 @@ static int64_t plan_ns(hbp_context *context, const hbp_lengths *lengths, const h
 {
     hbp_plan *plan = NULL;
     hbp_plan_summary summary = {.struct_size = sizeof summary};
-    hbp_status status = hbp_plan_baseline(context, lengths, cost, baseline, options, &plan);
+    hbp_status status = test_plan_by(context, lengths, cost, baseline, options, &plan);
     if (status == HBP_E_INFEASIBLE || status == HBP_E_INVALID)
         return INT64_MAX;
     OK(context, status);
@@ -61,7 +62,7 @@ static int64_t fine_per_rank(hbp_context *context, const hbp_lengths *lengths, c
     double value = (double)hbp_cost_predict_capacity(cost, 1, t.layers);
     for (int i = 0; i < 64; i++, value /= 1.05) {
         hbp_epoch_options o = *options;
-        *(baseline == HBP_BASELINE_HYBRID_CP ? &o.sequence_tokens_per_rank : &o.tokens_per_rank) =
+        *(baseline == HBP__EPOCH_HYBRID_CP ? &o.sequence_tokens_per_rank : &o.tokens_per_rank) =
             (int64_t)value;
         best = least_of(best, plan_ns(context, lengths, cost, baseline, &o));
     }
@@ -74,16 +75,18 @@ static void check_near(hbp_context *context, const hbp_lengths *lengths, const h
     hbp_plan *plan = NULL;
     hbp_plan_summary summary = {.struct_size = sizeof summary};
     epoch_setting setting;
-    OK(context, epoch_settings_plan(context, lengths, cost, baseline, options, &setting, &plan));
+    hbp_epoch_options by = *options;
+    by.method = hbp__epoch_name(baseline);
+    OK(context, epoch_settings_plan(context, lengths, cost, &by, &setting, &plan));
     OK(context, hbp_plan_validate(context, plan, lengths, cost));
     OK(context, hbp_plan_get_summary(context, plan, &summary));
-    int per_rank = baseline == HBP_BASELINE_HYBRID_CP || baseline == HBP_BASELINE_DYNAMIC_CP;
-    int chooses = baseline == HBP_BASELINE_PAPER || baseline == HBP_BASELINE_FLEXSP;
+    int per_rank = baseline == HBP__EPOCH_HYBRID_CP || baseline == HBP__EPOCH_DYNAMIC_CP;
+    int chooses = baseline == HBP__EPOCH_HBP || baseline == HBP__EPOCH_FLEXSP;
     ck_assert_int_eq(setting.tokens_per_rank > 0, per_rank);
     ck_assert_int_eq(setting.pack_length > 0, !per_rank && !chooses);
     ck_assert_int_eq(setting.sp > 0, !per_rank && !chooses);
     ck_assert_int_le(summary.predicted_ns, plan_ns(context, lengths, cost, baseline, options));
-    for (int64_t s = 0; s < summary.steps && baseline > HBP_BASELINE_SORTED; s++)
+    for (int64_t s = 0; s < summary.steps && baseline > HBP__EPOCH_SORTED; s++)
         ck_assert_int_le(plan_view(plan).step_tokens[s], options->tokens_per_step);
     hbp_plan_free(plan);
     if (chooses)
@@ -91,7 +94,7 @@ static void check_near(hbp_context *context, const hbp_lengths *lengths, const h
     int64_t fine = per_rank ? fine_per_rank(context, lengths, cost, baseline, options)
                             : fine_packs(context, lengths, cost, baseline, options, longest);
     ck_assert_msg((double)summary.predicted_ns <= 1.01 * (double)fine, "%s: %.4f of a fine sweep's",
-                  hbp_baseline_name(baseline), (double)summary.predicted_ns / (double)fine);
+                  hbp__epoch_name(baseline), (double)summary.predicted_ns / (double)fine);
 }
 
 START_TEST(the_best_is_near_that_of_a_fine_sweep)
@@ -104,7 +107,7 @@ START_TEST(the_best_is_near_that_of_a_fine_sweep)
         OK(context, hbp_lengths_get_summary(context, lengths, &l));
         hbp_epoch_options options = {
             .struct_size = sizeof options, .seed = seed, .tokens_per_step = seed % 2 ? 524288 : 262144};
-        for (int32_t b = 0; b < HBP_BASELINE_COUNT; b++)
+        for (int32_t b = HBP__EPOCH_HBP; b < HBP__EPOCH_METHOD_COUNT; b++)
             check_near(context, lengths, cost, b, &options, l.max_length);
         hbp_lengths_free(lengths);
     }
@@ -128,8 +131,10 @@ START_TEST(the_contract_is_kept)
     for (int64_t i = 0; i <= SAMPLES / STEP; i++)
         offsets[i] = i * STEP;
     for (int given = 0; given < 2; given++)
-        for (int32_t b = 0; b < HBP_BASELINE_COUNT; b++) {
-            hbp_epoch_options options = {.struct_size = sizeof options, .samples_per_step = given ? 0 : STEP};
+        for (int32_t b = HBP__EPOCH_HBP; b < HBP__EPOCH_METHOD_COUNT; b++) {
+            hbp_epoch_options options = {.struct_size = sizeof options,
+                                         .method = hbp__epoch_name(b),
+                                         .samples_per_step = given ? 0 : STEP};
             if (given) {
                 options.batches = SAMPLES / STEP;
                 options.batch_offsets = offsets;
@@ -137,15 +142,15 @@ START_TEST(the_contract_is_kept)
             }
             hbp_plan *plan = NULL;
             epoch_setting setting;
-            OK(context, epoch_settings_plan(context, lengths, cost, b, &options, &setting, &plan));
+            OK(context, epoch_settings_plan(context, lengths, cost, &options, &setting, &plan));
             hbp_plan_summary summary = {.struct_size = sizeof summary};
             OK(context, hbp_plan_get_summary(context, plan, &summary));
-            if (b <= HBP_BASELINE_SORTED || b >= HBP_BASELINE_FLEXSP)
+            if (b == HBP__EPOCH_NO_PACKING || b == HBP__EPOCH_SORTED || b >= HBP__EPOCH_FLEXSP)
                 ck_assert_int_eq(summary.steps, SAMPLES / STEP);
-            if (b >= HBP_BASELINE_FLEXSP && given)
+            if (b >= HBP__EPOCH_FLEXSP && given)
                 ck_assert_int_eq(summary.composition, HBP_COMPOSITION_GIVEN);
             for (int64_t s = 0; s < summary.steps; s++)
-                if (b > HBP_BASELINE_SORTED && b < HBP_BASELINE_FLEXSP && b != HBP_BASELINE_PAPER)
+                if (b > HBP__EPOCH_SORTED && b < HBP__EPOCH_FLEXSP && b != HBP__EPOCH_HBP)
                     ck_assert_double_le((double)plan_view(plan).step_tokens[s],
                                         (double)l.tokens * STEP / SAMPLES * 17 / 16 + 1);
             hbp_plan_free(plan);
@@ -166,14 +171,15 @@ START_TEST(large_data_sets_are_swept_by_a_part)
     hbp_epoch_options options = {.struct_size = sizeof options, .tokens_per_step = 200000};
     hbp_plan *plan = NULL;
     epoch_setting setting;
-    OK(context, epoch_settings_plan(context, lengths, cost, HBP_BASELINE_ISF, &options, &setting, &plan));
+    options.method = "isf";
+    OK(context, epoch_settings_plan(context, lengths, cost, &options, &setting, &plan));
     OK(context, hbp_plan_validate(context, plan, lengths, cost));
     hbp_plan_free(plan);
     plan = NULL;
+    options.method = "dynamic-cp";
     options.tokens_per_rank = 10;
-    ck_assert_int_eq(
-        epoch_settings_plan(context, lengths, cost, HBP_BASELINE_DYNAMIC_CP, &options, &setting, &plan),
-        HBP_E_INFEASIBLE);
+    ck_assert_int_eq(epoch_settings_plan(context, lengths, cost, &options, &setting, &plan),
+                     HBP_E_INFEASIBLE);
     ck_assert_ptr_null(plan);
     ck_assert_ptr_nonnull(strstr(hbp_context_message(context), "tokens_per_rank 10"));
     hbp_lengths_free(lengths);

@@ -23,7 +23,6 @@ OUT(hbp_cost, hbp_cost_create_plain, context, -1)
 OUT(hbp_cost, hbp_cost_load, context, NULL)
 OUT(hbp_plan, hbp_balance_attention, context, NULL, NULL, NULL, NULL)
 OUT(hbp_plan, hbp_plan_epoch, context, NULL, NULL, NULL)
-OUT(hbp_plan, hbp_plan_baseline, context, NULL, NULL, -1, NULL)
 OUT(hbp_graph, hbp_graph_create, NULL)
 OUT(hbp_graph, hbp_graph_load, context, NULL)
 OUT(hbp_groups, hbp_plan_groups, context, NULL, NULL, NULL)
@@ -102,7 +101,6 @@ static const out_call OUT_CALL[] = {
     CALL(hbp_cost_load),
     CALL(hbp_balance_attention),
     CALL(hbp_plan_epoch),
-    CALL(hbp_plan_baseline),
     CALL(hbp_graph_create),
     CALL(hbp_graph_load),
     CALL(hbp_plan_groups),

@@ -1,3 +1,4 @@
+#include "base/methods.h"
 #include "step_settings.h"
 
 #include "costs.h"
@@ -9,7 +10,8 @@ static const int32_t BUCKETS[] = {16, 64, -1};
 
 static int64_t *swept(hbp_step_options *o)
 {
-    return o->mode == HBP_STEP_HYBRID_CP ? &o->sequence_tokens_per_rank : &o->tokens_per_rank;
+    return hbp__step_method(o->method) == HBP__STEP_HYBRID_CP ? &o->sequence_tokens_per_rank
+                                                              : &o->tokens_per_rank;
 }
 
 static int64_t plan_ns(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
@@ -31,15 +33,15 @@ static int64_t plan_ns(hbp_context *context, const hbp_lengths *lengths, const h
 static int64_t fine_ns(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost, int32_t mode)
 {
     int64_t best = INT64_MAX;
-    int is_paper = mode == HBP_STEP_PAPER,
-        has_least = mode == HBP_STEP_HYBRID_CP || mode == HBP_STEP_DYNAMIC_CP;
+    int is_paper = mode == HBP__STEP_FLEXSP,
+        has_least = mode == HBP__STEP_HYBRID_CP || mode == HBP__STEP_DYNAMIC_CP;
     hbp_cost_terms terms = {.struct_size = sizeof terms};
     OK(context, hbp_cost_get_terms(context, cost, &terms));
     double value = (double)hbp_cost_predict_capacity(cost, 1, terms.layers);
     ck_assert(value > 0);
     for (int i = 0; i < (is_paper ? FINE / 4 : FINE); i++, value /= is_paper ? 1.2 : 1.05)
         for (int32_t k = 0; k < (is_paper ? 3 : has_least ? terms.degrees : 1); k++) {
-            hbp_step_options o = {.struct_size = sizeof o, .mode = mode};
+            hbp_step_options o = {.struct_size = sizeof o, .method = hbp__step_name(mode)};
             *swept(&o) = (int64_t)value;
             o.min_sp = has_least ? terms.degree[k] : 0;
             o.buckets = is_paper ? BUCKETS[k] : 0;
@@ -56,7 +58,8 @@ static int64_t numbers_ns(hbp_context *context, const hbp_lengths *lengths, cons
     int64_t best = INT64_MAX;
     for (int32_t m = (int32_t)micro_batches - 1; m <= micro_batches + 2; m++)
         for (int32_t k = 0; k < 3 && m > 0; k++) {
-            hbp_step_options o = {.struct_size = sizeof o, .mode = HBP_STEP_PAPER, .buckets = BUCKETS[k]};
+            hbp_step_options o = {
+                .struct_size = sizeof o, .method = hbp__step_name(HBP__STEP_FLEXSP), .buckets = BUCKETS[k]};
             o.min_micro_batches = o.max_micro_batches = m;
             int64_t ns = plan_ns(context, lengths, cost, &o);
             best = ns < best ? ns : best;
@@ -70,10 +73,10 @@ START_TEST(the_best_is_near_that_of_a_fine_sweep)
     hbp_cost *cost = test_cost_ranks(context, 64);
     for (uint64_t seed = 0; seed < TEST_ROUNDS(8); seed++) {
         hbp_lengths *lengths = test_long_tail(context, seed, seed < 4 ? 384 : 96, seed % 2 ? 120000 : 40000);
-        for (int32_t mode = 0; mode < HBP_STEP_MODE_COUNT; mode++) {
-            if (!step_settings_swept(mode))
+        for (int32_t mode = 0; mode < HBP__STEP_METHOD_COUNT; mode++) {
+            if (!step_settings_swept(hbp__step_name(mode)))
                 continue;
-            hbp_step_options o = {.struct_size = sizeof o, .mode = mode}, plain = o;
+            hbp_step_options o = {.struct_size = sizeof o, .method = hbp__step_name(mode)}, plain = o;
             hbp_plan *plan = NULL;
             hbp_plan_summary summary = {.struct_size = sizeof summary};
             OK(context, step_settings_plan(context, lengths, cost, &o, &plan));
@@ -81,12 +84,12 @@ START_TEST(the_best_is_near_that_of_a_fine_sweep)
             hbp_plan_free(plan);
             ck_assert_int_eq(summary.predicted_ns, plan_ns(context, lengths, cost, &o));
             ck_assert_int_gt(*swept(&o), 0);
-            ck_assert_int_eq(o.buckets != 0, mode == HBP_STEP_PAPER);
+            ck_assert_int_eq(o.buckets != 0, mode == HBP__STEP_FLEXSP);
             ck_assert_int_le(summary.predicted_ns, plan_ns(context, lengths, cost, &plain));
             double fine = (double)fine_ns(context, lengths, cost, mode);
             ck_assert_msg((double)summary.predicted_ns <= 1.01 * fine, "%s, seed %d: %.4f of a fine sweep's",
-                          hbp_step_mode_name(mode), (int)seed, (double)summary.predicted_ns / fine);
-            if (mode == HBP_STEP_PAPER)
+                          hbp__step_name(mode), (int)seed, (double)summary.predicted_ns / fine);
+            if (mode == HBP__STEP_FLEXSP)
                 ck_assert_int_le(summary.predicted_ns,
                                  numbers_ns(context, lengths, cost, summary.micro_batches));
         }
@@ -102,8 +105,9 @@ START_TEST(the_contract_is_kept)
     hbp_context *context = test_context();
     hbp_cost *cost = test_cost(context);
     hbp_lengths *lengths = test_long_tail(context, 3, 64, 40000);
-    for (int32_t mode = 0; mode < HBP_STEP_MODE_COUNT; mode++) {
-        hbp_step_options o = {.struct_size = sizeof o, .mode = mode, .max_sp = 8, .tokens_per_rank = 6000};
+    for (int32_t mode = 0; mode < HBP__STEP_METHOD_COUNT; mode++) {
+        hbp_step_options o = {
+            .struct_size = sizeof o, .method = hbp__step_name(mode), .max_sp = 8, .tokens_per_rank = 6000};
         hbp_plan *plan = NULL;
         OK(context, step_settings_plan(context, lengths, cost, &o, &plan));
         ck_assert_int_le(o.tokens_per_rank, 6000);

@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include "test.h"
+#include "views.h"
 
 enum { THREADS = 4, SAMPLES = 3000 };
 
@@ -61,7 +62,7 @@ static void *work(void *argument)
     SURE(w, lengths.samples == SAMPLES);
     hbp_model_summary model = {.struct_size = sizeof model};
     SURE(w, hbp_model_get_summary(context, all->model, &model) == HBP_OK);
-    SURE(w, hbp_cost_predict_pack_ns(all->cost, 1, 0, 4096, 4096.0 * 4096.0) > 0);
+    SURE(w, hbp_cost_predict_pack_ns(all->cost, 1, 0, 4096, 4096.0 * 4096.0, 0) > 0);
     read_columns(w, context);
     hbp_report report = {.struct_size = sizeof report};
     SURE(w, hbp_simulate(context, all->plan, all->cost, NULL, &report) == HBP_OK);
@@ -69,7 +70,7 @@ static void *work(void *argument)
     hbp_epoch_options options = {.struct_size = sizeof options};
     options.max_length = 65536;
     SURE(w, hbp_plan_epoch(context, all->lengths, all->cost, &options, &plan) >= 0);
-    w->digest = plan ? hbp_plan_get_digest(plan) : 0;
+    w->digest = plan ? plan_digest(plan) : 0;
     hbp_plan_free(plan);
     hbp_context_free(context);
     return NULL;
@@ -104,7 +105,7 @@ START_TEST(threads_share_what_is_shareable)
     for (int i = 0; i < THREADS; i++) {
         pthread_join(threads[i], NULL);
         ck_assert_msg(workers[i].failed == 0, "thread %d failed at line %d", i, workers[i].failed);
-        ck_assert_uint_eq(workers[i].digest, hbp_plan_get_digest(plan));
+        ck_assert_uint_eq(workers[i].digest, plan_digest(plan));
         ck_assert_int_eq(workers[i].epoch_ns, workers[0].epoch_ns);
     }
     hbp_plan_free(plan);

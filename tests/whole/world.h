@@ -16,7 +16,7 @@ typedef struct world {
     int64_t count;
     uint32_t *length;
     int64_t *wide;
-    int64_t *tie;
+    int64_t *link;
     uint32_t *loss;
     uint32_t *vision;
     uint32_t *pictured; /* lengths of samples with vision units */
@@ -27,10 +27,10 @@ typedef struct world {
     hbp_machine *machine;
     hbp_vlm *vlm;
     hbp_lengths *plain;
-    hbp_lengths *tied;
+    hbp_lengths *linked;
     hbp_lengths *seen; /* with vision units */
     hbp_lengths *step;
-    hbp_lengths *step_tied;
+    hbp_lengths *step_linked;
     hbp_groups *groups;
     hbp_packs *packs;
     hbp_plan *plan;
@@ -51,7 +51,7 @@ static inline void draw(world *w)
         uint32_t x = eighths[sum % 8] << (sum / 8) >> 8;
         w->length[i] = 64 + (x < 100000 ? x : 99936);
         w->wide[i] = w->length[i];
-        w->tie[i] = hbp__rng_below(&rng, 3) ? (int64_t)hbp__rng_below(&rng, (uint64_t)w->count / 2) : -1;
+        w->link[i] = hbp__rng_below(&rng, 3) ? (int64_t)hbp__rng_below(&rng, (uint64_t)w->count / 2) : -1;
         w->loss[i] = w->length[i] / 2;
         w->vision[i] = 1 + (uint32_t)hbp__rng_below(&rng, 5);
         w->pictured[i] = 256 * w->vision[i] + 20 + (uint32_t)hbp__rng_below(&rng, 600);
@@ -151,7 +151,7 @@ static inline void world_open(world *w, int64_t count, int64_t step)
     hbp_context *context = w->context;
     w->length = column(count, sizeof *w->length);
     w->wide = column(count, sizeof *w->wide);
-    w->tie = column(count, sizeof *w->tie);
+    w->link = column(count, sizeof *w->link);
     w->loss = column(count, sizeof *w->loss);
     w->vision = column(count, sizeof *w->vision);
     w->pictured = column(count, sizeof *w->pictured);
@@ -166,13 +166,14 @@ static inline void world_open(world *w, int64_t count, int64_t step)
     OK(context, hbp_cost_create(context, model, w->machine, NULL, &w->cost));
     OK(context, hbp_vlm_create_preset(context, "internvl-1.5-26b", &w->vlm));
     hbp_model_free(model);
-    hbp_lengths_options with_ties = {.struct_size = sizeof with_ties, .ties = w->tie, .loss_tokens = w->loss};
+    hbp_lengths_options with_links = {
+        .struct_size = sizeof with_links, .links = w->link, .loss_tokens = w->loss};
     hbp_lengths_options with_vision = {.struct_size = sizeof with_vision, .vision = w->vision};
     w->plain = make(w, count, w->length, NULL);
-    w->tied = make(w, count, w->length, &with_ties);
+    w->linked = make(w, count, w->length, &with_links);
     w->seen = make(w, count, w->pictured, &with_vision);
     w->step = make(w, step, w->length, NULL);
-    w->step_tied = make(w, step, w->length, &with_ties);
+    w->step_linked = make(w, step, w->length, &with_links);
     OK(context, hbp_plan_groups(context, w->plain, w->cost, NULL, &w->groups));
     OK(context, hbp_greedy_fill(context, w->plain, w->groups, NULL, &w->packs));
     OK(context, hbp_balance_attention(context, w->packs, w->groups, w->cost, NULL, &w->plan));
@@ -188,10 +189,10 @@ static inline void world_close(world *w)
     hbp_plan_free(w->plan);
     hbp_packs_free(w->packs);
     hbp_groups_free(w->groups);
-    hbp_lengths_free(w->step_tied);
+    hbp_lengths_free(w->step_linked);
     hbp_lengths_free(w->step);
     hbp_lengths_free(w->seen);
-    hbp_lengths_free(w->tied);
+    hbp_lengths_free(w->linked);
     hbp_lengths_free(w->plain);
     hbp_vlm_free(w->vlm);
     hbp_cost_free(w->cost);
@@ -201,7 +202,7 @@ static inline void world_close(world *w)
     free(w->pictured);
     free(w->vision);
     free(w->loss);
-    free(w->tie);
+    free(w->link);
     free(w->wide);
     free(w->length);
     hbp_context_free(w->context);

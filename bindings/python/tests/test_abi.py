@@ -2,6 +2,7 @@
 compiler."""
 
 import ctypes
+import gc
 import os
 import re
 import shutil
@@ -68,7 +69,7 @@ def records(c_name: str) -> list:
 def constants(prefix: str) -> "dict[str, int]":
     """The headers' constants that begin so, but numbers of them."""
     found = re.findall(r"\b(HBP_[A-Z0-9_]+)\s*=\s*(-?\d+)", headers())
-    counts = ("_COUNT", "_KINDS", "_CHOICES")
+    counts = ("_COUNT", "_TYPES", "_CHOICES")
     return {name.removeprefix(prefix).lower().replace("_", "-"): int(value) for name, value in found
             if name.startswith(prefix) and not name.endswith(counts)}
 
@@ -154,20 +155,42 @@ class TestEnumerations(unittest.TestCase):
         self.assertGreater(len(seen - {None}), 15)
         for enumeration in seen - {None}:
             found = _records.choices(enumeration)
-            self.assertEqual(constants(enumeration + "_"), found, enumeration)
+            if not enumeration.endswith("_METHODS"):
+                self.assertEqual(constants(enumeration + "_"), found, enumeration)
             self.assertEqual([_records.name_of(enumeration, value) for value in found.values()], list(found))
             self.assertIsNone(_records.name_of(enumeration, 1 + max(found.values())))
         self.assertEqual(_records.choices("HBP_NO_SUCH"), {})
 
+    def test_methods(self):
+        """Every list of the headers, in its order, is a family, whose methods are told as they are there."""
+        import hbp
+
+        text = "".join(path.read_text() for path in sorted(INCLUDE.glob("hbp/*.h")))
+        lists = dict(re.findall(r"#define (HBP_\w+_METHODS)\(X\)((?:.*\\\n)+.*)", text))
+        self.assertEqual(sorted(lists), sorted(_records.families().values()))
+        for family, constant in _records.families().items():
+            words = re.sub(r"\\\n\s*", " ", lists[constant])
+            rows = re.findall(r'X\((\w+),\s*"([^"]+)",\s*"([^"]*)",\s*((?:"[^"]*"\s*)+)\)', words)
+            told = hbp.methods(of=family)
+            self.assertGreater(len(rows), 1, family)
+            self.assertEqual([(name, paper) for _, name, paper, _ in rows],
+                             [(name, method.paper) for name, method in told.items()])
+            self.assertEqual(["".join(re.findall('"([^"]*)"', row[3])) for row in rows],
+                             [method.text for method in told.values()])
+            self.assertEqual(_records.choices(constant), {name: place for place, name in enumerate(told)})
+            self.assertEqual(hbp.methods(family.replace("-", "_")), told)
+            self.assertIn(f'"{family}"', " ".join(hbp.methods.__doc__.split()))
+        with self.assertRaisesRegex(ValueError, "of is 'epochs' \\(did you mean 'epoch'\\?\\); it must be one of 'balance'"):
+            hbp.methods(of="epochs")
+
     def test_enumerations_of_arguments_and_columns(self):
         """The others, which Python has tables of."""
-        import hbp
         from hbp import cost, graph, layers, machine, pipeline, plan, recompute
 
         tables = {
             "HBP_LOSS_": plan.LOSS,
             "HBP_COLLECTIVE_": machine.COLLECTIVES,
-            "HBP_LAYER_": layers.KINDS,
+            "HBP_LAYER_": layers.LAYER_TYPES,
             "HBP_RECOMPUTE_": layers.RECOMPUTE,
             "HBP_RANKED_": pipeline.RANKED,
             "HBP_GRAPH_": graph.FORMATS,
@@ -180,7 +203,6 @@ class TestEnumerations(unittest.TestCase):
         select = {name: values[f"select-{name}"] for name in ("attention", "mlp")}
         self.assertEqual({"both": 0, "neither": -1, **select}, recompute.SELECT)
         self.assertEqual({3: 3, 2: 2, 1: 1, 0: _records.choices("HBP_ZERO")["none"]}, cost.ZERO_STAGES)
-        self.assertEqual(len(hbp.baselines()), int(re.search(r"HBP_BASELINE_COUNT\s*=\s*(\d+)", headers())[1]))
         self.assertEqual(plan.CURSOR_BYTES, int(re.search(r"#define HBP_CURSOR_BYTES\s+(\d+)", headers())[1]))
 
     def test_statuses(self):
@@ -281,8 +303,12 @@ class TestStructs(unittest.TestCase):
         self.assertEqual(_records.CostFileOptions(note="now").note, b"now")
         with self.assertRaisesRegex(ValueError, "over_long is 'dorp' \\(did you mean 'drop'\\?\\); it must be one of 'error'"):
             _records.EpochOptions(over_long="dorp")
-        with self.assertRaisesRegex(ValueError, "mode is None; it must be one of 'default', 'paper'"):
-            _records.EpochOptions(mode=None)
+        self.assertEqual(_records.EpochOptions(method="next_fit").method, b"next-fit")
+        for wrong in (None, 0, "paper", b"hbp"):
+            with self.assertRaisesRegex(ValueError, "method is .*; it must be one of 'search', 'hbp'"):
+                _records.EpochOptions(method=wrong)
+        with self.assertRaisesRegex(ValueError, "method is 'flexps' \\(did you mean 'flexsp'\\?\\)"):
+            _records.StepOptions(method="flexps")
         with self.assertRaisesRegex(TypeError, "groups is <hbp.Model llama-3.1-8b>; it must be hbp.Groups"):
             _records.EpochOptions(groups=hbp.Model.preset("llama-3.1-8b"))
         with self.assertRaisesRegex(TypeError, "groups is 4096; it must be hbp.Groups"):
@@ -291,6 +317,15 @@ class TestStructs(unittest.TestCase):
             _records.CostFileOptions(note=3)
         with self.assertRaisesRegex(AttributeError, "NoSuch"):
             _records.NoSuch
+
+    def test_texts_outlive_those_who_gave_them(self):
+        made = [_records.EpochOptions(method="-".join(["best", "fit", "decreasing"])) for _ in range(100)]
+        notes = [_records.CostFileOptions(note=f"note {i}") for i in range(100)]
+        gc.collect()
+        junk = [b"x" * len("best-fit-decreasing") for _ in range(10000)]
+        self.assertEqual({options.method for options in made}, {b"best-fit-decreasing"})
+        self.assertEqual([options.note for options in notes], [b"note %d" % i for i in range(100)])
+        self.assertEqual(len(junk), 10000)
 
     def test_values(self):
         """Structs are compared and shown by their fields, and say what the header says of them."""

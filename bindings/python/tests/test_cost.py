@@ -193,7 +193,7 @@ class TestCost(unittest.TestCase):
             plan.validate(data, cost)
         self.assertLessEqual(plan.pack_vision.max(), 8)
         with self.assertRaisesRegex(hbp.InvalidError, "vision"):
-            hbp.plan_step(data, cost, mode="paper")
+            hbp.plan_step(data, cost, method="flexsp")
 
     def test_predictions(self):
         cost = samples.cost()

@@ -39,7 +39,6 @@ TAKERS = {
 OTHERWISE = {
     "EpochOptions": {"batch_offsets": "batches", "batch_samples": "batches"},
     "LengthsOptions": {"borrow": "copy"},
-    "StepOptions": {"degrees": "any_degree"},
 }
 
 
@@ -76,7 +75,6 @@ class TestKeywords(unittest.TestCase):
         for name, kind, otherwise in (
             ("CostTerms", hbp.CostTerms, {"degrees"}),  # how long the tables are
             ("Operator", hbp.Operator, set()),
-            ("PartitionCandidate", hbp.PartitionCandidate, {"cuts"}),  # comes beside the struct
             ("MachineRate", hbp.Rate, set()),
         ):
             self.assertEqual(set(kind.__annotations__) ^ set(getattr(_records, name)._record), otherwise, name)

@@ -96,14 +96,14 @@ class TestFromArray(unittest.TestCase):
         with self.assertRaisesRegex(hbp.InvalidError, "1"):
             hbp.Lengths.from_array([3, 0])
 
-    def test_loss_and_ties(self):
-        made = hbp.Lengths.from_array([10, 20, 30], loss_tokens=[1, 2, 3], ties=[-1, 7, 7])
+    def test_loss_and_links(self):
+        made = hbp.Lengths.from_array([10, 20, 30], loss_tokens=[1, 2, 3], links=[-1, 7, 7])
         summary = made.summary()
-        self.assertEqual((summary.tokens, summary.loss_tokens, summary.has_ties), (60, 6, 1))
+        self.assertEqual((summary.tokens, summary.loss_tokens, summary.has_links), (60, 6, 1))
         with self.assertRaises(ValueError):
             hbp.Lengths.from_array([10, 20], loss_tokens=[1])
         with self.assertRaises(ValueError):
-            hbp.Lengths.from_array([10, 20], ties=[1, 2, 3])
+            hbp.Lengths.from_array([10, 20], links=[1, 2, 3])
         with self.assertRaises(hbp.InvalidError):
             hbp.Lengths.from_array([10, 20], loss_tokens=[11, 1])
         with self.assertRaises((ValueError, OverflowError)):
@@ -142,7 +142,7 @@ class TestFromArray(unittest.TestCase):
             hbp.Lengths.from_array([10, 20], vision=[1, -1])
         with self.assertRaisesRegex(hbp.TooLargeError, "sample 1 has 2147483648 vision units"):
             hbp.Lengths.from_array([10, 20], vision=[1, 2**31])
-        with self.assertRaisesRegex(hbp.InvalidError, "sample 0 is of kind 62"):
+        with self.assertRaisesRegex(hbp.InvalidError, "sample 0 is of modality 62"):
             hbp.Lengths.from_array([10, 20], modalities=[62, 1])
 
     def test_builder_with_a_second_size(self):

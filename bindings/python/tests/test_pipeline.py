@@ -19,13 +19,13 @@ INT64 = ("forward_ns", "backward_ns", "parameters", "state_bytes", "activation_b
 
 
 def ragged(count: int = 9, seed: int = 1) -> hbp.Layers:
-    """Layers of all kinds that recompute in every way."""
+    """Layers of all types that recompute in every way."""
     rng = np.random.default_rng(seed)
     activation = rng.integers(60, 100, count)
     return hbp.Layers(
         rng.integers(20, 90, count),
         rng.integers(20, 190, count),
-        kind=rng.permutation(np.arange(count) % 3),
+        type=rng.permutation(np.arange(count) % 3),
         state_bytes=rng.integers(10, 50, count),
         activation_bytes=activation,
         recomputed_bytes=activation // 8,
@@ -73,12 +73,12 @@ class TestLayers(unittest.TestCase):
         rng = np.random.default_rng(5)
         given = {name: rng.integers(0, 9, 4) for name in INT64}
         given["activation_bytes"] = np.full(4, 50)
-        made = hbp.Layers(**given, kind=["vision", "vision", "fixed", "language"], names=["a", "b", "c", "ü"])
+        made = hbp.Layers(**given, type=["vision", "vision", "fixed", "language"], names=["a", "b", "c", "ü"])
         for name, values in given.items():
             self.assertEqual(getattr(made, name).tolist(), values.tolist(), name)
             self.assertEqual(getattr(made, name).dtype, np.int64)
             self.assertFalse(getattr(made, name).flags.writeable)
-        self.assertEqual((made.kind.tolist(), made.kind.dtype), ([1, 1, 2, 0], np.int32))
+        self.assertEqual((made.type.tolist(), made.type.dtype), ([1, 1, 2, 0], np.int32))
         self.assertEqual((made.names, len(made)), (["a", "b", "c", "ü"], 4))
         self.assertEqual(made.counts, {"language": 1, "vision": 2, "fixed": 1})
         self.assertEqual(repr(made), "<hbp.Layers: 1 language, 2 vision, 1 fixed>")
@@ -89,26 +89,26 @@ class TestLayers(unittest.TestCase):
         self.assertEqual(made.recompute_ns.tolist(), [5, 6])
         self.assertEqual(made.working_bytes.tolist(), [7, 6])
         self.assertEqual(made.cut_bytes.tolist(), [0, 0])
-        self.assertEqual((made.kind.tolist(), made.names), ([0, 0], ["layer 0", "layer 1"]))
-        self.assertEqual(hbp.Layers([1, 2], [3, 4], kind="vision").kind.tolist(), [1, 1])
-        self.assertEqual(hbp.Layers([1], kind=np.array([2], np.uint8)).counts["fixed"], 1)
+        self.assertEqual((made.type.tolist(), made.names), ([0, 0], ["layer 0", "layer 1"]))
+        self.assertEqual(hbp.Layers([1, 2], [3, 4], type="vision").type.tolist(), [1, 1])
+        self.assertEqual(hbp.Layers([1], type=np.array([2], np.uint8)).counts["fixed"], 1)
 
-    def test_cut_kind(self):
+    def test_cut_type(self):
         """What a cut carries may grow with another size than the layer."""
-        given = dict(forward_ns=[1000, 1000], backward_ns=[1000, 1000], cut_bytes=[1000, 0], kind="vision")
+        given = dict(forward_ns=[1000, 1000], backward_ns=[1000, 1000], cut_bytes=[1000, 0], type="vision")
         link = dict(link_bytes_per_s=1e9, vision_scale=[1.0], token_scale=[2.0])
-        for cut_kind, transfer in ((None, 1000), ("language", 2000), (["fixed", "vision"], 1000)):
-            run = hbp.simulate_pipeline(hbp.Layers(**given, cut_kind=cut_kind), [0, 1, 2], **link)
+        for cut_type, transfer in ((None, 1000), ("language", 2000), (["fixed", "vision"], 1000)):
+            run = hbp.simulate_pipeline(hbp.Layers(**given, cut_type=cut_type), [0, 1, 2], **link)
             self.assertEqual(run.summary().total_ns, 4000 + 2 * transfer)
 
     def test_views_outlive_the_layers(self):
-        column, kinds = hbp.Layers([7, 8, 9], kind="fixed").forward_ns, hbp.Layers([1] * 3, kind="fixed").kind
+        column, types = hbp.Layers([7, 8, 9], type="fixed").forward_ns, hbp.Layers([1] * 3, type="fixed").type
         gc.collect()
         junk = [hbp.Layers(np.arange(3)) for _ in range(50)]
-        self.assertEqual((column.tolist(), kinds.tolist(), len(junk)), ([7, 8, 9], [2, 2, 2], 50))
+        self.assertEqual((column.tolist(), types.tolist(), len(junk)), ([7, 8, 9], [2, 2, 2], 50))
 
     def test_read(self):
-        text = "name,kind,forward_us,backward_ns,cut_bytes\npatches,vision,2,5000,70\nhead,0,3.5,6000,0\n"
+        text = "name,type,forward_us,backward_ns,cut_bytes\npatches,vision,2,5000,70\nhead,0,3.5,6000,0\n"
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "layers.csv")
             path.write_text(text)
@@ -118,7 +118,7 @@ class TestLayers(unittest.TestCase):
                 hbp.Layers.read(path)
         self.assertEqual(read.forward_ns.tolist(), [2000, 3500])
         self.assertEqual((read.backward_ns.tolist(), read.cut_bytes.tolist()), ([5000, 6000], [70, 0]))
-        self.assertEqual((read.kind.tolist(), read.names), ([1, 0], ["patches", "head"]))
+        self.assertEqual((read.type.tolist(), read.names), ([1, 0], ["patches", "head"]))
         with self.assertRaises(OSError):
             hbp.Layers.read("/no/such/file.csv")
 
@@ -128,9 +128,9 @@ class TestLayers(unittest.TestCase):
             (ValueError, "mlp_ns has 2 dimensions", dict(mlp_ns=[[1, 2]])),
             (TypeError, "cut_bytes holds float64", dict(cut_bytes=[1.0, 2.0])),
             (OverflowError, "parameters holds", dict(parameters=np.array([2**63, 1], np.uint64))),
-            (ValueError, "kind is 'text'", dict(kind=["vision", "text"])),
-            (ValueError, "cut_kind has 3 values", dict(cut_kind=["vision"] * 3)),
-            (ValueError, "kind of layer 1 is 7", dict(kind=[1, 7])),
+            (ValueError, "type is 'text'", dict(type=["vision", "text"])),
+            (ValueError, "cut_type has 3 values", dict(cut_type=["vision"] * 3)),
+            (ValueError, "type of layer 1 is 7", dict(type=[1, 7])),
             (TypeError, "names is 'ab'", dict(names="ab")),
             (ValueError, "names has 1 values", dict(names=["a"])),
             (ValueError, "NUL", dict(names=["a", "b\0"])),
@@ -153,13 +153,13 @@ class TestPartition(unittest.TestCase):
             ([5, 1, 1, 1, 5, 1, 1, 1], 2, [0, 4, 8]),
             ([3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5], 4, [0, 5, 7, 10, 11]),
         ):
-            made = hbp.partition_layers(hbp.Layers(times), stages=stages, micro_batches=4, mode="balanced")
+            made = hbp.partition_layers(hbp.Layers(times), stages=stages, micro_batches=4, method="balanced")
             self.assertEqual((made.cuts.tolist(), made.cuts.dtype, len(made)), (cuts, np.int32, stages))
             by = hbp.partition_layers(
-                hbp.Layers([1] * len(times), parameters=times), stages=stages, micro_batches=4, mode="parameters"
+                hbp.Layers([1] * len(times), parameters=times), stages=stages, micro_batches=4, method="parameters"
             )
             self.assertEqual(by.cuts.tolist(), cuts)
-        uniform = hbp.partition_layers(hbp.Layers([9, 1, 1, 1]), stages=2, micro_batches=4, mode="uniform")
+        uniform = hbp.partition_layers(hbp.Layers([9, 1, 1, 1]), stages=2, micro_batches=4, method="uniform")
         self.assertEqual((uniform.cuts.tolist(), uniform.stage_ns.tolist()), ([0, 2, 4], [30, 6]))
 
     def test_optimal(self):
@@ -192,7 +192,7 @@ class TestPartition(unittest.TestCase):
 
     def test_candidates(self):
         made = ragged(12, 3)
-        found = hbp.partition_layers(made, stages=3, micro_batches=6, candidates=5, mode="paper")
+        found = hbp.partition_layers(made, stages=3, micro_batches=6, candidates=5, method="omnibal")
         listed = found.candidates()
         self.assertGreater(len(listed), 3)
         self.assertEqual(listed[0].cuts.tolist(), found.cuts.tolist())
@@ -256,7 +256,7 @@ class TestPartition(unittest.TestCase):
             (TypeError, "limit_bytes holds float64", dict(limit_bytes=8e10)),
             (ValueError, "recompute has 3 values; it must have 4", dict(recompute=[0, 0, 0])),
             (ValueError, "recompute is 'some'", dict(recompute="some")),
-            (ValueError, "mode is 'best'", dict(mode="best")),
+            (ValueError, "method is 'best'", dict(method="best")),
             (TypeError, "micro_batches is 2.5", dict(micro_batches=2.5)),
             (hbp.InvalidError, "micro_batches is 0", dict(micro_batches=0)),
             (hbp.InvalidError, "token_scale of micro-batch 1 is nan", dict(token_scale=[1, float("nan")])),
@@ -306,7 +306,7 @@ class TestSimulate(unittest.TestCase):
 
     def test_scales(self):
         """Vision layers grow with vision units, language layers with tokens, fixed ones with nothing."""
-        made = hbp.Layers([1000, 100, 10], [0, 0, 0], kind=["vision", "language", "fixed"])
+        made = hbp.Layers([1000, 100, 10], [0, 0, 0], type=["vision", "language", "fixed"])
         run = hbp.simulate_pipeline(made, [0, 3], vision_scale=[2, 0], token_scale=[3, 1])
         self.assertEqual(int(run.stage_busy_ns[0]), 2 * 1000 + 4 * 100 + 2 * 10)
         apart = hbp.simulate_pipeline(
@@ -429,13 +429,13 @@ class TestRecompute(unittest.TestCase):
                 self.assertEqual(int(run.stage_busy_ns[0]),
                                  2 * (int(made.forward_ns.sum() + made.backward_ns.sum()) + least))
 
-    def test_modes(self):
+    def test_methods(self):
         made = ragged(8, 2)
         cuts = [0, 4, 8]
-        every, report = hbp.choose_recompute(made, cuts, mode="all", micro_batches=4)
+        every, report = hbp.choose_recompute(made, cuts, method="all", micro_batches=4)
         self.assertEqual((every.tolist(), report.slack_bytes, report.saved_ns), ([3] * 8, 2**63 - 1, 0))
         self.assertIn("no limit", str(report))
-        none = hbp.choose_recompute(made, cuts, mode="none", micro_batches=4)
+        none = hbp.choose_recompute(made, cuts, method="none", micro_batches=4)
         self.assertEqual((none.choices.tolist(), none.report.recomputed), ([0] * 8, 0))
         run = hbp.simulate_pipeline(made, cuts, micro_batches=4, recompute="layer")
         self.assertEqual(
@@ -443,7 +443,7 @@ class TestRecompute(unittest.TestCase):
         )
         limit = int(run.stage_bytes.max())
         with self.assertRaisesRegex(hbp.InfeasibleError, "stage"):
-            hbp.choose_recompute(made, cuts, mode="none", micro_batches=4, limit_bytes=limit)
+            hbp.choose_recompute(made, cuts, method="none", micro_batches=4, limit_bytes=limit)
         with self.assertRaisesRegex(hbp.InfeasibleError, "stage"):
             hbp.choose_recompute(made, cuts, micro_batches=4, limit_bytes=int(run.stage_bytes.min()) // 4)
         whole = hbp.choose_recompute(made, cuts, selective="neither", micro_batches=4, limit_bytes=limit + 60)
@@ -454,7 +454,7 @@ class TestRecompute(unittest.TestCase):
     def test_published_rule(self):
         """On each stage floor(free / y) - 1 language layers are released and, if those are all, vision layers
         from what is left; the first layers of a stage stay recomputed."""
-        made = hbp.Layers([10] * 10, kind=["vision"] * 4 + ["language"] * 6, activation_bytes=[100] * 10,
+        made = hbp.Layers([10] * 10, type=["vision"] * 4 + ["language"] * 6, activation_bytes=[100] * 10,
                           recomputed_bytes=[10] * 10)
         for free, wanted in (
             ([270, 0], [3, 3, 3, 3, 0, 0, 3, 3, 3, 3]),
@@ -462,7 +462,7 @@ class TestRecompute(unittest.TestCase):
             ([500, 1000], [3, 3, 0, 0, 0, 0, 0, 0, 0, 0]),
         ):
             choices, _ = hbp.choose_recompute(
-                made, [0, 6, 10], mode="paper", micro_batches=1, measured_free_bytes=free,
+                made, [0, 6, 10], method="omnibal", micro_batches=1, measured_free_bytes=free,
                 measured_vision_bytes=90, measured_language_bytes=90,
             )
             self.assertEqual(choices.tolist(), wanted)
@@ -470,7 +470,7 @@ class TestRecompute(unittest.TestCase):
     def test_layer_bytes(self):
         fitted = hbp.fit_layer_bytes([10, 0], [2, 12], [10 * 300 + 2 * 500, 12 * 500])
         self.assertEqual((fitted.vision_bytes, fitted.language_bytes), (300, 500))
-        with self.assertRaisesRegex(hbp.InfeasibleError, "cannot tell"):
+        with self.assertRaisesRegex(hbp.InfeasibleError, "cannot separate"):
             hbp.fit_layer_bytes([1, 2], [1, 2], [5, 10])
         with self.assertRaisesRegex(ValueError, "language_layers has 3 values; it must have 2"):
             hbp.fit_layer_bytes([1, 2], [1, 2, 3], [5, 10])
@@ -481,7 +481,7 @@ class TestRecompute(unittest.TestCase):
         made = ragged(4)
         for error, words, given in (
             (TypeError, "recompute", dict(recompute="layer")),
-            (ValueError, "mode is 'most'", dict(mode="most")),
+            (ValueError, "method is 'most'", dict(method="most")),
             (ValueError, "selective is 'all'", dict(selective="all")),
             (ValueError, "measured_free_bytes has 1 values; it must have 2", dict(measured_free_bytes=[1])),
             (hbp.InvalidError, "measured_vision_bytes is -1", dict(measured_vision_bytes=-1)),

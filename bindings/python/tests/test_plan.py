@@ -71,7 +71,7 @@ class TestWalk(unittest.TestCase):
             self.assertEqual(pack.loss_tokens, pack.tokens)
             self.assertLessEqual(pack.padded_tokens, pack.capacity)
             self.assertEqual(pack.sum_squares, int((pack.lengths.astype(np.int64) ** 2).sum()))
-            self.assertEqual((len(pack), pack.is_dummy), (len(pack.ids), len(pack.ids) == 0))
+            self.assertEqual((len(pack), pack.is_padding), (len(pack.ids), len(pack.ids) == 0))
             self.assertEqual(pack.ranks, range(pack.first_rank, pack.first_rank + pack.sp))
 
     def test_padding(self):
@@ -83,10 +83,10 @@ class TestWalk(unittest.TestCase):
             self.assertEqual(pack.padded_tokens % 64, 0)
 
     def test_dummies(self):
-        plan = hbp.plan_epoch([100, 200, 300], samples.cost(), mode="paper")
+        plan = hbp.plan_epoch([100, 200, 300], samples.cost(), method="hbp")
         packs = [pack for step in plan for pack in step.packs()]
-        dummies = [pack for pack in packs if pack.is_dummy]
-        self.assertEqual(len(dummies), plan.summary().dummy_packs)
+        dummies = [pack for pack in packs if pack.is_padding]
+        self.assertEqual(len(dummies), plan.summary().padding_packs)
         self.assertGreater(len(dummies), 0)
         for pack in dummies:
             self.assertEqual((pack.loss_tokens, pack.max_seqlen, pack.cu_seqlens.tolist()), (0, 0, [0]))
@@ -141,13 +141,13 @@ class TestVision(unittest.TestCase):
         self.assertEqual(int(plan.pack_vision.sum()), int(vision.sum()))
         self.assertEqual(plan.summary().vision, int(vision.sum()))
         self.assertIn("vision units", str(plan.summary()))
-        self.assertEqual(plan.summary().kinds, [])
+        self.assertEqual(plan.summary().modality_list, [])
         self.assertIsNone(plan.sample_modalities)
         self.assertIsNone(plan.micro_batch_modalities)
         for pack in plan.step(0).packs():
             self.assertEqual(pack.vision, int(pack.sample_vision.sum()))
             self.assertIsNone(pack.vision_capacity)
-            self.assertEqual(pack.kinds, [])
+            self.assertEqual(pack.modality_list, [])
             self.assertIsNone(pack.sample_modalities)
         report = hbp.simulate(plan, samples.cost())
         self.assertEqual(report.vision, int(vision.sum()))
@@ -173,17 +173,17 @@ class TestVision(unittest.TestCase):
         """A file of another program, with kinds and a limit: the library's own test wrote it."""
         golden = Path(__file__).resolve().parents[3] / "tests" / "golden" / "vision.msgpack"
         plan = hbp.Plan.load(golden)
-        self.assertEqual((plan.summary().vision, plan.summary().kinds), (59, [0, 1]))
+        self.assertEqual((plan.summary().vision, plan.summary().modality_list), (59, [0, 1]))
         limited = 0
         for step in plan:
             for row, rows in enumerate(zip(*(step.for_rank(rank) for rank in range(plan.summary().ranks)))):
-                kinds = {tuple(pack.kinds) for pack in rows}
+                kinds = {tuple(pack.modality_list) for pack in rows}
                 self.assertEqual(len(kinds), 1)
                 mask = int(plan.micro_batch_modalities[step.micro_batches[row]])
                 self.assertEqual(sum(1 << kind for kind in kinds.pop()), mask)
             for pack in step.packs():
                 self.assertEqual(pack.sample_modalities.tolist(), sorted(pack.sample_modalities.tolist()))
-                self.assertTrue(pack.is_dummy or sorted(set(pack.sample_modalities.tolist())) == pack.kinds)
+                self.assertTrue(pack.is_padding or sorted(set(pack.sample_modalities.tolist())) == pack.modality_list)
                 if pack.vision_capacity is not None:
                     limited += 1
                     self.assertLessEqual(pack.vision, pack.vision_capacity)
@@ -283,14 +283,13 @@ class TestEpoch(unittest.TestCase):
     def test_unknown_options(self):
         for call in (
             lambda: hbp.plan_epoch([1], samples.cost(), max_len=5),
-            lambda: hbp.plan_baseline([1], samples.cost(), "sorted", max_len=5),
             lambda: hbp.plan_groups([1], samples.cost(), max_len=5),
             lambda: hbp.choose_sp(samples.cost(), 1, max_len=5),
         ):
             with self.assertRaisesRegex(TypeError, "max_len"):
                 call()
-        with self.assertRaisesRegex(ValueError, "'paper'"):
-            hbp.plan_epoch([1], samples.cost(), mode="papers")
+        with self.assertRaisesRegex(ValueError, "method is 'hpb' \\(did you mean 'hbp'\\?\\)"):
+            hbp.plan_epoch([1], samples.cost(), method="hpb")
         with self.assertRaisesRegex(OverflowError, "seed"):
             hbp.plan_epoch([1], samples.cost(), seed=-1)
         with self.assertRaises(TypeError):
@@ -300,10 +299,11 @@ class TestEpoch(unittest.TestCase):
 
     def test_zero_is_the_default_of_every_option(self):
         for name in EpochKeywords.__annotations__:
-            value = {"mode": "default", "over_long": "error", "groups": None, "composition": "auto",
+            value = {"method": "search", "over_long": "error", "groups": None, "composition": "auto",
                      "batches": None}.get(name, 0)
             struct, _kept = _options({name: value})
-            self.assertEqual(struct, _records.EpochOptions(), name)
+            zero = _records.EpochOptions(method="search") if name == "method" else _records.EpochOptions()
+            self.assertEqual(struct, zero, name)
             hbp.plan_epoch([64, 65], samples.cost(), **{name: value})
         for name in ("batch_offsets",):
             with self.assertRaisesRegex(TypeError, name):
@@ -431,23 +431,26 @@ class TestEpoch(unittest.TestCase):
         self.assertLess(max(report.dist_vision, report.dist_tokens), 0.1)
         groups = hbp.Groups.create(cost, [4096], [1])
         packs = hbp.greedy_fill(lengths, groups)
-        even = hbp.simulate(hbp.balance_attention(packs, groups, cost, mode="vision"), cost)
-        time = hbp.simulate(hbp.balance_attention(packs, groups, cost, mode="time"), cost)
+        even = hbp.simulate(hbp.balance_attention(packs, groups, cost, method="vision"), cost)
+        time = hbp.simulate(hbp.balance_attention(packs, groups, cost, method="time"), cost)
         self.assertLess(even.dist_vision, time.dist_vision)
         with self.assertRaisesRegex(hbp.InvalidError, "no vision units"):
             hbp.plan_epoch(samples.lengths(), cost, max_vision=24)
 
-    def test_baselines(self):
-        lengths, cost = samples.lengths(), samples.cost()
+    def test_methods(self):
+        lengths, cost, digests = samples.lengths(), samples.cost(), {}
         ours = hbp.simulate(samples.plan(), cost)
-        for name in hbp.baselines():
-            plan = hbp.plan_baseline(lengths, cost, name, max_length=65536)
+        for name in hbp.methods(of="epoch"):
+            plan = hbp.plan_epoch(lengths, cost, method=name, max_length=65536)
             plan.validate(lengths, cost)
             report = hbp.simulate(plan, cost)
             self.assertGreaterEqual(report.epoch_ns, report.bound_ns)
             self.assertEqual(report.tokens, ours.tokens)
+            digests[name] = plan.digest
+        self.assertEqual(digests["search"], samples.plan().digest)
+        self.assertGreater(len(set(digests.values())), 12)
         with self.assertRaisesRegex(ValueError, "no-packing"):
-            hbp.plan_baseline(lengths, cost, "none")
+            hbp.plan_epoch(lengths, cost, method="none")
 
     def test_simulate(self):
         plan, cost = samples.plan(), samples.cost()
@@ -515,9 +518,9 @@ class TestContract(unittest.TestCase):
         for rivals, fields in (
             ("plan of these samples in so many steps", {}),
             ("plan in steps of at most 1,000 tokens", {"tokens_per_step": 1000, "composition": 3}),
-            ("way to run these very steps", {"tokens_per_step": 1000, "composition": 1}),
-            ("way to run these very steps", {"samples_per_step": 8, "composition": 2}),
-            ("way to run these very steps", {"composition": 4}),
+            ("schedule of these very steps", {"tokens_per_step": 1000, "composition": 1}),
+            ("schedule of these very steps", {"samples_per_step": 8, "composition": 2}),
+            ("schedule of these very steps", {"composition": 4}),
         ):
             self.assertIn(f"no {rivals} takes less than 2.000 s", str(self.summary(bound_ns=2 * 10**9, **fields)))
 

@@ -1,4 +1,4 @@
-"""Steps: groups, the bound, modes and options, files, refusals."""
+"""Steps: groups, the bound, methods and options, files, refusals."""
 
 import ctypes
 import re
@@ -8,7 +8,7 @@ import numpy as np
 import samples
 
 import hbp
-from hbp import _native, _records, step
+from hbp import _records, step
 
 
 def batch(count: int = 200, seed: int = 3) -> np.ndarray:
@@ -63,24 +63,25 @@ class TestStep(unittest.TestCase):
                 for _ in range(int(count or 1))
             ]
             packs = [hbp.Pack(plan, p) for p in range(offsets[row], offsets[row + 1])]
-            self.assertEqual(degrees, sorted((p.sp for p in packs if not p.is_dummy), reverse=True))
+            self.assertEqual(degrees, sorted((p.sp for p in packs if not p.is_padding), reverse=True))
 
     def test_groups_of_equal_samples(self):
         plan = hbp.plan_step([4096] * 16, samples.cost(2), min_sp=2, max_sp=2, max_micro_batches=1)
         self.assertEqual(plan.step(0).groups(), ["<2x8>"])
         self.assertEqual(hbp.plan_step([100], samples.cost(2), min_sp=16).step(0).groups(), ["<16>"])
 
-    def test_modes(self):
+    def test_methods(self):
         lengths, cost = batch(), samples.cost(2)
-        for mode in step.STEP_MODES:
-            if mode == "paper":
+        self.assertGreaterEqual(hbp.methods(of="step").keys(), {"search", "flexsp", "static-sp", "dynamic-cp"})
+        for method in hbp.methods(of="step"):
+            if method == "flexsp":
                 continue
-            with self.subTest(mode):
-                plan = hbp.plan_step(lengths, cost, mode=mode)
+            with self.subTest(method):
+                plan = hbp.plan_step(lengths, cost, method=method)
                 plan.validate(lengths, cost)
                 self.assertLessEqual(plan.summary().bound_ns, plan.summary().predicted_ns)
-        static = hbp.plan_step(lengths, cost, mode="static_sp", longest_tokens=400_000).step(0)
-        self.assertEqual({pack.sp for pack in static.packs() if not pack.is_dummy}, {16})
+        static = hbp.plan_step(lengths, cost, method="static_sp", longest_tokens=400_000).step(0)
+        self.assertEqual({pack.sp for pack in static.packs() if not pack.is_padding}, {16})
 
     def test_options(self):
         lengths, cost = batch(), samples.cost(2)
@@ -99,10 +100,10 @@ class TestStep(unittest.TestCase):
         self.assertLessEqual(more, hbp.plan_step(lengths, cost).summary().predicted_ns)
 
     def test_ties_share_a_pack(self):
-        ties = np.arange(200) // 2
-        tied = hbp.Lengths.from_array(batch(), ties=ties)
-        plan = hbp.plan_step(tied, samples.cost(2))
-        plan.validate(tied, samples.cost(2))
+        links = np.arange(200) // 2
+        linked = hbp.Lengths.from_array(batch(), links=links)
+        plan = hbp.plan_step(linked, samples.cost(2))
+        plan.validate(linked, samples.cost(2))
         for pack in plan.step(0).packs():
             self.assertTrue((np.unique(pack.ids // 2, return_counts=True)[1] == 2).all())
 
@@ -116,7 +117,7 @@ class TestStep(unittest.TestCase):
         cost = samples.cost()
         with self.assertRaisesRegex(hbp.InfeasibleError, r"sample 1 has 90000000 tokens.* holds \d+"):
             hbp.plan_step([100, 90_000_000], cost)
-        for wrong in ({"mode": "best"}, {"solver": "scip"}, {"recompute": "some"}):
+        for wrong in ({"method": "best"}, {"recompute": "some"}):
             with self.assertRaisesRegex(ValueError, "must be one of"):
                 hbp.plan_step([100], cost, **wrong)
         with self.assertRaisesRegex(hbp.InvalidError, "`effort` is 10; it must be in 0..9"):
@@ -125,23 +126,26 @@ class TestStep(unittest.TestCase):
             hbp.plan_step([100], cost, min_micro_batches=3, max_micro_batches=2)
         with self.assertRaises(OverflowError):
             hbp.plan_step([100], cost, buckets=2**31)
-        with self.assertRaises(TypeError):
-            hbp.plan_step([100], cost, tokens_per_step=1)
+        for name in ("tokens_per_step", "mode", "solver", "degrees"):
+            with self.assertRaisesRegex(TypeError, name):
+                hbp.plan_step([100], cost, **{name: 1})
         for empty in ([], [0]):
             with self.assertRaises(ValueError):
                 hbp.plan_step(empty, cost)
         with self.assertRaises(hbp.SolverError):
-            hbp.plan_step([100, 200], cost, solver="exact")
+            hbp.plan_step([100, 200], cost, exact=True)
+
+
+    def test_any_degree(self):
+        model = hbp.Model.preset("llama-3.1-8b").variant(heads=24, kv_heads=24, hidden=3072)
+        cost = hbp.Cost(model, hbp.Machine.preset("h100", nodes=3))
+        self.assertIn(24, cost.terms().degree)
+        with self.assertRaisesRegex(hbp.InvalidError, "24"):
+            hbp.plan_step([100], cost, min_sp=24)
+        self.assertEqual(hbp.plan_step([100], cost, min_sp=24, any_degree=True).step(0).groups(), ["<24>"])
 
 
 class TestNames(unittest.TestCase):
-    def test_modes_are_those_of_the_library(self):
-        self.assertGreaterEqual(step.STEP_MODES.keys(), {"default", "paper", "static-sp", "dynamic-cp"})
-        for name, mode in step.STEP_MODES.items():
-            self.assertEqual(_native.lib.hbp_step_mode_name(mode).decode(), name)
-        self.assertIsNone(_native.lib.hbp_step_mode_name(len(step.STEP_MODES)))
-        self.assertIsNone(_native.lib.hbp_step_mode_name(-1))
-
     def test_defaults_are_zero(self):
         empty = _records.StepOptions()
         self.assertEqual(step.step_options(), empty)

@@ -54,13 +54,13 @@ class TestStepper(unittest.TestCase):
         stepper.submit(lengths, loss_tokens=loss)
         lengths[:] = 1
         self.assertEqual(stepper.take().digest, expected)
-        tied = hbp.Lengths.from_array(batch(2), ties=np.arange(60) // 2)
-        expected = hbp.plan_step(tied, samples.cost()).digest
-        stepper.submit(batch(2), ties=np.arange(60) // 2)
-        stepper.submit(tied)
+        linked = hbp.Lengths.from_array(batch(2), links=np.arange(60) // 2)
+        expected = hbp.plan_step(linked, samples.cost()).digest
+        stepper.submit(batch(2), links=np.arange(60) // 2)
+        stepper.submit(linked)
         borrowed = hbp.Lengths.from_array(batch(3), copy=False)
         stepper.submit(borrowed)
-        del tied, borrowed
+        del linked, borrowed
         gc.collect()
         self.assertEqual([stepper.take().digest for _ in range(3)], [expected, expected, digest(3)])
         self.assertEqual(len(stepper._shared), 0)
@@ -74,7 +74,7 @@ class TestStepper(unittest.TestCase):
         with self.assertRaises(TypeError):
             stepper.submit(hbp.Lengths.from_array([1]), vision=[1])
         with self.assertRaises(ValueError):
-            stepper.submit([1, 2], ties=[1])
+            stepper.submit([1, 2], links=[1])
 
     def test_options(self):
         options = {"min_sp": 2, "sequence_multiple": 64, "micro_batch_multiple": 2}

@@ -12,9 +12,8 @@ from pathlib import Path
 import numpy as np
 
 import hbp
-from hbp._records import choices
 
-MODES, PLACEMENTS = choices("HBP_TASKS"), choices("HBP_PLACE")
+METHODS, PLACEMENTS = list(hbp.methods(of="tasks")), list(hbp.methods(of="placement"))
 
 GOLDEN = Path(__file__).resolve().parents[3] / "tests" / "golden" / "tasks.msgpack"
 
@@ -216,19 +215,20 @@ class TestPlan(unittest.TestCase):
         self.assertAlmostEqual(summary.gap, summary.makespan_ns / summary.bound_ns - 1)
         self.assertEqual(summary.peak_bytes, schedule.rank_bytes.max())
 
-    def test_every_mode_and_placement(self):
+    def test_every_method(self):
         makespans = {}
         for seed in range(4):
             graph = two_tasks() if not seed else drawn(seed)
-            for mode in MODES:
+            for method in METHODS:
                 for placement in PLACEMENTS:
-                    schedule = hbp.plan_tasks(graph, machine(), mode=mode, placement=placement)
+                    schedule = hbp.plan_tasks(graph, machine(), method=method, placement_method=placement)
                     self.check(graph, schedule, 8)
                     schedule.validate(graph, machine())
                     summary = schedule.summary()
-                    self.assertEqual((summary.mode, summary.placement), (MODES[mode], PLACEMENTS[placement]))
-                    makespans[mode] = summary.makespan_ns
-            self.assertLessEqual(makespans["overlap"], makespans["paper"])
+                    self.assertEqual((summary.method, summary.placement_method), (method, placement))
+                    self.assertIn(f"placement_method={placement!r}", repr(summary))
+                    makespans[method] = summary.makespan_ns
+            self.assertLessEqual(makespans["overlap"], makespans["spindle"])
 
     def test_columns(self):
         graph = two_tasks()
@@ -278,7 +278,7 @@ class TestPlan(unittest.TestCase):
         for thread in threads:
             thread.join()
         self.assertEqual(found, [first] * 4)
-        self.assertNotEqual(hbp.plan_tasks(graph, machine(), mode="sequential").digest, first)
+        self.assertNotEqual(hbp.plan_tasks(graph, machine(), method="sequential").digest, first)
 
     def test_files(self):
         graph = two_tasks()
@@ -325,15 +325,15 @@ class TestPlan(unittest.TestCase):
         self.check(after, schedule, 8)
         summary = schedule.summary()
         self.assertGreater(summary.kept_bytes, 0)
-        self.assertIn("stay where they were", str(summary))
+        self.assertIn("reused in place", str(summary))
         self.assertEqual(before.summary().kept_bytes, 0)
         with self.assertRaisesRegex(TypeError, "hbp.TaskSchedule"):
             hbp.plan_tasks(after, machine(), previous=after)
 
     def test_arguments(self):
         graph = two_tasks()
-        for error, text, keywords in ((ValueError, "mode is 'fast'", {"mode": "fast"}),
-                                      (ValueError, "placement is 'any'", {"placement": "any"}),
+        for error, text, keywords in ((ValueError, "method is 'fast'", {"method": "fast"}),
+                                      (ValueError, "placement_method is 'any'", {"placement_method": "any"}),
                                       (hbp.InvalidError, "effort", {"effort": 10}),
                                       (OverflowError, "seed", {"seed": -1})):
             with self.assertRaisesRegex(error, text):
@@ -353,7 +353,7 @@ class TestRun(unittest.TestCase):
     def test_runs(self):
         for seed in range(6):
             graph = drawn(seed)
-            schedule = hbp.plan_tasks(graph, machine(), mode=list(MODES)[seed])
+            schedule = hbp.plan_tasks(graph, machine(), method=METHODS[seed])
             plain = hbp.simulate_tasks(graph, machine(), schedule, free_transfers=True, free_gradients=True)
             real = hbp.simulate_tasks(graph, machine(), schedule)
             barred = hbp.simulate_tasks(graph, machine(), schedule, barriers=True)

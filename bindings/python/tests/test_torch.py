@@ -223,7 +223,7 @@ class Collate(unittest.TestCase):
         plan = make_plan(sequence_multiple=8, pack_multiple=64)
         dataset, collate = Tokens(plan), VarlenCollate.for_plan(plan)
         self.assertEqual((collate.sequence_multiple, collate.pack_multiple), (8, 64))
-        for pack in (pack for step in plan for pack in step.packs() if not pack.is_dummy):
+        for pack in (pack for step in plan for pack in step.packs() if not pack.is_padding):
             batch = collate.arrays([dataset[sample] for sample in pack.ids.tolist()])
             np.testing.assert_array_equal(batch["cu_seqlens"], pack.cu_seqlens)
             np.testing.assert_array_equal(batch["cu_seqlens_padded"], pack.cu_seqlens_padded)
@@ -242,7 +242,7 @@ class Collate(unittest.TestCase):
             pack_multiple_per_sp=64,
         )
         collate = VarlenCollate.for_plan(plan)
-        packs = [pack for step in plan for pack in step.packs() if not pack.is_dummy]
+        packs = [pack for step in plan for pack in step.packs() if not pack.is_padding]
         self.assertGreater(max(pack.sp for pack in packs), 1)
         for pack in packs:
             batch = collate.arrays([np.arange(tokens) for tokens in pack.lengths.tolist()], pack.sp)

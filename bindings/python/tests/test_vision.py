@@ -79,12 +79,12 @@ class TestFill(unittest.TestCase):
         tokens, vision = drawn()
         for rounds, seed in ((1, 0), (2, 0), (5, 3), (50, 1024)):
             packs = hbp.iterative_fill(
-                data(), max_tokens=4096, max_vision=9, mode="reference", rounds=rounds, seed=seed
+                data(), max_tokens=4096, max_vision=9, method="isf", rounds=rounds, seed=seed
             )
             wanted = isf(tokens, vision, (4096, 9), rounds, seed)
             self.assertEqual([packs[i].tolist() for i in range(len(packs))], wanted)
         large = hbp.iterative_fill(
-            data(), max_tokens=900, max_vision=3, mode="reference", rounds=3, over_long="drop"
+            data(), max_tokens=900, max_vision=3, method="isf", rounds=3, over_long="drop"
         )
         wanted = isf(tokens, vision, (900, 3), 3, 0)
         self.assertEqual([large[i].tolist() for i in range(len(large))], wanted)
@@ -126,9 +126,9 @@ class TestFill(unittest.TestCase):
             (hbp.InvalidError, "`max_vision` is 0", dict(max_vision=0)),
             (hbp.InvalidError, "`max_tokens` is -1", dict(max_tokens=-1)),
             (hbp.InvalidError, "`rounds` is -2", dict(rounds=-2)),
-            (hbp.InvalidError, "max_samples is 3", dict(mode="reference", max_samples=3)),
+            (hbp.InvalidError, "max_samples is 3", dict(method="isf", max_samples=3)),
             (hbp.InvalidError, "`over_long` is 2", dict(over_long="truncate")),
-            (ValueError, "mode is 'best'", dict(mode="best")),
+            (ValueError, "method is 'best'", dict(method="best")),
             (ValueError, "over_long is 'lose'", dict(over_long="lose")),
             (OverflowError, "effort is 4294967296", dict(effort=2**32)),
             (OverflowError, "seed is -1", dict(seed=-1)),
@@ -167,7 +167,7 @@ class TestBudgets(unittest.TestCase):
         """The published search: from (4096 // u, 4096) in steps of (1, u), u tokens a vision unit."""
         tokens, vision = drawn(4000)
         unit = (int(np.mean(np.ceil(tokens / 256) * 256) / vision.mean()) + 1) // 16 * 16
-        budgets = hbp.choose_budgets(data(4000), mode="line", ranks=4, rounds=3)
+        budgets = hbp.choose_budgets(data(4000), method="line", ranks=4, rounds=3)
         self.assertEqual((budgets.max_tokens - 4096) % unit, 0)
         self.assertEqual(budgets.max_vision, 4096 // unit + (budgets.max_tokens - 4096) // unit)
         self.assertEqual(budgets.full_tokens, budgets.max_tokens - 128)
@@ -180,8 +180,8 @@ class TestBudgets(unittest.TestCase):
             hbp.choose_budgets([100, 200])
         with self.assertRaises(hbp.InfeasibleError):
             hbp.choose_budgets(data(), max_tokens=600)
-        with self.assertRaisesRegex(ValueError, "mode is 'circle'"):
-            hbp.choose_budgets(data(), mode="circle")
+        with self.assertRaisesRegex(ValueError, "method is 'circle'"):
+            hbp.choose_budgets(data(), method="circle")
         with self.assertRaisesRegex(hbp.InvalidError, "`ranks` is -1"):
             hbp.choose_budgets(data(), ranks=-1)
 
@@ -326,21 +326,21 @@ class TestPlan(unittest.TestCase):
         self.assertIn("packs of at most 18 vision units", str(summary))
         self.assertIn(f"{plan.digest:016x}", repr(plan))
 
-    def test_data_modes(self):
+    def test_data_methods(self):
         digests = set()
-        for mode in ("packed", "isf", "random", "grouped", "sorted"):
-            plan = self.plan(data=mode)
+        for method in ("packed", "isf", "random", "grouped", "sorted"):
+            plan = self.plan(data_method=method)
             self.assertEqual(len(set(plan.data.sample_ids.tolist())) + plan.summary().dropped, 600)
-            self.assertEqual(plan.summary().max_tokens, 6016 if mode in ("packed", "isf") else 0)
+            self.assertEqual(plan.summary().max_tokens, 6016 if method in ("packed", "isf") else 0)
             digests.add(plan.digest)
         self.assertEqual(len(digests), 5)
 
     def test_options(self):
-        every = self.plan(memory="all")
+        every = self.plan(recompute_method="all")
         self.assertEqual(set(every.recompute.tolist()) - {0}, {3})
         self.assertGreater(every.summary().recomputed, 40)
         self.assertGreater(every.summary().epoch_ns, self.plan().summary().epoch_ns)
-        uniform = self.plan(model="uniform")
+        uniform = self.plan(partition_method="uniform")
         self.assertEqual(uniform.cuts.tolist(), [0, 25, 50, 74, 98])
         given = self.plan(keep_order=True)
         self.assertGreaterEqual(given.summary().epoch_ns, self.plan().summary().epoch_ns)
@@ -350,7 +350,7 @@ class TestPlan(unittest.TestCase):
         self.assertTrue(chosen.max_tokens > 0 and chosen.max_vision > 0)
 
     def test_measured_layers(self):
-        layers = hbp.Layers([2 * 10**6] * 20 + [3 * 10**6] * 20, kind=["vision"] * 20 + ["language"] * 20)
+        layers = hbp.Layers([2 * 10**6] * 20 + [3 * 10**6] * 20, type=["vision"] * 20 + ["language"] * 20)
         plan = self.plan(layers=layers, layers_vision=16.0, layers_tokens=4500.0)
         self.assertEqual(plan.layers.forward_ns.tolist(), layers.forward_ns.tolist())
         self.assertEqual((plan.layers.counts["vision"], int(plan.cuts[-1])), (20, 40))
@@ -438,9 +438,9 @@ class TestPlan(unittest.TestCase):
 
     def test_errors(self):
         for error, words, given in (
-            (ValueError, "data is 'folded'", dict(data="folded")),
-            (ValueError, "model is 'small'", dict(model="small")),
-            (ValueError, "memory is 'most'", dict(memory="most")),
+            (ValueError, "data_method is 'folded'", dict(data_method="folded")),
+            (ValueError, "partition_method is 'small'", dict(partition_method="small")),
+            (ValueError, "recompute_method is 'most'", dict(recompute_method="most")),
             (ValueError, "selective is 'x'", dict(selective="x")),
             (TypeError, "layers is \\[1\\]", dict(layers=[1])),
             (TypeError, "samples is '4'", dict(samples="4")),

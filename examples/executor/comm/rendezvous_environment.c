@@ -66,8 +66,9 @@ int ex_meeting_from_environment(const char *file, double limit_s, ex_meeting *me
                            (int)meeting->ranks - 1);
     }
     if (meeting->rank < 0)
-        return ex_fail(fault, "which rank this is cannot be told: RANK and WORLD_SIZE are not set; start the "
-                              "executor by torchrun or an MPI launcher, or set them");
+        return ex_fail(fault,
+                       "which rank this is cannot be known: RANK and WORLD_SIZE are not set; start the "
+                       "executor by torchrun or an MPI launcher, or set them");
     meeting->run = run_of_environment();
     if (file || meeting->ranks == 1)
         return 0;

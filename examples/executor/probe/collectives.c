@@ -84,13 +84,14 @@ static int measure(collective *c, double budget_s)
         if (!p->machine)
             return 0;
         double share = (double)(ranks - 1) / ranks * (c->kind == HBP_COLLECTIVE_ALL_REDUCE ? 2 : 1);
+        hbp_machine_collective found = {.struct_size = sizeof found};
+        (void)hbp_machine_get_collective(p->machine, c->kind, ranks, &found);
         if (unfit > 0)
-            status = hbp_machine_set_collective(p->context, p->machine, c->kind, ranks, 0,
-                                                share * bytes[count - 1] / ns[count - 1] * 1e9, p->source);
-        if (status >= 0)
-            status = hbp_machine_set_collective_spread(p->context, p->machine, c->kind, ranks,
-                                                       ex_probe_summarise(spreads, count).seconds);
-        return ex_probe_check(p, status);
+            found = (hbp_machine_collective){
+                sizeof found, c->kind, ranks, 0, share * bytes[count - 1] / ns[count - 1] * 1e9, 0,
+                p->source};
+        found.spread = ex_probe_summarise(spreads, count).seconds;
+        return ex_probe_check(p, hbp_machine_set_collective(p->context, p->machine, &found));
     }
     return 0;
 }

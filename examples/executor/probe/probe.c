@@ -66,21 +66,21 @@ static int set(ex_probing *p, const char *field, double value, const char *sourc
 static int set_links(ex_probing *p)
 {
     const ex_comm *comm = p->comm;
-    double latency = 0, near = 0, far = 0;
+    hbp_machine_collective near = {.struct_size = sizeof near}, far = {.struct_size = sizeof far};
     int32_t node = comm->node_ranks;
-    if (node > 1 &&
-        hbp_machine_get_collective(p->machine, HBP_COLLECTIVE_ALL_TO_ALL, node, &latency, &near, NULL) &&
-        (set(p, "nvlink_bytes_per_s", near, p->source) || set(p, "nvlink_latency_ns", latency, p->source)))
+    if (node > 1 && hbp_machine_get_collective(p->machine, HBP_COLLECTIVE_ALL_TO_ALL, node, &near) &&
+        (set(p, "nvlink_bytes_per_s", near.bytes_per_s, p->source) ||
+         set(p, "nvlink_latency_ns", near.latency_ns, p->source)))
         return -1;
     if (comm->ranks == node ||
-        !hbp_machine_get_collective(p->machine, HBP_COLLECTIVE_ALL_TO_ALL, comm->ranks, &latency, &far, NULL))
+        !hbp_machine_get_collective(p->machine, HBP_COLLECTIVE_ALL_TO_ALL, comm->ranks, &far))
         return ex_probe_check(p, HBP_OK);
     /* (N - 1) / N / bandwidth = share inside / near + share outside / network. */
-    double all = comm->ranks, inside = node > 1 ? (node - 1) / all / near : 0;
-    double outside = (all - 1) / all / far - inside;
-    double network = outside > 0 ? (all - node) / all / outside : far;
+    double all = comm->ranks, inside = node > 1 ? (node - 1) / all / near.bytes_per_s : 0;
+    double outside = (all - 1) / all / far.bytes_per_s - inside;
+    double network = outside > 0 ? (all - node) / all / outside : far.bytes_per_s;
     return set(p, "network_bytes_per_s", network, p->source) ||
-           set(p, "network_latency_ns", latency, p->source);
+           set(p, "network_latency_ns", far.latency_ns, p->source);
 }
 
 /* What plans are made with, out of what was measured. */

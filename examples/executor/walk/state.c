@@ -148,7 +148,7 @@ static void describe_shape(const ex_shape *s, char *text)
     snprintf(text, SHAPE_TEXT,
              "%d layers, hidden %d, ffn %d, %d heads and %d key-value heads of %d, vocabulary %d%s%s",
              (int)s->layers, (int)s->hidden, (int)s->ffn, (int)s->heads, (int)s->kv_heads, (int)s->head_dim,
-             (int)s->vocab, s->tied_embeddings ? ", tied" : "", s->qkv_bias ? ", biases" : "");
+             (int)s->vocab, s->tied_embeddings ? ", tied embeddings" : "", s->qkv_bias ? ", biases" : "");
 }
 
 static int load(FILE *file, const char *path, hbp_context *context, const hbp_plan *plan, ex_run_state *run,

@@ -110,7 +110,9 @@ static int agree(walk *w, int64_t first, int64_t steps)
     const ex_walk_options *o = w->o;
     agreement own;
     memset(&own, 0, sizeof own);
-    own.digest = hbp_plan_get_digest(o->plan);
+    hbp_plan_summary s = {.struct_size = sizeof s};
+    (void)hbp_plan_get_summary(w->context, o->plan, &s);
+    own.digest = s.digest;
     own.shape = *o->shape;
     own.first_step = first;
     own.steps = steps;

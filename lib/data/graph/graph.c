@@ -21,6 +21,11 @@ hbp_status hbp__graph_create(hbp_context *context, hbp_graph **out)
     if (!graph)
         return hbp__fail_memory(context, "a graph");
     graph->memory = context->memory;
+    graph->profile_first = hbp__new_zero(&graph->memory, 1, sizeof *graph->profile_first);
+    if (!graph->profile_first) {
+        hbp_graph_free(graph);
+        return hbp__fail_memory(context, "a graph");
+    }
     *out = graph;
     return HBP_OK;
 }
@@ -36,15 +41,15 @@ void hbp_graph_free(hbp_graph *graph)
     if (!graph)
         return;
     hbp__memory memory = graph->memory;
-    for (int32_t i = 0; i < graph->profile_count; i++) {
-        hbp__delete(&memory, graph->profiles[i].gpus);
-        hbp__delete(&memory, graph->profiles[i].ns);
-    }
-    hbp__delete(&memory, graph->profiles);
+    hbp__delete(&memory, graph->profile_first);
+    hbp__delete(&memory, graph->point_gpus);
+    hbp__delete(&memory, graph->point_ns);
     hbp__delete(&memory, graph->operators);
     hbp__delete(&memory, graph->task_of);
     hbp__delete(&memory, graph->parameters_of);
-    hbp__delete(&memory, graph->edges);
+    hbp__delete(&memory, graph->edge_from);
+    hbp__delete(&memory, graph->edge_to);
+    hbp__delete(&memory, graph->edge_bytes);
     hbp__delete(&memory, graph->edge_slot);
     hbp__names_free(&memory, &graph->types);
     hbp__names_free(&memory, &graph->tasks);
@@ -75,17 +80,29 @@ static hbp_status check_points(hbp_context *context, const int32_t *gpus, const 
     return HBP_OK;
 }
 
-static int grow_profiles(hbp_graph *graph)
+/* Room for a profile of so many points. */
+static int grow_profiles(hbp_graph *graph, int64_t points)
 {
-    if (graph->profile_count < graph->profile_room)
-        return 1;
-    int64_t room = hbp__min_i64(2 * (int64_t)graph->profile_room + FIRST_ROOM, INT32_MAX);
-    hbp__profile *profiles =
-        hbp__renew(&graph->memory, graph->profiles, (uint64_t)room, sizeof *graph->profiles);
-    if (!profiles || graph->profile_count == INT32_MAX)
-        return 0;
-    graph->profiles = profiles;
-    graph->profile_room = (int32_t)room;
+    const hbp__memory *memory = &graph->memory;
+    if (graph->profile_count == graph->profile_room) {
+        int64_t room = hbp__min_i64(2 * (int64_t)graph->profile_room + FIRST_ROOM, INT32_MAX - 1);
+        int64_t *first = hbp__renew(memory, graph->profile_first, (uint64_t)room + 1, sizeof *first);
+        if (!first || graph->profile_count == room)
+            return 0;
+        graph->profile_first = first;
+        graph->profile_room = (int32_t)room;
+    }
+    int64_t least = graph->profile_first[graph->profile_count] + points;
+    if (least > graph->point_room) {
+        int64_t room = hbp__max_i64(2 * graph->point_room + FIRST_ROOM, least);
+        int32_t *gpus = hbp__renew(memory, graph->point_gpus, (uint64_t)room, sizeof *gpus);
+        graph->point_gpus = gpus ? gpus : graph->point_gpus;
+        int64_t *ns = hbp__renew(memory, graph->point_ns, (uint64_t)room, sizeof *ns);
+        graph->point_ns = ns ? ns : graph->point_ns;
+        if (!gpus || !ns)
+            return 0;
+        graph->point_room = room;
+    }
     return 1;
 }
 
@@ -93,19 +110,14 @@ hbp_status hbp__graph_add_profile(hbp_context *context, hbp_graph *graph, const 
                                   const int64_t *ns, int64_t points, int32_t *profile)
 {
     HBP__TRY(check_points(context, gpus, ns, points));
-    hbp__profile copy = {.points = points};
-    copy.gpus = hbp__new(&graph->memory, (uint64_t)points, sizeof *copy.gpus);
-    copy.ns = hbp__new(&graph->memory, (uint64_t)points, sizeof *copy.ns);
-    if (!copy.gpus || !copy.ns || !grow_profiles(graph)) {
-        hbp__delete(&graph->memory, copy.gpus);
-        hbp__delete(&graph->memory, copy.ns);
+    if (!grow_profiles(graph, points))
         return hbp__fail_memory(context, "a profile");
-    }
-    memcpy(copy.gpus, gpus, (size_t)points * sizeof *gpus);
-    memcpy(copy.ns, ns, (size_t)points * sizeof *ns);
+    int64_t first = graph->profile_first[graph->profile_count];
+    memcpy(graph->point_gpus + first, gpus, (size_t)points * sizeof *gpus);
+    memcpy(graph->point_ns + first, ns, (size_t)points * sizeof *ns);
     if (profile)
         *profile = graph->profile_count;
-    graph->profiles[graph->profile_count++] = copy;
+    graph->profile_first[++graph->profile_count] = first + points;
     return HBP_OK;
 }
 
@@ -129,7 +141,7 @@ static int64_t find_slot(const hbp_graph *graph, int32_t from, int32_t to)
 {
     int64_t at = hash_edge(from, to) & (graph->edge_slots - 1);
     for (int64_t e; (e = graph->edge_slot[at]) > 0; at = (at + 1) & (graph->edge_slots - 1))
-        if (graph->edges[e - 1].from == from && graph->edges[e - 1].to == to)
+        if (graph->edge_from[e - 1] == from && graph->edge_to[e - 1] == to)
             break;
     return at;
 }
@@ -146,7 +158,7 @@ static int grow_slots(hbp_graph *graph)
     graph->edge_slot = slot;
     graph->edge_slots = slots;
     for (int64_t e = 0; e < graph->edge_count; e++)
-        slot[find_slot(graph, graph->edges[e].from, graph->edges[e].to)] = e + 1;
+        slot[find_slot(graph, graph->edge_from[e], graph->edge_to[e])] = e + 1;
     return 1;
 }
 
@@ -155,10 +167,14 @@ static int grow_edges(hbp_graph *graph)
     if (graph->edge_count < graph->edge_room)
         return 1;
     int64_t room = 2 * graph->edge_room + FIRST_ROOM;
-    hbp__edge *edges = hbp__renew(&graph->memory, graph->edges, (uint64_t)room, sizeof *edges);
-    if (!edges)
+    int32_t *from = hbp__renew(&graph->memory, graph->edge_from, (uint64_t)room, sizeof *from);
+    graph->edge_from = from ? from : graph->edge_from;
+    int32_t *to = hbp__renew(&graph->memory, graph->edge_to, (uint64_t)room, sizeof *to);
+    graph->edge_to = to ? to : graph->edge_to;
+    int64_t *bytes = hbp__renew(&graph->memory, graph->edge_bytes, (uint64_t)room, sizeof *bytes);
+    graph->edge_bytes = bytes ? bytes : graph->edge_bytes;
+    if (!from || !to || !bytes)
         return 0;
-    graph->edges = edges;
     graph->edge_room = room;
     return 1;
 }
@@ -171,7 +187,9 @@ static hbp_status put_edge(hbp_context *context, hbp_graph *graph, int32_t from,
     if (graph->edge_slot[at])
         return hbp__fail(context, HBP_E_INVALID, "the edge from operator '%.80s' to '%.80s' is there already",
                          graph->operators[from].name, graph->operators[to].name);
-    graph->edges[graph->edge_count] = (hbp__edge){from, to, bytes};
+    graph->edge_from[graph->edge_count] = from;
+    graph->edge_to[graph->edge_count] = to;
+    graph->edge_bytes[graph->edge_count] = bytes;
     graph->edge_slot[at] = ++graph->edge_count;
     return HBP_OK;
 }
@@ -380,9 +398,8 @@ static hbp_status put_chain(hbp_context *context, hbp_graph *graph, const hbp_op
 static void cut_back(hbp_graph *graph, const hbp_graph *before)
 {
     while (graph->edge_count > before->edge_count) {
-        const hbp__edge *last = &graph->edges[graph->edge_count - 1];
-        graph->edge_slot[find_slot(graph, last->from, last->to)] = 0;
-        graph->edge_count--;
+        int64_t last = --graph->edge_count;
+        graph->edge_slot[find_slot(graph, graph->edge_from[last], graph->edge_to[last])] = 0;
     }
     hbp__names_cut(&graph->memory, &graph->types, before->types.count);
     hbp__names_cut(&graph->memory, &graph->tasks, before->tasks.count);
@@ -437,16 +454,16 @@ hbp_status hbp_graph_get_view(const hbp_graph *graph, hbp_graph_view *view)
                                .tasks = graph->tasks.count,
                                .parameters = graph->parameters.count,
                                .operator_tasks = graph->task_of,
-                               .operator_parameters = graph->parameters_of};
+                               .operator_parameters = graph->parameters_of,
+                               .task_names = (const char *const *)graph->tasks.name,
+                               .parameter_names = (const char *const *)graph->parameters.name,
+                               .edge_from = graph->edge_from,
+                               .edge_to = graph->edge_to,
+                               .edge_bytes = graph->edge_bytes,
+                               .profile_offsets = graph->profile_first,
+                               .point_gpus = graph->point_gpus,
+                               .point_ns = graph->point_ns};
     return hbp__view_write(view, graph, &all, sizeof all);
-}
-
-static hbp_status check_index(hbp_context *context, const char *what, int64_t index, int64_t count)
-{
-    if (index < 0 || index >= count)
-        return hbp__fail(context, HBP_E_INVALID, "there is no %s %lld; there are %lld", what,
-                         (long long)index, (long long)count);
-    return HBP_OK;
 }
 
 hbp_status hbp_graph_get_operator(hbp_context *context, const hbp_graph *graph, int64_t index,
@@ -454,7 +471,9 @@ hbp_status hbp_graph_get_operator(hbp_context *context, const hbp_graph *graph, 
 {
     HBP__TRY(hbp__enter(context));
     HBP__TRY(hbp__require(context, graph, "graph"));
-    HBP__TRY(check_index(context, "operator", index, graph->operator_count));
+    if (index < 0 || index >= graph->operator_count)
+        return hbp__fail(context, HBP_E_INVALID, "there is no operator %lld; there are %d", (long long)index,
+                         (int)graph->operator_count);
     const hbp__operator *o = &graph->operators[index];
     hbp_operator all = {.struct_size = sizeof all,
                         .name = o->name,
@@ -465,53 +484,6 @@ hbp_status hbp_graph_get_operator(hbp_context *context, const hbp_graph *graph, 
     HBP__OPERATOR_NUMBERS(COPY)
 #undef COPY
     return hbp__struct_write(context, fields, &all, sizeof all, "hbp_operator");
-}
-
-hbp_status hbp_graph_get_edge(hbp_context *context, const hbp_graph *graph, int64_t index, int32_t *from,
-                              int32_t *to, int64_t *bytes)
-{
-    HBP__TRY(hbp__enter(context));
-    HBP__TRY(hbp__require(context, graph, "graph"));
-    HBP__TRY(check_index(context, "edge", index, graph->edge_count));
-    const hbp__edge *edge = &graph->edges[index];
-    if (from)
-        *from = edge->from;
-    if (to)
-        *to = edge->to;
-    if (bytes)
-        *bytes = edge->bytes;
-    return HBP_OK;
-}
-
-hbp_status hbp_graph_get_profile(hbp_context *context, const hbp_graph *graph, int64_t index,
-                                 const int32_t **gpus, const int64_t **ns, int64_t *count)
-{
-    HBP__TRY(hbp__enter(context));
-    HBP__TRY(hbp__require(context, graph, "graph"));
-    HBP__TRY(check_index(context, "profile", index, graph->profile_count));
-    const hbp__profile *profile = &graph->profiles[index];
-    if (gpus)
-        *gpus = profile->gpus;
-    if (ns)
-        *ns = profile->ns;
-    if (count)
-        *count = profile->points;
-    return HBP_OK;
-}
-
-static const char *name_at(const hbp__names *names, int64_t index)
-{
-    return index >= 0 && index < names->count ? names->name[index] : NULL;
-}
-
-const char *hbp_graph_get_task_name(const hbp_graph *graph, int64_t task)
-{
-    return graph ? name_at(&graph->tasks, task) : NULL;
-}
-
-const char *hbp_graph_get_parameters_name(const hbp_graph *graph, int64_t parameters)
-{
-    return graph ? name_at(&graph->parameters, parameters) : NULL;
 }
 
 /* Length, then eight bytes a word, the first lowest. */
@@ -539,8 +511,9 @@ uint64_t hbp__graph_digest(const hbp_graph *graph)
     hbp__digest digest = hbp__digest_begin();
     hbp__digest_u64(&digest, (uint64_t)graph->profile_count);
     for (int32_t i = 0; i < graph->profile_count; i++) {
-        hbp__digest_column_i32(&digest, graph->profiles[i].gpus, graph->profiles[i].points);
-        hbp__digest_column_i64(&digest, graph->profiles[i].ns, graph->profiles[i].points);
+        const hbp__profile profile = hbp__graph_profile(graph, i);
+        hbp__digest_column_i32(&digest, profile.gpus, profile.points);
+        hbp__digest_column_i64(&digest, profile.ns, profile.points);
     }
     digest_names(&digest, &graph->types);
     digest_names(&digest, &graph->tasks);
@@ -557,9 +530,9 @@ uint64_t hbp__graph_digest(const hbp_graph *graph)
     }
     hbp__digest_u64(&digest, (uint64_t)graph->edge_count);
     for (int64_t e = 0; e < graph->edge_count; e++) {
-        hbp__digest_u64(&digest, (uint64_t)graph->edges[e].from);
-        hbp__digest_u64(&digest, (uint64_t)graph->edges[e].to);
-        hbp__digest_u64(&digest, (uint64_t)graph->edges[e].bytes);
+        hbp__digest_u64(&digest, (uint64_t)graph->edge_from[e]);
+        hbp__digest_u64(&digest, (uint64_t)graph->edge_to[e]);
+        hbp__digest_u64(&digest, (uint64_t)graph->edge_bytes[e]);
     }
     return hbp__digest_end(&digest);
 }

@@ -44,8 +44,8 @@ typedef struct hbp__edge {
 } hbp__edge;
 
 typedef struct hbp__profile {
-    int32_t *gpus; /* [points], rising */
-    int64_t *ns;   /* [points], as given */
+    const int32_t *gpus; /* [points], rising */
+    const int64_t *ns;   /* [points], as given */
     int64_t points;
 } hbp__profile;
 
@@ -54,15 +54,20 @@ struct hbp_graph {
     hbp__operator *operators; /* [operator_count] */
     int32_t operator_count;
     int32_t operator_room;
-    hbp__edge *edges; /* [edge_count], as they came */
+    int32_t *edge_from; /* [edge_count], as they came */
+    int32_t *edge_to;
+    int64_t *edge_bytes;
     int64_t edge_count;
     int64_t edge_room;
     int64_t *edge_slot;     /* [edge_slots] number + 1, 0: free; by hash of (from, to) */
     int64_t edge_slots;     /* a power of two, or 0 */
     int64_t bytes;          /* of all operators and edges, to keep sums below 2^62 */
-    hbp__profile *profiles; /* [profile_count] */
+    int64_t *profile_first; /* [profile_count + 1] into the points */
     int32_t profile_count;
     int32_t profile_room;
+    int32_t *point_gpus; /* [profile_first[profile_count]] */
+    int64_t *point_ns;
+    int64_t point_room;
     int32_t *task_of;       /* [operator_count] the operators' columns that getters hand out */
     int32_t *parameters_of; /* [operator_count] */
     hbp__names types;
@@ -70,6 +75,14 @@ struct hbp_graph {
     hbp__names parameters;
     hbp__names operator_names; /* number = operator */
 };
+
+/* Profile `index`, until another is added. */
+static inline hbp__profile hbp__graph_profile(const hbp_graph *graph, int32_t index)
+{
+    int64_t first = graph->profile_first[index];
+    return (hbp__profile){graph->point_gpus + first, graph->point_ns + first,
+                          graph->profile_first[index + 1] - first};
+}
 
 /* The functions of the same names within a call. */
 hbp_status hbp__graph_create(hbp_context *context, hbp_graph **out);

@@ -60,10 +60,10 @@ static hbp_status check_operator(hbp_context *context, const hbp_graph *graph, c
 {
     if (o->profile < 0)
         return hbp__fail(context, HBP_E_INVALID, "operator '%.80s' has no profile", o->name);
-    const hbp__profile *profile = &graph->profiles[o->profile];
-    if (any_suits(o, profile))
+    const hbp__profile profile = hbp__graph_profile(graph, o->profile);
+    if (any_suits(o, &profile))
         return HBP_OK;
-    int least = profile->gpus[0], largest = profile->gpus[profile->points - 1];
+    int least = profile.gpus[0], largest = profile.gpus[profile.points - 1];
     if (o->degrees == HBP_DEGREES_PROFILED)
         return hbp__fail(context, HBP_E_INVALID,
                          "operator '%.80s' is profiled on %d..%d GPUs; none of these is a multiple of its "
@@ -105,8 +105,8 @@ static hbp_status find_cycle(hbp_context *context, const hbp_graph *graph, const
     int32_t at = 0, length = 0;
     memset(seen, 0, (size_t)graph->operator_count * sizeof *seen);
     for (int64_t e = 0; e < graph->edge_count; e++)
-        if (waits[graph->edges[e].from])
-            next[graph->edges[e].to] = graph->edges[e].from;
+        if (waits[graph->edge_from[e]])
+            next[graph->edge_to[e]] = graph->edge_from[e];
     while (!waits[at])
         at++;
     for (; !seen[at]; at = next[at])
@@ -134,7 +134,7 @@ static int32_t sort_operators(const hbp_graph *graph, hbp__graph_order *order, i
     for (int32_t done = 0; done < count; done++) {
         int32_t i = order->order[done];
         for (int64_t k = order->out_first[i]; k < order->out_first[i + 1]; k++) {
-            int32_t to = graph->edges[order->out_edge[k]].to;
+            int32_t to = graph->edge_to[order->out_edge[k]];
             if (!--waits[to])
                 order->order[count++] = to;
         }
@@ -146,13 +146,13 @@ static void link_edges(const hbp_graph *graph, hbp__graph_order *order)
 {
     int64_t *first = order->out_first;
     for (int64_t e = 0; e < graph->edge_count; e++) {
-        first[graph->edges[e].from + 1]++;
-        order->needs[graph->edges[e].to]++;
+        first[graph->edge_from[e] + 1]++;
+        order->needs[graph->edge_to[e]]++;
     }
     for (int32_t i = 0; i < graph->operator_count; i++)
         first[i + 1] += first[i];
     for (int64_t e = graph->edge_count - 1; e >= 0; e--)
-        order->out_edge[--first[graph->edges[e].from + 1]] = e;
+        order->out_edge[--first[graph->edge_from[e] + 1]] = e;
     /* Every first[i + 1] has come down to where the edges of i begin. */
     memmove(first, first + 1, (size_t)graph->operator_count * sizeof *first);
     first[graph->operator_count] = graph->edge_count;

@@ -42,7 +42,7 @@ static void link_chains(work *w)
         int64_t out = order->out_first[i];
         if (order->out_first[i + 1] != out + 1)
             continue;
-        int32_t to = graph->edges[order->out_edge[out]].to;
+        int32_t to = graph->edge_to[order->out_edge[out]];
         if (order->needs[to] == 1 && may_be_one(&graph->operators[i], &graph->operators[to])) {
             w->next[i] = to;
             w->head[to] = w->head[i];
@@ -59,7 +59,7 @@ static void find_levels(work *w)
     for (int32_t k = 0; k < graph->operator_count; k++) {
         int32_t i = order->order[k], level = w->level[w->head[i]];
         for (int64_t e = order->out_first[i]; e < order->out_first[i + 1]; e++) {
-            int32_t to = w->head[graph->edges[order->out_edge[e]].to];
+            int32_t to = w->head[graph->edge_to[order->out_edge[e]]];
             if (to != w->head[i] && w->level[to] <= level)
                 w->level[to] = level + 1;
         }
@@ -129,7 +129,7 @@ static void sort_edges(const work *w, hbp__meta_graph *meta, int64_t *in_at)
         out_first[m + 1] = out_first[m] + order->out_first[last + 1] - order->out_first[last];
         for (int64_t k = order->out_first[last]; k < order->out_first[last + 1]; k++) {
             int64_t e = order->out_edge[k];
-            int32_t to = meta->meta_of[graph->edges[e].to];
+            int32_t to = meta->meta_of[graph->edge_to[e]];
             meta->in_edges[in_at[to]++] = e; /* of the graph, for now; by (to, from) */
         }
     }
@@ -137,10 +137,10 @@ static void sort_edges(const work *w, hbp__meta_graph *meta, int64_t *in_at)
     for (int32_t m = 0; m < meta->count; m++)
         in_at[m] = out_first[m];
     for (int64_t k = 0; k < meta->edge_count; k++) {
-        const hbp__edge *edge = &graph->edges[meta->in_edges[k]];
-        int32_t from = meta->meta_of[edge->from], to = meta->meta_of[edge->to];
+        int64_t e = meta->in_edges[k];
+        int32_t from = meta->meta_of[graph->edge_from[e]], to = meta->meta_of[graph->edge_to[e]];
         meta->in_edges[k] = in_at[from];
-        meta->edges[in_at[from]++] = (hbp__edge){from, to, edge->bytes};
+        meta->edges[in_at[from]++] = (hbp__edge){from, to, graph->edge_bytes[e]};
     }
 }
 

@@ -18,7 +18,7 @@ void hbp_lengths_free(hbp_lengths *lengths)
         return;
     hbp__memory memory = lengths->memory;
     void *blocks[] = {lengths->owned,      lengths->loss,
-                      lengths->tie,        lengths->tie_value,
+                      lengths->link,       lengths->link_value,
                       lengths->vision,     lengths->modality,
                       lengths->origin,     lengths->first,
                       lengths->dropped_id, lengths->dropped_reason,
@@ -91,21 +91,21 @@ static hbp_status copy_loss(hbp_context *context, hbp_lengths *draft, const uint
     return HBP_OK;
 }
 
-static hbp_status copy_ties(hbp_context *context, hbp_lengths *draft, const int64_t *ties)
+static hbp_status copy_links(hbp_context *context, hbp_lengths *draft, const int64_t *links)
 {
     /* Its own copy: the groups are counted, sorted and numbered by what must not change in between. */
     int64_t *own = hbp__new(&context->memory, (uint64_t)draft->count, sizeof *own);
     if (!own)
-        return hbp__fail_memory(context, "ties");
+        return hbp__fail_memory(context, "links");
     hbp_status status = HBP_OK;
     for (int64_t i = 0; i < draft->count && status >= 0; i++) {
-        own[i] = ties[i];
-        status = hbp__lengths_check_tie(context, i, own[i]);
+        own[i] = links[i];
+        status = hbp__lengths_check_link(context, i, own[i]);
         if (status >= 0)
-            status = hbp__tick_row(context, "copy ties", i, draft->count);
+            status = hbp__tick_row(context, "copy links", i, draft->count);
     }
     if (status >= 0)
-        status = hbp__lengths_tie(context, draft, own);
+        status = hbp__lengths_link(context, draft, own);
     hbp__delete(&context->memory, own);
     return status;
 }
@@ -128,10 +128,10 @@ static hbp_status copy_modalities(hbp_context *context, hbp_lengths *draft, cons
 {
     draft->modality = hbp__new(&draft->memory, (uint64_t)draft->count, sizeof *draft->modality);
     if (!draft->modality)
-        return hbp__fail_memory(context, "kinds of sample");
+        return hbp__fail_memory(context, "modalities");
     for (int64_t i = 0; i < draft->count; i++) {
         if (i % HBP__LENGTHS_BLOCK == 0)
-            HBP__TRY(hbp__tick(context, "copy kinds of sample", i, draft->count));
+            HBP__TRY(hbp__tick(context, "copy modalities", i, draft->count));
         int32_t modality = modalities[i];
         HBP__TRY(hbp__lengths_check_modality(context, i, modality));
         draft->modality[i] = (uint8_t)modality;
@@ -153,8 +153,8 @@ static hbp_status fill_lengths(hbp_context *context, hbp_lengths *draft, const l
     HBP__TRY(copy_lengths(context, from, draft->owned, draft->count));
     if (options->loss_tokens)
         HBP__TRY(copy_loss(context, draft, options->loss_tokens));
-    if (options->ties)
-        HBP__TRY(copy_ties(context, draft, options->ties));
+    if (options->links)
+        HBP__TRY(copy_links(context, draft, options->links));
     if (options->vision)
         HBP__TRY(copy_vision(context, draft, options->vision));
     if (options->modalities)
@@ -317,7 +317,7 @@ hbp_status hbp_lengths_get_summary(hbp_context *context, const hbp_lengths *leng
     HBP__TRY(hbp__require(context, lengths, "lengths"));
     hbp_lengths_summary all = {
         .struct_size = sizeof all,
-        .has_ties = lengths->tie != NULL,
+        .has_links = lengths->link != NULL,
         .samples = lengths->count,
         .tokens = lengths->tokens,
         .loss_tokens = lengths->loss_tokens,

@@ -8,7 +8,7 @@
 #include "base/context.h"
 #include "hbp/lengths.h"
 
-/* Not tied. */
+/* Not linked. */
 #define HBP__FREE UINT32_MAX
 
 struct hbp_lengths {
@@ -18,13 +18,13 @@ struct hbp_lengths {
     const uint32_t *length; /* [count]; NULL for a histogram: pieces are then in ascending order of length */
     uint32_t *owned;        /* what `length` points to, unless it is the caller's */
     uint32_t *loss;         /* [count] loss tokens; NULL: all tokens */
-    uint32_t *tie;          /* [count] tie group in [0, ties), or HBP__FREE; NULL: none */
-    int64_t ties;
-    int64_t *tie_value; /* [ties] the caller's value of a tie group */
-    uint32_t *vision;   /* [count] vision units; NULL: no second size */
-    uint8_t *modality;  /* [count] kind of sample; NULL: 1 with vision units, 0 without */
-    uint32_t *origin;   /* [count] original sample of a piece; NULL: the piece itself */
-    uint32_t *first;    /* [count] first token of a piece in its sample; NULL: 0, nothing was split */
+    uint32_t *link;         /* [count] link group in [0, links), or HBP__FREE; NULL: none */
+    int64_t links;
+    int64_t *link_value; /* [links] the caller's value of a link group */
+    uint32_t *vision;    /* [count] vision units; NULL: no second size */
+    uint8_t *modality;   /* [count] kind of sample; NULL: 1 with vision units, 0 without */
+    uint32_t *origin;    /* [count] original sample of a piece; NULL: the piece itself */
+    uint32_t *first;     /* [count] first token of a piece in its sample; NULL: 0, nothing was split */
     int64_t dropped;
     int64_t *dropped_id; /* [dropped] original samples left out */
     int32_t *dropped_reason;

@@ -10,7 +10,7 @@ struct hbp_lengths_builder {
     int64_t room; /* samples the columns have room for */
     uint32_t *length;
     uint32_t *loss; /* NULL until the first piece brings it */
-    int64_t *tie;   /* the caller's values; NULL until the first piece brings them, as the next two */
+    int64_t *link;  /* the caller's values; NULL until the first piece brings them, as the next two */
     uint32_t *vision;
     uint8_t *modality;
 };
@@ -38,7 +38,7 @@ void hbp_lengths_builder_free(hbp_lengths_builder *builder)
     hbp__memory memory = builder->memory;
     hbp__delete(&memory, builder->length);
     hbp__delete(&memory, builder->loss);
-    hbp__delete(&memory, builder->tie);
+    hbp__delete(&memory, builder->link);
     hbp__delete(&memory, builder->vision);
     hbp__delete(&memory, builder->modality);
     hbp__delete(&memory, builder);
@@ -62,8 +62,8 @@ static hbp_status check_rows(hbp_context *context, int64_t first, const int64_t 
             return hbp__lengths_check(context, "sample", first + i, lengths[i]);
     for (int64_t i = begin; columns->loss_tokens && i < end; i++)
         HBP__TRY(hbp__lengths_check_loss(context, first + i, columns->loss_tokens[i], lengths[i]));
-    for (int64_t i = begin; columns->ties && i < end; i++)
-        HBP__TRY(hbp__lengths_check_tie(context, first + i, columns->ties[i]));
+    for (int64_t i = begin; columns->links && i < end; i++)
+        HBP__TRY(hbp__lengths_check_link(context, first + i, columns->links[i]));
     for (int64_t i = begin; columns->vision && i < end; i++)
         HBP__TRY(hbp__lengths_check_vision(context, first + i, columns->vision[i]));
     for (int64_t i = begin; columns->modalities && i < end; i++)
@@ -75,9 +75,9 @@ static hbp_status check_piece(hbp_context *context, const hbp_lengths_builder *b
                               const int64_t *lengths, const hbp_lengths_columns *columns, int64_t count)
 {
     HBP__TRY(check_presence(context, builder, "loss tokens", columns->loss_tokens, builder->loss));
-    HBP__TRY(check_presence(context, builder, "ties", columns->ties, builder->tie));
+    HBP__TRY(check_presence(context, builder, "links", columns->links, builder->link));
     HBP__TRY(check_presence(context, builder, "vision units", columns->vision, builder->vision));
-    HBP__TRY(check_presence(context, builder, "kinds of sample", columns->modalities, builder->modality));
+    HBP__TRY(check_presence(context, builder, "modalities", columns->modalities, builder->modality));
     int64_t sum;
     HBP__TRY(hbp__lengths_check_count(context, hbp__add_i64(builder->count, count, &sum) ? sum : INT64_MAX));
     for (int64_t begin = 0; begin < count; begin += HBP__LENGTHS_BLOCK) {
@@ -109,10 +109,10 @@ static hbp_status make_room(hbp_context *context, hbp_lengths_builder *builder,
     if (builder->count && room <= builder->room)
         return HBP_OK;
     room = hbp__max_i64(room, builder->room + builder->room / 2);
-    void *held[] = {builder->length, builder->loss, builder->tie, builder->vision, builder->modality};
-    const uint64_t sizes[] = {sizeof *builder->length, sizeof *builder->loss, sizeof *builder->tie,
+    void *held[] = {builder->length, builder->loss, builder->link, builder->vision, builder->modality};
+    const uint64_t sizes[] = {sizeof *builder->length, sizeof *builder->loss, sizeof *builder->link,
                               sizeof *builder->vision, sizeof *builder->modality};
-    const int wanted[] = {1, columns->loss_tokens != NULL, columns->ties != NULL, columns->vision != NULL,
+    const int wanted[] = {1, columns->loss_tokens != NULL, columns->links != NULL, columns->vision != NULL,
                           columns->modalities != NULL};
     hbp_status status = HBP_OK;
     for (int i = 0; i < 5 && status >= 0; i++)
@@ -124,7 +124,7 @@ static hbp_status make_room(hbp_context *context, hbp_lengths_builder *builder,
         }
     builder->length = held[0];
     builder->loss = held[1];
-    builder->tie = held[2];
+    builder->link = held[2];
     builder->vision = held[3];
     builder->modality = held[4];
     if (status >= 0)
@@ -147,8 +147,8 @@ static void copy_rows(hbp_lengths_builder *builder, const int64_t *lengths,
         builder->length[at + i] = (uint32_t)clamp(lengths[i], 1, HBP_MAX_LENGTH);
     for (int64_t i = begin; columns->loss_tokens && i < end; i++)
         builder->loss[at + i] = (uint32_t)clamp(columns->loss_tokens[i], 0, builder->length[at + i]);
-    for (int64_t i = begin; columns->ties && i < end; i++)
-        builder->tie[at + i] = columns->ties[i];
+    for (int64_t i = begin; columns->links && i < end; i++)
+        builder->link[at + i] = columns->links[i];
     for (int64_t i = begin; columns->vision && i < end; i++)
         builder->vision[at + i] = (uint32_t)clamp(columns->vision[i], 0, HBP_MAX_VISION);
     for (int64_t i = begin; columns->modalities && i < end; i++)
@@ -174,30 +174,21 @@ static hbp_status append_piece(hbp_context *context, hbp_lengths_builder *builde
     return HBP_OK;
 }
 
-hbp_status hbp_lengths_builder_append(hbp_context *context, hbp_lengths_builder *builder,
-                                      const int64_t *lengths, const int64_t *loss_tokens, const int64_t *ties,
-                                      int64_t count)
-{
-    HBP__TRY(hbp__enter(context));
-    const hbp_lengths_columns columns = {.loss_tokens = loss_tokens, .ties = ties};
-    return append_piece(context, builder, lengths, &columns, count);
-}
-
-hbp_status hbp__lengths_builder_append_columns(hbp_context *context, hbp_lengths_builder *builder,
-                                               const int64_t *lengths, const hbp_lengths_columns *columns,
-                                               int64_t count)
+hbp_status hbp__lengths_builder_append(hbp_context *context, hbp_lengths_builder *builder,
+                                       const int64_t *lengths, const hbp_lengths_columns *columns,
+                                       int64_t count)
 {
     hbp_lengths_columns all;
     HBP__TRY(hbp__options_read(context, &all, sizeof all, columns, "hbp_lengths_columns"));
     return append_piece(context, builder, lengths, &all, count);
 }
 
-hbp_status hbp_lengths_builder_append_columns(hbp_context *context, hbp_lengths_builder *builder,
-                                              const int64_t *lengths, const hbp_lengths_columns *columns,
-                                              int64_t count)
+hbp_status hbp_lengths_builder_append(hbp_context *context, hbp_lengths_builder *builder,
+                                      const int64_t *lengths, const hbp_lengths_columns *columns,
+                                      int64_t count)
 {
     HBP__TRY(hbp__enter(context));
-    return hbp__lengths_builder_append_columns(context, builder, lengths, columns, count);
+    return hbp__lengths_builder_append(context, builder, lengths, columns, count);
 }
 
 /* Moves the columns out, cut to their rows; they are moved even when that fails. */
@@ -227,10 +218,10 @@ hbp_status hbp__lengths_builder_finish(hbp_context *context, hbp_lengths_builder
     if (!draft)
         return HBP_E_NO_MEMORY;
     hbp_status status = move_out(context, builder, draft);
-    if (status >= 0 && builder->tie)
-        status = hbp__lengths_tie(context, draft, builder->tie);
-    hbp__delete(&builder->memory, builder->tie);
-    builder->tie = NULL;
+    if (status >= 0 && builder->link)
+        status = hbp__lengths_link(context, draft, builder->link);
+    hbp__delete(&builder->memory, builder->link);
+    builder->link = NULL;
     builder->count = builder->room = 0;
     if (status >= 0)
         status = hbp__lengths_seal(context, draft);

@@ -2,23 +2,23 @@
 #include "base/scratch.h"
 #include "data/lengths/lengths_subset.h"
 
-/* Marks what goes: samples past max_vision, and those tied to one. Returns how many stay in *kept. */
+/* Marks what goes: samples past max_vision, and those linked to one. Returns how many stay in *kept. */
 static hbp_status mark_over(hbp_context *context, const hbp_lengths *lengths, int64_t max_vision,
                             uint8_t *over, int64_t *kept)
 {
-    uint8_t *tie = hbp__take_zero(context, (uint64_t)lengths->ties, sizeof *tie);
+    uint8_t *link = hbp__take_zero(context, (uint64_t)lengths->links, sizeof *link);
     HBP__TRY(hbp__scratch_check(context, "samples with many vision units"));
     for (int64_t i = 0; i < lengths->count; i++) {
         HBP__TRY(hbp__tick_row(context, "limit vision", i, lengths->count));
         over[i] = hbp__lengths_vision(lengths, i) > max_vision;
-        if (over[i] && lengths->tie && lengths->tie[i] != HBP__FREE)
-            tie[lengths->tie[i]] = 1;
+        if (over[i] && lengths->link && lengths->link[i] != HBP__FREE)
+            link[lengths->link[i]] = 1;
     }
     *kept = 0;
     for (int64_t i = 0; i < lengths->count; i++) {
         HBP__TRY(hbp__tick_row(context, "limit vision", i, lengths->count));
-        if (lengths->tie && lengths->tie[i] != HBP__FREE)
-            over[i] |= tie[lengths->tie[i]];
+        if (lengths->link && lengths->link[i] != HBP__FREE)
+            over[i] |= link[lengths->link[i]];
         *kept += !over[i];
     }
     return HBP_OK;
@@ -58,7 +58,7 @@ static hbp_status drop(hbp_context *context, const hbp_lengths *lengths, int64_t
     if (!kept)
         return hbp__fail(
             context, HBP_E_INVALID,
-            "no samples left: all %lld have, or are tied to one that has, more than %lld vision units",
+            "no samples left: all %lld have, or are linked to one that has, more than %lld vision units",
             (long long)lengths->count, (long long)max_vision);
     for (int64_t i = 0; i < lengths->count; i++)
         if (!over[i])

@@ -1,4 +1,4 @@
-/* Samples longer than a limit: refused, dropped, truncated or split; ties and histograms follow. */
+/* Samples longer than a limit: refused, dropped, truncated or split; links and histograms follow. */
 #include <string.h>
 
 #include "base/checked.h"
@@ -15,8 +15,8 @@ typedef struct limiting {
     int32_t policy;
     int64_t first_over; /* bins from here on are past the limit */
     int64_t over_samples;
-    int64_t *tie_tokens;     /* [ties]; NULL without ties */
-    unsigned char *tie_over; /* [ties] a tied sample is past the limit */
+    int64_t *link_tokens;     /* [links]; NULL without links */
+    unsigned char *link_over; /* [links] a linked sample is past the limit */
 } limiting;
 
 /* What stays of a sample; the first of the pieces when it is split. */
@@ -36,7 +36,7 @@ static inline int is_dropped(const limiting *l, int64_t i)
         return 0;
     if (hbp__lengths_get(l->from, i) > l->limit)
         return 1;
-    return l->from->tie && l->from->tie[i] != HBP__FREE && l->tie_over[l->from->tie[i]];
+    return l->from->link && l->from->link[i] != HBP__FREE && l->link_over[l->from->link[i]];
 }
 
 static inline int64_t origin_of(const hbp_lengths *lengths, int64_t i)
@@ -62,30 +62,31 @@ static hbp_status refuse_overlong(const limiting *l)
                      (long long)hbp__lengths_get(from, first));
 }
 
-/* Tied samples share a pack, so they must fit together, unless dropping one that is over-long by itself takes
- * the others along. */
-static hbp_status check_ties(limiting *l)
+/* Linked samples share a pack, so they must fit together, unless dropping one that is over-long by itself
+ * takes the others along. */
+static hbp_status check_links(limiting *l)
 {
     const hbp_lengths *from = l->from;
-    if (!from->tie)
+    if (!from->link)
         return HBP_OK;
-    l->tie_tokens = hbp__new_zero(&l->context->memory, (uint64_t)from->ties, sizeof *l->tie_tokens);
-    l->tie_over = hbp__new_zero(&l->context->memory, (uint64_t)from->ties, sizeof *l->tie_over);
-    if (!l->tie_tokens || !l->tie_over)
-        return hbp__fail_memory(l->context, "ties");
+    l->link_tokens = hbp__new_zero(&l->context->memory, (uint64_t)from->links, sizeof *l->link_tokens);
+    l->link_over = hbp__new_zero(&l->context->memory, (uint64_t)from->links, sizeof *l->link_over);
+    if (!l->link_tokens || !l->link_over)
+        return hbp__fail_memory(l->context, "links");
     for (int64_t i = 0; i < from->count; i++) {
         HBP__TRY(hbp__tick_row(l->context, "limit lengths", i, from->count));
-        if (from->tie[i] == HBP__FREE)
+        if (from->link[i] == HBP__FREE)
             continue;
         int64_t tokens = hbp__lengths_get(from, i);
-        l->tie_tokens[from->tie[i]] += tokens;
-        l->tie_over[from->tie[i]] |= tokens > l->limit;
+        l->link_tokens[from->link[i]] += tokens;
+        l->link_over[from->link[i]] |= tokens > l->limit;
     }
-    for (int64_t t = 0; t < from->ties; t++)
-        if (l->tie_tokens[t] > l->limit && !(l->policy == HBP_OVERLONG_DROP && l->tie_over[t]))
+    for (int64_t t = 0; t < from->links; t++)
+        if (l->link_tokens[t] > l->limit && !(l->policy == HBP_OVERLONG_DROP && l->link_over[t]))
             return hbp__fail(l->context, HBP_E_INVALID,
-                             "the samples with tie %lld have %lld tokens together; max_length is %lld",
-                             (long long)from->tie_value[t], (long long)l->tie_tokens[t], (long long)l->limit);
+                             "the samples with link %lld have %lld tokens together; max_length is %lld",
+                             (long long)from->link_value[t], (long long)l->link_tokens[t],
+                             (long long)l->limit);
     return HBP_OK;
 }
 
@@ -149,7 +150,7 @@ static hbp_status new_columns(limiting *l, int64_t pieces)
         int wanted;
     } columns[] = {{&to->owned, 1},
                    {&to->loss, from->loss != NULL},
-                   {&to->tie, from->tie != NULL},
+                   {&to->link, from->link != NULL},
                    {&to->vision, from->vision != NULL},
                    {&to->origin, renamed},
                    {&to->first, l->policy == HBP_OVERLONG_SPLIT}};
@@ -184,8 +185,8 @@ static int64_t cut_sample(limiting *l, int64_t i, int64_t tokens, int64_t piece)
         to->owned[piece] = (uint32_t)length;
         if (to->loss)
             to->loss[piece] = (uint32_t)lossy;
-        if (to->tie)
-            to->tie[piece] = from->tie[i];
+        if (to->link)
+            to->link[piece] = from->link[i];
         if (to->vision)
             to->vision[piece] = left == tokens ? from->vision[i] : 0;
         if (to->modality)
@@ -201,34 +202,34 @@ static int64_t cut_sample(limiting *l, int64_t i, int64_t tokens, int64_t piece)
     return piece;
 }
 
-/* The tie groups that are left, numbered again by their first sample. */
-static hbp_status keep_ties(limiting *l)
+/* The link groups that are left, numbered again by their first sample. */
+static hbp_status keep_links(limiting *l)
 {
     const hbp_lengths *from = l->from;
     hbp_lengths *to = l->to;
-    if (!to->tie)
+    if (!to->link)
         return HBP_OK;
-    uint32_t *number = hbp__new(&to->memory, (uint64_t)from->ties, sizeof *number);
-    to->tie_value = number ? hbp__new(&to->memory, (uint64_t)from->ties, sizeof *to->tie_value) : NULL;
-    if (!to->tie_value) {
+    uint32_t *number = hbp__new(&to->memory, (uint64_t)from->links, sizeof *number);
+    to->link_value = number ? hbp__new(&to->memory, (uint64_t)from->links, sizeof *to->link_value) : NULL;
+    if (!to->link_value) {
         hbp__delete(&to->memory, number);
-        return hbp__fail_memory(l->context, "ties");
+        return hbp__fail_memory(l->context, "links");
     }
-    memset(number, 0xff, (size_t)from->ties * sizeof *number);
+    memset(number, 0xff, (size_t)from->links * sizeof *number);
     for (int64_t i = 0; i < to->count; i++) {
-        uint32_t old = to->tie[i];
+        uint32_t old = to->link[i];
         if (old == HBP__FREE)
             continue;
         if (number[old] == UINT32_MAX) {
-            to->tie_value[to->ties] = from->tie_value[old];
-            number[old] = (uint32_t)to->ties++;
+            to->link_value[to->links] = from->link_value[old];
+            number[old] = (uint32_t)to->links++;
         }
-        to->tie[i] = number[old];
+        to->link[i] = number[old];
     }
     hbp__delete(&to->memory, number);
-    if (!to->ties) {
-        hbp__delete(&to->memory, to->tie);
-        to->tie = NULL;
+    if (!to->links) {
+        hbp__delete(&to->memory, to->link);
+        to->link = NULL;
     }
     return HBP_OK;
 }
@@ -255,7 +256,7 @@ static hbp_status limit_array(limiting *l)
     }
     if (piece < pieces || l->to->dropped < dropped)
         return hbp__lengths_changed(l->context);
-    HBP__TRY(keep_ties(l));
+    HBP__TRY(keep_links(l));
     return hbp__lengths_seal(l->context, l->to);
 }
 
@@ -376,15 +377,15 @@ hbp_status hbp__lengths_limit(hbp_context *context, const hbp_lengths *lengths, 
     l.over_samples = lengths->count - lengths->bin_first[l.first_over];
     if (l.over_samples && policy == HBP_OVERLONG_ERROR)
         return refuse_overlong(&l);
-    hbp_status status = check_ties(&l);
+    hbp_status status = check_links(&l);
     if (status >= 0) {
         if (l.over_samples)
             status = limit_overlong(&l, out);
         else
             *out = hbp__lengths_retain(lengths); /* the limit changes nothing */
     }
-    hbp__delete(&context->memory, l.tie_tokens);
-    hbp__delete(&context->memory, l.tie_over);
+    hbp__delete(&context->memory, l.link_tokens);
+    hbp__delete(&context->memory, l.link_over);
     return status;
 }
 

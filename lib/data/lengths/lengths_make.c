@@ -47,11 +47,11 @@ hbp_status hbp__lengths_check_loss(hbp_context *context, int64_t index, int64_t 
     return HBP_OK;
 }
 
-hbp_status hbp__lengths_check_tie(hbp_context *context, int64_t index, int64_t tie)
+hbp_status hbp__lengths_check_link(hbp_context *context, int64_t index, int64_t link)
 {
-    if (tie < -1)
-        return hbp__fail(context, HBP_E_INVALID, "sample %lld has tie %lld; use -1 for free or a value >= 0",
-                         (long long)index, (long long)tie);
+    if (link < -1)
+        return hbp__fail(context, HBP_E_INVALID, "sample %lld has link %lld; use -1 for free or a value >= 0",
+                         (long long)index, (long long)link);
     return HBP_OK;
 }
 
@@ -70,8 +70,9 @@ hbp_status hbp__lengths_check_vision(hbp_context *context, int64_t index, int64_
 hbp_status hbp__lengths_check_modality(hbp_context *context, int64_t index, int64_t modality)
 {
     if (modality < 0 || modality >= HBP_MAX_MODALITIES)
-        return hbp__fail(context, HBP_E_INVALID, "sample %lld is of kind %lld; kinds are numbered 0 to %d",
-                         (long long)index, (long long)modality, HBP_MAX_MODALITIES - 1);
+        return hbp__fail(context, HBP_E_INVALID,
+                         "sample %lld is of modality %lld; modalities are numbered 0 to %d", (long long)index,
+                         (long long)modality, HBP_MAX_MODALITIES - 1);
     return HBP_OK;
 }
 
@@ -94,73 +95,73 @@ hbp_status hbp__lengths_changed(hbp_context *context)
         "data set is freed");
 }
 
-/* tie[row] = first row of its group, or HBP__FREE; *groups gets the number of groups. `rows` [tied] are the
- * tied rows by value, then by row. */
-static hbp_status mark_first_rows(hbp_context *context, uint32_t *tie, const int64_t *ties,
-                                  const uint32_t *rows, int64_t tied, int64_t *groups)
+/* link[row] = first row of its group, or HBP__FREE; *groups gets the number of groups. `rows` [linked] are
+ * the linked rows by value, then by row. */
+static hbp_status mark_first_rows(hbp_context *context, uint32_t *link, const int64_t *links,
+                                  const uint32_t *rows, int64_t linked, int64_t *groups)
 {
     *groups = 0;
-    for (int64_t begin = 0, end; begin < tied; begin = end) {
-        for (end = begin + 1; end < tied && ties[rows[end]] == ties[rows[begin]]; end++)
-            HBP__TRY(hbp__tick_row(context, "ties", end, tied));
-        HBP__TRY(hbp__tick_row(context, "ties", begin, tied));
+    for (int64_t begin = 0, end; begin < linked; begin = end) {
+        for (end = begin + 1; end < linked && links[rows[end]] == links[rows[begin]]; end++)
+            HBP__TRY(hbp__tick_row(context, "links", end, linked));
+        HBP__TRY(hbp__tick_row(context, "links", begin, linked));
         if (end - begin == 1) {
-            tie[rows[begin]] = HBP__FREE;
+            link[rows[begin]] = HBP__FREE;
             continue;
         }
         for (int64_t i = begin; i < end; i++)
-            tie[rows[i]] = rows[begin];
+            link[rows[i]] = rows[begin];
         ++*groups;
     }
     return HBP_OK;
 }
 
-hbp_status hbp__lengths_tie(hbp_context *context, hbp_lengths *draft, const int64_t *ties)
+hbp_status hbp__lengths_link(hbp_context *context, hbp_lengths *draft, const int64_t *links)
 {
     const hbp__memory *memory = &draft->memory;
-    int64_t tied = 0;
+    int64_t linked = 0;
     for (int64_t i = 0; i < draft->count; i++) {
-        HBP__TRY(hbp__tick_row(context, "ties", i, draft->count));
-        tied += ties[i] >= 0;
+        HBP__TRY(hbp__tick_row(context, "links", i, draft->count));
+        linked += links[i] >= 0;
     }
-    if (!tied)
+    if (!linked)
         return HBP_OK;
-    draft->tie = hbp__new(memory, (uint64_t)draft->count, sizeof *draft->tie);
-    uint32_t *rows = draft->tie ? hbp__new(memory, (uint64_t)tied, sizeof *rows) : NULL;
+    draft->link = hbp__new(memory, (uint64_t)draft->count, sizeof *draft->link);
+    uint32_t *rows = draft->link ? hbp__new(memory, (uint64_t)linked, sizeof *rows) : NULL;
     if (!rows)
-        return hbp__fail_memory(context, "ties");
+        return hbp__fail_memory(context, "links");
     int64_t row = 0, groups = 0;
     hbp_status status = HBP_OK;
     for (int64_t i = 0; i < draft->count && status >= 0; i++) {
-        draft->tie[i] = HBP__FREE;
-        if (ties[i] >= 0)
+        draft->link[i] = HBP__FREE;
+        if (links[i] >= 0)
             rows[row++] = (uint32_t)i;
-        status = hbp__tick_row(context, "ties", i, draft->count);
+        status = hbp__tick_row(context, "links", i, draft->count);
     }
     if (status >= 0)
-        status = hbp__order_by_i64(context, ties, rows, tied, "ties");
+        status = hbp__order_by_i64(context, links, rows, linked, "links");
     if (status >= 0)
-        status = mark_first_rows(context, draft->tie, ties, rows, tied, &groups);
+        status = mark_first_rows(context, draft->link, links, rows, linked, &groups);
     hbp__delete(memory, rows);
     HBP__TRY(status);
     if (!groups) {
-        hbp__delete(memory, draft->tie);
-        draft->tie = NULL;
+        hbp__delete(memory, draft->link);
+        draft->link = NULL;
         return HBP_OK;
     }
-    draft->tie_value = hbp__new(memory, (uint64_t)groups, sizeof *draft->tie_value);
-    if (!draft->tie_value)
-        return hbp__fail_memory(context, "ties");
+    draft->link_value = hbp__new(memory, (uint64_t)groups, sizeof *draft->link_value);
+    if (!draft->link_value)
+        return hbp__fail_memory(context, "links");
     for (int64_t i = 0; i < draft->count; i++) {
-        HBP__TRY(hbp__tick_row(context, "ties", i, draft->count));
-        uint32_t first = draft->tie[i];
+        HBP__TRY(hbp__tick_row(context, "links", i, draft->count));
+        uint32_t first = draft->link[i];
         if (first == HBP__FREE)
             continue;
         if (first == i) {
-            draft->tie_value[draft->ties] = ties[i];
-            draft->tie[i] = (uint32_t)draft->ties++;
+            draft->link_value[draft->links] = links[i];
+            draft->link[i] = (uint32_t)draft->links++;
         } else
-            draft->tie[i] = draft->tie[first]; /* numbered already: the first row comes first */
+            draft->link[i] = draft->link[first]; /* numbered already: the first row comes first */
     }
     return HBP_OK;
 }
@@ -406,7 +407,7 @@ hbp_status hbp__lengths_seal(hbp_context *context, hbp_lengths *draft)
     hbp__digest digest = hbp__digest_begin();
     HBP__TRY(digest_column(context, &digest, draft->length, draft->count));
     HBP__TRY(digest_column(context, &digest, draft->loss, draft->count));
-    HBP__TRY(digest_column(context, &digest, draft->tie, draft->count));
+    HBP__TRY(digest_column(context, &digest, draft->link, draft->count));
     HBP__TRY(digest_vision(context, &digest, draft));
     draft->digest = hbp__digest_end(&digest);
     return HBP_OK;

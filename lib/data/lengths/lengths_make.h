@@ -20,7 +20,7 @@ hbp_lengths *hbp__lengths_draft(hbp_context *context, const hbp__memory *memory)
 /* The failures of a single sample; `unit` is what the caller calls it ("sample"). */
 hbp_status hbp__lengths_check(hbp_context *context, const char *unit, int64_t index, int64_t length);
 hbp_status hbp__lengths_check_loss(hbp_context *context, int64_t index, int64_t loss, int64_t length);
-hbp_status hbp__lengths_check_tie(hbp_context *context, int64_t index, int64_t tie);
+hbp_status hbp__lengths_check_link(hbp_context *context, int64_t index, int64_t link);
 hbp_status hbp__lengths_check_vision(hbp_context *context, int64_t index, int64_t vision);
 hbp_status hbp__lengths_check_modality(hbp_context *context, int64_t index, int64_t modality);
 hbp_status hbp__lengths_check_count(hbp_context *context, int64_t count);
@@ -29,9 +29,10 @@ hbp_status hbp__lengths_check_count(hbp_context *context, int64_t count);
  * reads again, or fills room counted by one, holds itself to its bounds and ends with this. */
 hbp_status hbp__lengths_changed(hbp_context *context);
 
-/* Sets tie, ties and tie_value from the values [count], all >= -1. Groups are numbered by their first sample,
- * so that equal partitions get equal numbers whatever the values; a group of one sample is free. O(count). */
-hbp_status hbp__lengths_tie(hbp_context *context, hbp_lengths *draft, const int64_t *ties);
+/* Sets link, links and link_value from the values [count], all >= -1. Groups are numbered by their first
+ * sample, so that equal partitions get equal numbers whatever the values; a group of one sample is free.
+ * O(count). */
+hbp_status hbp__lengths_link(hbp_context *context, hbp_lengths *draft, const int64_t *links);
 
 /* Room for `bins` bins, counts zeroed. */
 hbp_status hbp__lengths_new_bins(hbp_context *context, hbp_lengths *draft, int64_t bins);
@@ -45,9 +46,9 @@ hbp_status hbp__lengths_seal_histogram(hbp_context *context, hbp_lengths *draft)
 
 /* The functions of the same names within a call. */
 hbp_status hbp__lengths_builder_create(hbp_context *context, hbp_lengths_builder **out);
-hbp_status hbp__lengths_builder_append_columns(hbp_context *context, hbp_lengths_builder *builder,
-                                               const int64_t *lengths, const hbp_lengths_columns *columns,
-                                               int64_t count);
+hbp_status hbp__lengths_builder_append(hbp_context *context, hbp_lengths_builder *builder,
+                                       const int64_t *lengths, const hbp_lengths_columns *columns,
+                                       int64_t count);
 hbp_status hbp__lengths_builder_finish(hbp_context *context, hbp_lengths_builder *builder, hbp_lengths **out);
 hbp_status hbp__lengths_create_i64(hbp_context *context, const int64_t *lengths, int64_t count,
                                    const hbp_lengths_options *options, hbp_lengths **out);

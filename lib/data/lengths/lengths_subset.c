@@ -2,17 +2,17 @@
 
 #include "data/lengths/lengths_make.h"
 
-/* The tie of each piece, as hbp__lengths_tie takes them. */
-static hbp_status copy_ties(hbp_context *context, const hbp_lengths *lengths, const uint32_t *index,
-                            hbp_lengths *draft)
+/* The link of each piece, as hbp__lengths_link takes them. */
+static hbp_status copy_links(hbp_context *context, const hbp_lengths *lengths, const uint32_t *index,
+                             hbp_lengths *draft)
 {
-    int64_t *ties = hbp__new(&context->memory, (uint64_t)draft->count, sizeof *ties);
-    if (!ties)
-        return hbp__fail_memory(context, "the ties of a part of the data");
+    int64_t *links = hbp__new(&context->memory, (uint64_t)draft->count, sizeof *links);
+    if (!links)
+        return hbp__fail_memory(context, "the links of a part of the data");
     for (int64_t i = 0; i < draft->count; i++)
-        ties[i] = lengths->tie[index[i]] == HBP__FREE ? -1 : (int64_t)lengths->tie[index[i]];
-    hbp_status status = hbp__lengths_tie(context, draft, ties);
-    hbp__delete(&context->memory, ties);
+        links[i] = lengths->link[index[i]] == HBP__FREE ? -1 : (int64_t)lengths->link[index[i]];
+    hbp_status status = hbp__lengths_link(context, draft, links);
+    hbp__delete(&context->memory, links);
     return status;
 }
 
@@ -50,8 +50,8 @@ static hbp_status fill_subset(hbp_context *context, const hbp_lengths *lengths, 
         if (draft->modality)
             draft->modality[i] = lengths->modality[piece];
     }
-    if (lengths->tie)
-        HBP__TRY(copy_ties(context, lengths, index, draft));
+    if (lengths->link)
+        HBP__TRY(copy_links(context, lengths, index, draft));
     return hbp__lengths_seal(context, draft);
 }
 

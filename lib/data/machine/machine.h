@@ -42,7 +42,7 @@ typedef struct hbp__collective {
     int32_t ranks;
     double latency_ns;
     double bytes_per_s; /* bus bandwidth */
-    double spread;      /* interquartile range / median of the repeats; -1: unknown */
+    double spread;      /* interquartile range / median of the repeats; 0: not known */
     char source[HBP__SOURCE_BYTES];
 } hbp__collective;
 
@@ -89,10 +89,8 @@ hbp_status hbp__machine_set_values(hbp_context *context, hbp_machine *machine,
 hbp_status hbp__machine_set_field(hbp_context *context, hbp_machine *machine, const char *field, double value,
                                   const char *source);
 hbp_status hbp__machine_set_collective(hbp_context *context, hbp_machine *machine, int32_t collective,
-                                       int32_t ranks, double latency_ns, double bytes_per_s,
+                                       int32_t ranks, double latency_ns, double bytes_per_s, double spread,
                                        const char *source);
-hbp_status hbp__machine_set_collective_spread(hbp_context *context, hbp_machine *machine, int32_t collective,
-                                              int32_t ranks, double spread);
 hbp_status hbp__machine_set_rate(hbp_context *context, hbp_machine *machine, int32_t rate, int64_t size,
                                  double per_s, double spread, const char *source);
 
@@ -112,6 +110,9 @@ hbp_status hbp__fit_timings(hbp_context *context, const hbp__timing *timings, in
 /* Sets what the preset of a GPU named `gpu` ("h100") knows of one GPU and its links, with source "preset
  * h100"; not the number of nodes and GPUs. HBP_E_INVALID for an unknown name. */
 hbp_status hbp__machine_set_gpu(hbp_context *context, hbp_machine *machine, const char *gpu);
+
+/* The presets' names, NULL past the end. */
+const char *hbp__machine_preset_name(int64_t index);
 
 /* hbp_machine_create_preset, within a call. *out is set on success alone. */
 hbp_status hbp__machine_create_preset(hbp_context *context, const char *text, hbp_machine **out);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/options.h"
 #include "data/machine/machine.h"
 
 /* The first row not before (collective, ranks). */
@@ -35,14 +36,16 @@ static hbp_status check_collective(hbp_context *context, const hbp__collective *
     if (!(isfinite(c->bytes_per_s) && c->bytes_per_s > 0))
         return hbp__fail(context, HBP_E_INVALID, "bytes_per_s is %g; it must be finite and above 0",
                          c->bytes_per_s);
+    if (!(isfinite(c->spread) && c->spread >= 0))
+        return hbp__fail(context, HBP_E_INVALID, "spread is %g; it must be finite and at least 0", c->spread);
     return HBP_OK;
 }
 
 hbp_status hbp__machine_set_collective(hbp_context *context, hbp_machine *machine, int32_t collective,
-                                       int32_t ranks, double latency_ns, double bytes_per_s,
+                                       int32_t ranks, double latency_ns, double bytes_per_s, double spread,
                                        const char *source)
 {
-    hbp__collective fresh = {collective, ranks, latency_ns, bytes_per_s, -1, ""};
+    hbp__collective fresh = {collective, ranks, latency_ns, bytes_per_s, spread, ""};
     HBP__TRY(check_collective(context, &fresh));
     HBP__TRY(hbp__machine_check_text(context, "source", source));
     snprintf(fresh.source, sizeof fresh.source, "%s", source);
@@ -61,61 +64,30 @@ hbp_status hbp__machine_set_collective(hbp_context *context, hbp_machine *machin
     return HBP_OK;
 }
 
-hbp_status hbp__machine_set_collective_spread(hbp_context *context, hbp_machine *machine, int32_t collective,
-                                              int32_t ranks, double spread)
-{
-    int64_t row = find_collective(machine, collective, ranks);
-    if (!is_collective(machine, row, collective, ranks))
-        return hbp__fail(context, HBP_E_INVALID, "collective %d over %d ranks was not measured: set it first",
-                         (int)collective, (int)ranks);
-    if (!(isfinite(spread) && spread >= 0))
-        return hbp__fail(context, HBP_E_INVALID, "spread is %g; it must be finite and at least 0", spread);
-    machine->collectives[row].spread = spread;
-    return HBP_OK;
-}
-
-hbp_status hbp_machine_set_collective(hbp_context *context, hbp_machine *machine, int32_t collective,
-                                      int32_t ranks, double latency_ns, double bytes_per_s,
-                                      const char *source)
+hbp_status hbp_machine_set_collective(hbp_context *context, hbp_machine *machine,
+                                      const hbp_machine_collective *collective)
 {
     HBP__TRY(hbp__enter(context));
     HBP__TRY(hbp__require(context, machine, "machine"));
-    return hbp__machine_set_collective(context, machine, collective, ranks, latency_ns, bytes_per_s,
-                                       source ? source : "given");
+    HBP__TRY(hbp__require(context, collective, "collective"));
+    hbp_machine_collective c;
+    HBP__TRY(hbp__options_read(context, &c, sizeof c, collective, "hbp_machine_collective"));
+    return hbp__machine_set_collective(context, machine, c.collective, c.ranks, c.latency_ns, c.bytes_per_s,
+                                       c.spread, c.source ? c.source : "given");
 }
 
 int32_t hbp_machine_get_collective(const hbp_machine *machine, int32_t collective, int32_t ranks,
-                                   double *latency_ns, double *bytes_per_s, const char **source)
+                                   hbp_machine_collective *found)
 {
-    if (!machine)
-        return 0;
-    int64_t row = find_collective(machine, collective, ranks);
-    if (!is_collective(machine, row, collective, ranks))
-        return 0;
-    const hbp__collective *found = &machine->collectives[row];
-    if (latency_ns)
-        *latency_ns = found->latency_ns;
-    if (bytes_per_s)
-        *bytes_per_s = found->bytes_per_s;
-    if (source)
-        *source = found->source;
-    return 1;
-}
-
-hbp_status hbp_machine_set_collective_spread(hbp_context *context, hbp_machine *machine, int32_t collective,
-                                             int32_t ranks, double spread)
-{
-    HBP__TRY(hbp__enter(context));
-    HBP__TRY(hbp__require(context, machine, "machine"));
-    return hbp__machine_set_collective_spread(context, machine, collective, ranks, spread);
-}
-
-double hbp_machine_get_collective_spread(const hbp_machine *machine, int32_t collective, int32_t ranks)
-{
-    if (!machine)
-        return -1;
-    int64_t row = find_collective(machine, collective, ranks);
-    return is_collective(machine, row, collective, ranks) ? machine->collectives[row].spread : -1;
+    hbp_machine_collective all = {0};
+    int64_t row = machine ? find_collective(machine, collective, ranks) : 0;
+    int is_there = machine && is_collective(machine, row, collective, ranks);
+    if (is_there) {
+        const hbp__collective *c = &machine->collectives[row];
+        all = (hbp_machine_collective){0,         c->collective, c->ranks, c->latency_ns, c->bytes_per_s,
+                                       c->spread, c->source};
+    }
+    return hbp__view_write(found, is_there ? machine : NULL, &all, sizeof all) == HBP_OK;
 }
 
 hbp_status hbp__fit_timings(hbp_context *context, const hbp__timing *timings, int64_t count, double factor,
@@ -172,7 +144,7 @@ hbp_status hbp_machine_fit_collective(hbp_context *context, hbp_machine *machine
     HBP__TRY(hbp__require(context, machine, "machine"));
     HBP__TRY(hbp__require(context, bytes, "bytes"));
     HBP__TRY(hbp__require(context, ns, "ns"));
-    HBP__TRY(check_collective(context, &(hbp__collective){collective, ranks, 0, 1, -1, ""}));
+    HBP__TRY(check_collective(context, &(hbp__collective){collective, ranks, 0, 1, 0, ""}));
     if (count < 0)
         return hbp__fail(context, HBP_E_INVALID, "count is %lld; it must be at least 0", (long long)count);
     for (int64_t i = 0; i < count; i++)
@@ -191,6 +163,6 @@ hbp_status hbp_machine_fit_collective(hbp_context *context, hbp_machine *machine
     hbp__delete(&context->memory, rows);
     if (status < 0)
         return status;
-    return hbp__machine_set_collective(context, machine, collective, ranks, latency, bandwidth,
+    return hbp__machine_set_collective(context, machine, collective, ranks, latency, bandwidth, 0,
                                        source ? source : "given");
 }

@@ -38,25 +38,22 @@ static const struct preset {
     {"gb200-nvl72", 4, 72, 2500e12, 186 * GIB, 8000e9, 722e9, 50e9},
 };
 
-int64_t hbp_machine_count_presets(void)
-{
-    return (int64_t)(sizeof presets / sizeof *presets);
-}
+#define PRESETS ((int64_t)(sizeof presets / sizeof *presets))
 
-const char *hbp_machine_get_preset_name(int64_t index)
+const char *hbp__machine_preset_name(int64_t index)
 {
-    return index >= 0 && index < hbp_machine_count_presets() ? presets[index].name : NULL;
+    return index >= 0 && index < PRESETS ? presets[index].name : NULL;
 }
 
 static hbp_status find_preset(hbp_context *context, const char *name, const struct preset **found)
 {
-    for (int64_t i = 0; i < hbp_machine_count_presets(); i++)
+    for (int64_t i = 0; i < PRESETS; i++)
         if (strcmp(presets[i].name, name) == 0) {
             *found = &presets[i];
             return HBP_OK;
         }
     return hbp__fail(context, HBP_E_INVALID, "no machine preset '%.64s'; the nearest is '%s'", name,
-                     hbp__nearest(name, hbp_machine_get_preset_name, hbp_machine_count_presets()));
+                     hbp__nearest(name, hbp__machine_preset_name, PRESETS));
 }
 
 hbp_status hbp__machine_set_gpu(hbp_context *context, hbp_machine *machine, const char *gpu)

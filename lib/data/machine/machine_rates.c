@@ -66,20 +66,13 @@ hbp_status hbp_machine_set_rate(hbp_context *context, hbp_machine *machine, cons
                                  r.source ? r.source : "given");
 }
 
-int64_t hbp_machine_count_rates(const hbp_machine *machine)
+int32_t hbp_machine_get_rate(const hbp_machine *machine, int64_t index, hbp_machine_rate *rate)
 {
-    return machine ? machine->rate_count : 0;
-}
-
-hbp_status hbp_machine_get_rate(hbp_context *context, const hbp_machine *machine, int64_t index,
-                                hbp_machine_rate *rate)
-{
-    HBP__TRY(hbp__enter(context));
-    HBP__TRY(hbp__require(context, machine, "machine"));
-    if (index < 0 || index >= machine->rate_count)
-        return hbp__fail(context, HBP_E_INVALID, "index is %lld; the machine has %lld rates",
-                         (long long)index, (long long)machine->rate_count);
-    const hbp__rate *row = &machine->rates[index];
-    hbp_machine_rate found = {sizeof found, row->rate, row->size, row->per_s, row->spread, row->source};
-    return hbp__struct_write(context, rate, &found, sizeof found, "rate");
+    hbp_machine_rate all = {0};
+    int is_there = machine && index >= 0 && index < machine->rate_count;
+    if (is_there) {
+        const hbp__rate *row = &machine->rates[index];
+        all = (hbp_machine_rate){0, row->rate, row->size, row->per_s, row->spread, row->source};
+    }
+    return hbp__view_write(rate, is_there ? machine : NULL, &all, sizeof all) == HBP_OK;
 }

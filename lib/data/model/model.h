@@ -21,6 +21,9 @@ hbp_status hbp__model_make(hbp_context *context, const char *name, const hbp_mod
 /* The preset of that name, as it stands in the table. */
 hbp_status hbp__model_make_preset(hbp_context *context, const char *name, hbp_model **out);
 
+/* The presets' names, NULL past the end. */
+const char *hbp__model_preset_name(int64_t index);
+
 /* hbp_model_create_preset and hbp_model_create_variant, within a call. *out is set on success alone. */
 hbp_status hbp__model_create_preset(hbp_context *context, const char *text, hbp_model **out);
 hbp_status hbp__model_create_variant(hbp_context *context, const hbp_model *base, const char *text,

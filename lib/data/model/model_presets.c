@@ -67,23 +67,20 @@ static hbp_model_fields expand_preset(const struct preset *p)
     };
 }
 
-int64_t hbp_model_count_presets(void)
-{
-    return (int64_t)(sizeof presets / sizeof *presets);
-}
+#define PRESETS ((int64_t)(sizeof presets / sizeof *presets))
 
-const char *hbp_model_get_preset_name(int64_t index)
+const char *hbp__model_preset_name(int64_t index)
 {
-    return index >= 0 && index < hbp_model_count_presets() ? presets[index].name : NULL;
+    return index >= 0 && index < PRESETS ? presets[index].name : NULL;
 }
 
 hbp_status hbp__model_make_preset(hbp_context *context, const char *name, hbp_model **out)
 {
-    for (int64_t i = 0; i < hbp_model_count_presets(); i++)
+    for (int64_t i = 0; i < PRESETS; i++)
         if (strcmp(presets[i].name, name) == 0) {
             hbp_model_fields fields = expand_preset(&presets[i]);
             return hbp__model_make(context, name, &fields, out);
         }
     return hbp__fail(context, HBP_E_INVALID, "no model preset '%.64s'; the nearest is '%s'", name,
-                     hbp__nearest(name, hbp_model_get_preset_name, hbp_model_count_presets()));
+                     hbp__nearest(name, hbp__model_preset_name, PRESETS));
 }

@@ -22,6 +22,9 @@ struct hbp_vlm {
 hbp_status hbp__vlm_make(hbp_context *context, const char *name, const hbp_vlm_fields *fields,
                          const hbp_model *language, hbp_vlm **out);
 
+/* The presets' names, NULL past the end. */
+const char *hbp__vlm_preset_name(int64_t index);
+
 /* The encoder's layers as fields of a transformer whose heads are shared by `tensor_parallel` GPUs: heads are
  * padded to a multiple of that, as Megatron-LM pads InternViT's 25. */
 hbp_model_fields hbp__vlm_encoder(const hbp_vlm_fields *fields, int32_t tensor_parallel);

@@ -38,21 +38,18 @@ static hbp_vlm_fields expand_preset(const struct preset *p)
     };
 }
 
-int64_t hbp_vlm_count_presets(void)
-{
-    return (int64_t)(sizeof presets / sizeof *presets);
-}
+#define PRESETS ((int64_t)(sizeof presets / sizeof *presets))
 
-const char *hbp_vlm_get_preset_name(int64_t index)
+const char *hbp__vlm_preset_name(int64_t index)
 {
-    return index >= 0 && index < hbp_vlm_count_presets() ? presets[index].name : NULL;
+    return index >= 0 && index < PRESETS ? presets[index].name : NULL;
 }
 
 hbp_status hbp_vlm_create_preset(hbp_context *context, const char *name, hbp_vlm **out)
 {
     HBP__ENTER_OUT(context, out);
     HBP__TRY(hbp__require(context, name, "name"));
-    for (int64_t i = 0; i < hbp_vlm_count_presets(); i++)
+    for (int64_t i = 0; i < PRESETS; i++)
         if (strcmp(presets[i].name, name) == 0) {
             hbp_model *language = NULL;
             HBP__TRY(hbp__model_make_preset(context, presets[i].language, &language));
@@ -62,5 +59,5 @@ hbp_status hbp_vlm_create_preset(hbp_context *context, const char *name, hbp_vlm
             return status;
         }
     return hbp__fail(context, HBP_E_INVALID, "no vision-language preset '%.64s'; the nearest is '%s'", name,
-                     hbp__nearest(name, hbp_vlm_get_preset_name, hbp_vlm_count_presets()));
+                     hbp__nearest(name, hbp__vlm_preset_name, PRESETS));
 }

@@ -3,8 +3,9 @@
  */
 #include "data/model/workload_presets.h"
 
-#include <stddef.h>
+#include <string.h>
 
+#include "base/nearest.h"
 #include "data/model/model.h"
 
 #define COUNT(rows) ((int32_t)(sizeof(rows) / sizeof *(rows)))
@@ -120,18 +121,24 @@ static const hbp__workload workloads[] = {
 
 const hbp__workload *hbp__workload_get(int64_t index)
 {
-    return index >= 0 && index < hbp_workload_count_presets() ? &workloads[index] : NULL;
+    return index >= 0 && index < COUNT(workloads) ? &workloads[index] : NULL;
 }
 
-int64_t hbp_workload_count_presets(void)
-{
-    return COUNT(workloads);
-}
-
-const char *hbp_workload_get_preset_name(int64_t index)
+const char *hbp__workload_name(int64_t index)
 {
     const hbp__workload *workload = hbp__workload_get(index);
     return workload ? workload->name : NULL;
+}
+
+hbp_status hbp__workload_find(hbp_context *context, const char *name, const hbp__workload **found)
+{
+    for (int64_t i = 0; i < COUNT(workloads); i++)
+        if (strcmp(workloads[i].name, name) == 0) {
+            *found = &workloads[i];
+            return HBP_OK;
+        }
+    return hbp__fail(context, HBP_E_INVALID, "no workload preset '%.64s'; the nearest is '%s'", name,
+                     hbp__nearest(name, hbp__workload_name, COUNT(workloads)));
 }
 
 int64_t hbp_workload_get_preset_parameters(int64_t index)

@@ -4,6 +4,7 @@
 
 #include <stdint.h>
 
+#include "base/context.h"
 #include "hbp/tasks.h"
 
 /* What a component is made of. */
@@ -54,6 +55,10 @@ typedef struct hbp__workload {
 
 /* NULL for no such preset. */
 const hbp__workload *hbp__workload_get(int64_t index);
+const char *hbp__workload_name(int64_t index);
+
+/* The preset of that name; HBP_E_INVALID for none offers the nearest. */
+hbp_status hbp__workload_find(hbp_context *context, const char *name, const hbp__workload **found);
 
 /* One layer of a transformer component. */
 typedef struct hbp__component_layer {

@@ -15,10 +15,13 @@ hbp_groups *hbp__groups_new(const hbp__memory *memory, int64_t candidates)
     groups->candidate = hbp__new_zero(memory, (uint64_t)candidates, sizeof *groups->candidate);
     groups->candidate_ns = hbp__new_zero(memory, (uint64_t)candidates, sizeof *groups->candidate_ns);
     groups->candidate_text = hbp__new_zero(memory, (uint64_t)candidates, sizeof *groups->candidate_text);
-    if (!groups->candidate || !groups->candidate_ns || !groups->candidate_text) {
+    groups->candidate_texts = hbp__new(memory, (uint64_t)candidates, sizeof *groups->candidate_texts);
+    if (!groups->candidate || !groups->candidate_ns || !groups->candidate_text || !groups->candidate_texts) {
         hbp_groups_free(groups);
         return NULL;
     }
+    for (int64_t i = 0; i < candidates; i++)
+        groups->candidate_texts[i] = groups->candidate_text[i];
     return groups;
 }
 
@@ -30,6 +33,7 @@ void hbp_groups_free(hbp_groups *groups)
     hbp__delete(&memory, groups->candidate);
     hbp__delete(&memory, groups->candidate_ns);
     hbp__delete(&memory, groups->candidate_text);
+    hbp__delete(&memory, groups->candidate_texts);
     hbp__delete(&memory, groups);
 }
 
@@ -61,11 +65,7 @@ hbp_status hbp_groups_get_view(const hbp_groups *groups, hbp_groups_view *view)
                                 .micro_batches = groups->micro_batches,
                                 .tokens = groups->tokens,
                                 .step_ns = groups->step_ns,
-                                .candidate_ns = groups->candidate_ns};
+                                .candidate_ns = groups->candidate_ns,
+                                .candidate_texts = groups->candidate_texts};
     return hbp__view_write(view, groups, &all, sizeof all);
-}
-
-const char *hbp_groups_get_candidate_text(const hbp_groups *groups, int64_t index)
-{
-    return groups && index >= 0 && index < groups->candidates ? groups->candidate_text[index] : NULL;
 }

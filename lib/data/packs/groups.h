@@ -43,6 +43,7 @@ struct hbp_groups {
     hbp__candidate *candidate; /* [candidates] */
     int64_t *candidate_ns;     /* [candidates] */
     char (*candidate_text)[HBP__CANDIDATE_TEXT];
+    const char **candidate_texts; /* [candidates] its rows */
 };
 
 /* Empty groups with room for `candidates` rows of the table of hierarchies; NULL when memory is short. */

@@ -6,7 +6,7 @@
 #include "base/sort.h"
 #include "data/lengths/lengths_make.h"
 
-/* Sizes in the order of `order`, without ties: the histogram tells them, no sample need be looked up. */
+/* Sizes in the order of `order`, without links: the histogram tells them, no sample need be looked up. */
 static hbp_status sizes_from_histogram(hbp_context *context, hbp__items *items)
 {
     const hbp_lengths *lengths = items->lengths;
@@ -21,30 +21,31 @@ static hbp_status sizes_from_histogram(hbp_context *context, hbp__items *items)
     return HBP_OK;
 }
 
-/* Chains tied samples, walking `order` from its end so that each chain begins with its shortest sample; what
- * remains in `items->sample` is one entry an item, and totals[entry] its size. *tokens gets those of all. */
-static hbp_status chain_tied(hbp_context *context, hbp__items *items, uint32_t *head, uint64_t *totals,
-                             int64_t *tokens)
+/* Chains linked samples, walking `order` from its end so that each chain begins with its shortest sample;
+ * what remains in `items->sample` is one entry an item, and totals[entry] its size. *tokens gets those of
+ * all. */
+static hbp_status chain_linked(hbp_context *context, hbp__items *items, uint32_t *head, uint64_t *totals,
+                               int64_t *tokens)
 {
     const hbp_lengths *lengths = items->lengths;
-    for (int64_t t = 0; t < lengths->ties; t++)
+    for (int64_t t = 0; t < lengths->links; t++)
         head[t] = HBP__NO_SAMPLE;
     int64_t count = 0;
     *tokens = 0;
     for (int64_t i = lengths->count - 1; i >= 0; i--) {
-        HBP__TRY(hbp__tick_row(context, "ties", i, lengths->count));
+        HBP__TRY(hbp__tick_row(context, "links", i, lengths->count));
         uint32_t sample = items->sample[i];
-        uint32_t tie = lengths->tie[sample];
+        uint32_t link = lengths->link[sample];
         items->next[sample] = HBP__NO_SAMPLE;
-        if (tie != HBP__FREE) {
-            items->next[sample] = head[tie];
-            head[tie] = sample;
+        if (link != HBP__FREE) {
+            items->next[sample] = head[link];
+            head[link] = sample;
         }
     }
     for (int64_t i = 0; i < lengths->count; i++) {
-        HBP__TRY(hbp__tick_row(context, "ties", i, lengths->count));
+        HBP__TRY(hbp__tick_row(context, "links", i, lengths->count));
         uint32_t sample = items->sample[i];
-        if (lengths->tie[sample] != HBP__FREE && head[lengths->tie[sample]] != sample)
+        if (lengths->link[sample] != HBP__FREE && head[lengths->link[sample]] != sample)
             continue;
         uint64_t total = 0;
         for (uint32_t s = sample; s != HBP__NO_SAMPLE; s = items->next[s]) {
@@ -65,13 +66,14 @@ static hbp_status sort_chained(hbp_context *context, hbp__items *items, const ui
     uint64_t rows = (uint64_t)items->count;
     uint32_t *order = hbp__new(&context->memory, rows, 2 * sizeof *order);
     if (!order)
-        return hbp__fail_memory(context, "the order of tied samples");
+        return hbp__fail_memory(context, "the order of linked samples");
     uint32_t *sorted = order + rows;
     for (int64_t i = 0; i < items->count; i++)
         order[i] = (uint32_t)i;
-    hbp_status status = hbp__order_by_u64(context, totals, order, items->count, "the order of tied samples");
+    hbp_status status =
+        hbp__order_by_u64(context, totals, order, items->count, "the order of linked samples");
     for (int64_t i = 0; i < items->count && status >= 0; i++) {
-        status = hbp__tick_row(context, "ties", i, items->count);
+        status = hbp__tick_row(context, "links", i, items->count);
         sorted[i] = items->sample[order[i]];
         items->size[i] = totals[order[i]] > UINT32_MAX ? UINT32_MAX : (uint32_t)totals[order[i]];
     }
@@ -81,23 +83,23 @@ static hbp_status sort_chained(hbp_context *context, hbp__items *items, const ui
     return status;
 }
 
-static hbp_status open_tied(hbp_context *context, hbp__items *items)
+static hbp_status open_linked(hbp_context *context, hbp__items *items)
 {
     const hbp_lengths *lengths = items->lengths;
     uint64_t rows = (uint64_t)lengths->count;
     items->next = hbp__new(&context->memory, rows, sizeof *items->next);
-    uint32_t *head = hbp__new(&context->memory, (uint64_t)lengths->ties, sizeof *head);
+    uint32_t *head = hbp__new(&context->memory, (uint64_t)lengths->links, sizeof *head);
     uint64_t *totals = hbp__new(&context->memory, rows, sizeof *totals);
     hbp_status status = HBP_E_NO_MEMORY;
     if (items->next && head && totals) {
         int64_t tokens = 0; /* rooms are counted by the sum of the sizes */
-        status = chain_tied(context, items, head, totals, &tokens);
+        status = chain_linked(context, items, head, totals, &tokens);
         if (status >= 0 && tokens != lengths->tokens)
             status = hbp__lengths_changed(context);
         if (status >= 0)
             status = sort_chained(context, items, totals);
     } else {
-        hbp__fail_memory(context, "tied samples");
+        hbp__fail_memory(context, "linked samples");
     }
     hbp__delete(&context->memory, totals);
     hbp__delete(&context->memory, head);
@@ -116,8 +118,8 @@ hbp_status hbp__items_open(hbp_context *context, const hbp_lengths *lengths, int
     items->size = hbp__new(&context->memory, (uint64_t)lengths->count, sizeof *items->size);
     if (!items->size)
         return hbp__fail_memory(context, "the sizes of samples");
-    if (lengths->tie)
-        HBP__TRY(open_tied(context, items));
+    if (lengths->link)
+        HBP__TRY(open_linked(context, items));
     else
         HBP__TRY(sizes_from_histogram(context, items));
     int64_t last = items->count - 1;
@@ -126,7 +128,7 @@ hbp_status hbp__items_open(hbp_context *context, const hbp_lengths *lengths, int
         return hbp__fail(context, HBP_E_INFEASIBLE,
                          "sample %lld%s has %lld tokens with padding; the longest pack holds %lld",
                          (long long)(lengths->origin ? lengths->origin[sample] : sample),
-                         hbp__items_members(items, last) > 1 ? " with its tied samples" : "",
+                         hbp__items_members(items, last) > 1 ? " with its linked samples" : "",
                          (long long)items->size[last], (long long)capacity);
     }
     return HBP_OK;

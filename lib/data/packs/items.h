@@ -1,4 +1,4 @@
-/* What a packer packs: a sample, or samples tied together, as one item with the size it takes in a pack. */
+/* What a packer packs: a sample, or samples linked together, as one item with the size it takes in a pack. */
 #ifndef HBP_DATA_ITEMS_H
 #define HBP_DATA_ITEMS_H
 
@@ -7,15 +7,16 @@
 #include "base/context.h"
 #include "data/lengths/lengths.h"
 
-/* Ends a chain of tied samples. */
+/* Ends a chain of linked samples. */
 #define HBP__NO_SAMPLE UINT32_MAX
 
 typedef struct hbp__items {
     hbp__memory memory;
     int64_t count;
-    uint32_t *size; /* [count] ascending: tokens padded to the sequence multiple, summed over tied samples */
+    uint32_t
+        *size; /* [count] ascending: tokens padded to the sequence multiple, summed over linked samples */
     uint32_t *sample; /* [count] the sample, or the first of a chain */
-    uint32_t *next;   /* [samples] the next sample of the chain; NULL when nothing is tied */
+    uint32_t *next;   /* [samples] the next sample of the chain; NULL when nothing is linked */
     const hbp_lengths *lengths;
     int64_t multiple; /* sequence multiple */
 } hbp__items;
@@ -27,8 +28,8 @@ hbp_status hbp__items_open(hbp_context *context, const hbp_lengths *lengths, int
                            int64_t capacity, uint64_t seed, uint64_t epoch, hbp__items *items);
 void hbp__items_close(hbp__items *items);
 
-/* Samples in item `i`, and the sum of their squared lengths (of its padded length when nothing is tied:
- * balance needs no more). O(1) when nothing is tied. */
+/* Samples in item `i`, and the sum of their squared lengths (of its padded length when nothing is linked:
+ * balance needs no more). O(1) when nothing is linked. */
 int64_t hbp__items_members(const hbp__items *items, int64_t i);
 int64_t hbp__items_squares(const hbp__items *items, int64_t i);
 

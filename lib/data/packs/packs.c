@@ -122,11 +122,8 @@ hbp_status hbp_packs_get_view(const hbp_packs *packs, hbp_packs_view *view)
                                .pack_vision = packs->vision,
                                .sample_indices = packs->sample,
                                .dropped_indices = packs->dropped_sample,
-                               .dropped_reasons = packs->dropped_reason};
+                               .dropped_reasons = packs->dropped_reason,
+                               .groups = packs->groups,
+                               .group_bounds = packs->bound};
     return hbp__view_write(view, packs, &all, sizeof all);
-}
-
-int64_t hbp_packs_get_bound(const hbp_packs *packs, int64_t index)
-{
-    return packs && index >= 0 && index < packs->groups ? packs->bound[index] : -1;
 }

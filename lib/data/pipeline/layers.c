@@ -14,8 +14,8 @@
 static const hbp__member counts[] = {{"layers", HBP__CELL_COUNT, 0, AT(rows), 0}};
 static const hbp__member names[] = {{"layer_names", HBP__CELL_NAME, 0, AT(name), AT(rows)}};
 static const hbp__member columns_of_layers[] = {
-    {"layer_kind", HBP__CELL_I32, 0, AT(kind), AT(rows)},
-    {"layer_cut_kind", HBP__CELL_I32, 0, AT(cut_kind), AT(rows)},
+    {"layer_type", HBP__CELL_I32, 0, AT(type), AT(rows)},
+    {"layer_cut_type", HBP__CELL_I32, 0, AT(cut_type), AT(rows)},
     /* clang-format off */
     HBP__LAYER_COLUMNS(COLUMN)
     /* clang-format on */
@@ -70,14 +70,14 @@ static hbp_status copy_column(hbp_context *context, const hbp_layers *layers, co
     return HBP_OK;
 }
 
-static hbp_status copy_kinds(hbp_context *context, const hbp_layers *layers, const char *name,
+static hbp_status copy_types(hbp_context *context, const hbp_layers *layers, const char *name,
                              const int32_t *from, const int32_t *otherwise, int32_t *to)
 {
     for (int32_t i = 0; i < layers->count; i++) {
         to[i] = from ? from[i] : otherwise ? otherwise[i] : HBP_LAYER_LANGUAGE;
-        if (to[i] < 0 || to[i] >= HBP_LAYER_KINDS)
+        if (to[i] < 0 || to[i] >= HBP_LAYER_TYPES)
             return hbp__fail(context, HBP_E_INVALID, "%s of layer %d is %d; it must be in 0..%d", name,
-                             (int)i, (int)to[i], HBP_LAYER_KINDS - 1);
+                             (int)i, (int)to[i], HBP_LAYER_TYPES - 1);
     }
     return HBP_OK;
 }
@@ -113,8 +113,8 @@ static hbp_status fill_working(hbp_context *context, hbp_layers *layers, const i
 
 static hbp_status fill_layers(hbp_context *context, const hbp_layer_columns *given, hbp_layers *layers)
 {
-    HBP__TRY(copy_kinds(context, layers, "kind", given->kind, NULL, layers->kind));
-    HBP__TRY(copy_kinds(context, layers, "cut_kind", given->cut_kind, layers->kind, layers->cut_kind));
+    HBP__TRY(copy_types(context, layers, "type", given->type, NULL, layers->type));
+    HBP__TRY(copy_types(context, layers, "cut_type", given->cut_type, layers->type, layers->cut_type));
 #define COPY(name, otherwise, times)                                                                         \
     HBP__TRY(copy_column(context, layers, #name, given->name, otherwise, times, layers->name))
     COPY(forward_ns, NULL, 0);
@@ -186,8 +186,8 @@ hbp_status hbp_layers_get_view(const hbp_layers *layers, hbp_layers_view *view)
     hbp_layers_view all = {0};
     if (layers) {
         all.layers = layers->count;
-        all.kind = layers->kind;
-        all.cut_kind = layers->cut_kind;
+        all.type = layers->type;
+        all.cut_type = layers->cut_type;
         all.names = (const char *const *)layers->name;
 #define GIVE(name) all.name = layers->name;
         HBP__LAYER_COLUMNS(GIVE)

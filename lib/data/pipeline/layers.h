@@ -30,8 +30,8 @@ struct hbp_layers {
     atomic_int references;
     int32_t count;
     int64_t rows;                             /* the same, as tables have it */
-    int32_t *kind;                            /* [count] HBP_LAYER_* */
-    int32_t *cut_kind;                        /* [count] */
+    int32_t *type;                            /* [count] HBP_LAYER_* */
+    int32_t *cut_type;                        /* [count] */
     char **name;                              /* [count] */
 #define HBP__LAYER_FIELD(name) int64_t *name; /* [count], never NULL: defaults are filled in */
     HBP__LAYER_COLUMNS(HBP__LAYER_FIELD)

@@ -180,7 +180,7 @@ void hbp__plan_summarise(const hbp_plan *plan, hbp_plan_summary *summary)
     }
     for (int64_t i = 0; i < plan->packs; i++) {
         summary->padded_tokens = hbp__add_saturating(summary->padded_tokens, plan->pack_padded_tokens[i]);
-        summary->dummy_packs += plan->pack_offsets[i] == plan->pack_offsets[i + 1];
+        summary->padding_packs += plan->pack_offsets[i] == plan->pack_offsets[i + 1];
         if (plan->pack_vision)
             summary->vision = hbp__add_saturating(summary->vision, plan->pack_vision[i]);
     }
@@ -197,11 +197,6 @@ hbp_status hbp_plan_get_summary(hbp_context *context, const hbp_plan *plan, hbp_
     hbp_plan_summary all;
     hbp__plan_summarise(plan, &all);
     return hbp__struct_write(context, summary, &all, sizeof all, "hbp_plan_summary");
-}
-
-uint64_t hbp_plan_get_digest(const hbp_plan *plan)
-{
-    return plan ? plan->digest : 0;
 }
 
 hbp_status hbp_plan_get_view(const hbp_plan *plan, hbp_plan_view *view)

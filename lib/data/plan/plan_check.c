@@ -160,19 +160,20 @@ static hbp_status check_kinds(hbp_context *context, const hbp_plan *plan, int64_
     for (int64_t i = plan->pack_offsets[p]; i < plan->pack_offsets[p + 1]; i++) {
         int32_t kind = plan->sample_modalities[i];
         if (kind < 0 || kind >= HBP_MAX_MODALITIES)
-            return hbp__fail(context, HBP_E_INVALID, "sample row %lld: kind %d; it must be in 0..%d",
+            return hbp__fail(context, HBP_E_INVALID, "sample row %lld: modality %d; it must be in 0..%d",
                              (long long)i, (int)kind, HBP_MAX_MODALITIES - 1);
         if (i > plan->pack_offsets[p] && kind < plan->sample_modalities[i - 1])
             return hbp__fail(context, HBP_E_INVALID,
-                             "pack %lld: sample row %lld of kind %d follows one of kind %d", (long long)p,
-                             (long long)i, (int)kind, (int)plan->sample_modalities[i - 1]);
+                             "pack %lld: sample row %lld of modality %d follows one of modality %d",
+                             (long long)p, (long long)i, (int)kind, (int)plan->sample_modalities[i - 1]);
         held |= INT64_C(1) << kind;
     }
     if (held != kinds && plan->pack_offsets[p] != plan->pack_offsets[p + 1])
-        return hbp__fail(context, HBP_E_INVALID,
-                         "pack %lld holds the kinds %#llx, its micro-batch %#llx: ranks would wait for each "
-                         "other",
-                         (long long)p, (unsigned long long)held, (unsigned long long)kinds);
+        return hbp__fail(
+            context, HBP_E_INVALID,
+            "pack %lld holds the modalities %#llx, its micro-batch %#llx: ranks would wait for each "
+            "other",
+            (long long)p, (unsigned long long)held, (unsigned long long)kinds);
     return HBP_OK;
 }
 
@@ -182,8 +183,8 @@ static hbp_status check_optional(hbp_context *context, const hbp_plan *plan, int
     int64_t kinds = plan->micro_batch_modalities ? plan->micro_batch_modalities[m] : 1;
     if (kinds < 1 || kinds >> HBP_MAX_MODALITIES)
         return hbp__fail(context, HBP_E_INVALID,
-                         "micro-batch %lld: its kinds are %lld; it needs one at least, of %d", (long long)m,
-                         (long long)kinds, HBP_MAX_MODALITIES);
+                         "micro-batch %lld: its modalities are %lld; it needs one at least, of %d",
+                         (long long)m, (long long)kinds, HBP_MAX_MODALITIES);
     for (int64_t p = plan->micro_batch_offsets[m]; p < plan->micro_batch_offsets[m + 1]; p++) {
         if (plan->pack_vision)
             HBP__TRY(check_vision(context, plan, p));

@@ -17,7 +17,7 @@ static hbp_status check_room(hbp_context *context, const char *what, int64_t nee
                              const void *values)
 {
     if (capacity < needed || (needed && !values))
-        return hbp__fail(context, HBP_E_INVALID, "%s: room for %lld values; %lld are needed", what,
+        return hbp__fail(context, HBP_E_INVALID, "%s: the buffer holds %lld values; %lld are needed", what,
                          (long long)(values ? capacity : 0), (long long)needed);
     return HBP_OK;
 }
@@ -30,7 +30,7 @@ static hbp_rank_pack rank_pack(const hbp_plan *plan, int64_t micro_batch, int64_
                            .first_rank = plan->pack_ranks[pack],
                            .sp_rank = rank - plan->pack_ranks[pack],
                            .recompute = plan->pack_recompute[pack],
-                           .is_dummy = samples == 0,
+                           .is_padding = samples == 0,
                            .pack = pack,
                            .first_sample = first,
                            .samples = samples,
@@ -57,7 +57,7 @@ hbp_status hbp_plan_copy_rank_packs(hbp_context *context, const hbp_plan *plan, 
                          (int)plan->ranks);
     *count = plan->step_offsets[step + 1] - plan->step_offsets[step];
     if (capacity < *count || !packs)
-        return hbp__fail(context, HBP_E_INVALID, "packs of rank %d: room for %lld; %lld are needed",
+        return hbp__fail(context, HBP_E_INVALID, "packs of rank %d: the buffer holds %lld; %lld are needed",
                          (int)rank, (long long)(packs ? capacity : 0), (long long)*count);
     if (pack_size < sizeof packs->struct_size || pack_size > HBP__MOST_STRUCT)
         return hbp__fail(context, HBP_E_INVALID, "pack_size is %u; pass sizeof(hbp_rank_pack)",

@@ -116,7 +116,7 @@ static hbp_status keep_real(hbp_context *context, hbp_timeline *t, int64_t count
         return hbp__fail_memory(context, "a timeline");
     for (int64_t i = 0; i < t->count; i++) {
         HBP__TRY(hbp__tick_row(context, "timeline", i, t->count));
-        if (!hbp__timeline_is_dummy(t, i)) {
+        if (!hbp__timeline_is_padding(t, i)) {
             memcpy(to, (const unsigned char *)from + (size_t)i * size, size);
             to += size;
         }
@@ -129,7 +129,7 @@ static hbp_status view_measurements(hbp_context *context, hbp_timeline *t)
     int64_t count = 0;
     for (int64_t i = 0; i < t->count; i++) {
         HBP__TRY(hbp__tick_row(context, "timeline", i, t->count));
-        count += !hbp__timeline_is_dummy(t, i);
+        count += !hbp__timeline_is_padding(t, i);
     }
     t->measured = (hbp_measurements){sizeof t->measured, count,          t->sp,      t->recompute,
                                      t->tokens,          t->sum_squares, t->time_ns, t->peak_bytes};

@@ -65,7 +65,7 @@ hbp_status hbp__timeline_create(hbp_context *context, const hbp_timeline_columns
 const char *hbp__timeline_field_name(int32_t field);
 
 /* Whether row `i` is of a pack without samples. */
-static inline int hbp__timeline_is_dummy(const hbp_timeline *timeline, int64_t i)
+static inline int hbp__timeline_is_padding(const hbp_timeline *timeline, int64_t i)
 {
     return timeline->samples ? !timeline->samples[i] : !timeline->tokens[i];
 }

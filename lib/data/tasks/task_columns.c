@@ -1,5 +1,6 @@
 /* Columns of a task schedule that are safe to walk. Every check is of values that earlier checks have made
  * safe to use, so that columns from a hostile file do no harm. */
+#include "base/methods.h"
 #include "data/tasks/task_schedule.h"
 
 #include "base/options.h"
@@ -30,8 +31,8 @@ static hbp_status check_sizes(hbp_context *context, const hbp_task_schedule *s)
 static hbp_status check_summary(hbp_context *context, const hbp_task_schedule *s)
 {
     const hbp_task_summary *summary = &s->summary;
-    const hbp__range ranges[] = {{"mode", summary->mode, HBP_TASKS_OVERLAP, HBP_TASKS_DISTMM},
-                                 {"placement", summary->placement, HBP_PLACE_FLOWS, HBP_PLACE_SEQUENTIAL},
+    const hbp__range ranges[] = {{"mode", s->method, 0, HBP__TASKS_METHOD_COUNT - 1},
+                                 {"placement", s->placement, 0, HBP__PLACEMENT_METHOD_COUNT - 1},
                                  {"gpus", summary->gpus, 1, INT32_MAX},
                                  {"domain_gpus", summary->domain_gpus, 1, summary->gpus},
                                  {"makespan_ns", summary->makespan_ns, 0, INT64_MAX}};

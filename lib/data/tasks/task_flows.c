@@ -20,7 +20,7 @@ static void sort_flows(const hbp_graph *graph, const int32_t *slice_of, int64_t 
     int64_t *first = flows->in_first;
     memset(first, 0, ((size_t)slices + 1) * sizeof *first);
     for (int64_t e = 0; e < graph->edge_count; e++) {
-        int32_t from = slice_of[graph->edges[e].from], to = slice_of[graph->edges[e].to];
+        int32_t from = slice_of[graph->edge_from[e]], to = slice_of[graph->edge_to[e]];
         if (from != to)
             first[to + 1]++;
     }
@@ -29,9 +29,9 @@ static void sort_flows(const hbp_graph *graph, const int32_t *slice_of, int64_t 
     flows->count = first[slices];
     /* first[s] runs to the end of s while flows are placed, and goes back by one slice after. */
     for (int64_t e = 0; e < graph->edge_count; e++) {
-        int32_t from = slice_of[graph->edges[e].from], to = slice_of[graph->edges[e].to];
+        int32_t from = slice_of[graph->edge_from[e]], to = slice_of[graph->edge_to[e]];
         if (from != to)
-            flows->flow[first[to]++] = (hbp__task_flow){from, to, graph->edges[e].bytes};
+            flows->flow[first[to]++] = (hbp__task_flow){from, to, graph->edge_bytes[e]};
     }
     memmove(first + 1, first, (size_t)slices * sizeof *first);
     first[0] = 0;

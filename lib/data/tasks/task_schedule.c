@@ -4,6 +4,7 @@
 
 #include "base/checked.h"
 #include "base/digest.h"
+#include "base/methods.h"
 #include "base/options.h"
 #include "data/machine/machine.h"
 
@@ -42,6 +43,9 @@ static const hbp__member all_numbers[] = {
     {"digest", HBP__CELL_U64, 0, offsetof(hbp_task_schedule, digest), 0},
     {"graph_digest", HBP__CELL_U64, 0, offsetof(hbp_task_schedule, graph_digest), 0},
     /* clang-format off */
+    HBP__TASK_SIZES(NUMBER)
+    {"mode", HBP__CELL_I32, 0, offsetof(hbp_task_schedule, method), 0},
+    {"placement", HBP__CELL_I32, 0, offsetof(hbp_task_schedule, placement), 0},
     HBP__TASK_NUMBERS(NUMBER)
     {"group_ranks", HBP__CELL_I64, 0, offsetof(hbp_task_schedule, group_ranks_total), 0},
     NUMBER(gap)
@@ -94,7 +98,7 @@ void hbp_task_schedule_free(hbp_task_schedule *schedule)
 uint64_t hbp__task_schedule_digest(const hbp_task_schedule *schedule)
 {
     const hbp_task_summary *s = &schedule->summary;
-    const int64_t fields[] = {s->mode, s->gpus, s->domain_gpus, s->makespan_ns};
+    const int64_t fields[] = {schedule->method, s->gpus, s->domain_gpus, s->makespan_ns};
     hbp__digest digest = hbp__digest_begin();
     hbp__digest_column_i64(&digest, fields, sizeof fields / sizeof *fields);
     hbp__digest_u64(&digest, schedule->graph_digest);
@@ -147,13 +151,11 @@ hbp_status hbp_task_schedule_get_summary(hbp_context *context, const hbp_task_sc
 {
     HBP__TRY(hbp__enter(context));
     HBP__TRY(hbp__require(context, schedule, "schedule"));
-    return hbp__struct_write(context, summary, &schedule->summary, sizeof schedule->summary,
-                             "hbp_task_summary");
-}
-
-uint64_t hbp_task_schedule_get_digest(const hbp_task_schedule *schedule)
-{
-    return schedule ? schedule->digest : 0;
+    hbp_task_summary all = schedule->summary;
+    all.method = hbp__tasks_name(schedule->method);
+    all.placement_method = hbp__placement_name(schedule->placement);
+    all.digest = schedule->digest;
+    return hbp__struct_write(context, summary, &all, sizeof all, "hbp_task_summary");
 }
 
 hbp_status hbp_task_schedule_get_view(const hbp_task_schedule *schedule, hbp_task_schedule_view *view)
@@ -169,29 +171,13 @@ hbp_status hbp_task_schedule_get_view(const hbp_task_schedule *schedule, hbp_tas
         all.group_ranks_total = schedule->group_ranks_total;
         all.parameters = schedule->parameters;
         all.ranks = schedule->ranks;
+        all.tasks = schedule->tasks;
+        all.meta_op_names = (const char *const *)schedule->meta_op_names;
+        all.task_names = (const char *const *)schedule->task_names;
+        all.parameter_names = (const char *const *)schedule->parameters_names;
 #define SHOW(name, type, table, extra) all.name = schedule->name;
         HBP__TASK_COLUMNS(SHOW)
 #undef SHOW
     }
     return hbp__view_write(view, schedule, &all, sizeof all);
-}
-
-static const char *name_at(char *const *names, int64_t count, int64_t index)
-{
-    return index >= 0 && index < count ? names[index] : NULL;
-}
-
-const char *hbp_task_schedule_get_meta_op_name(const hbp_task_schedule *schedule, int64_t meta_op)
-{
-    return schedule ? name_at(schedule->meta_op_names, schedule->meta_ops, meta_op) : NULL;
-}
-
-const char *hbp_task_schedule_get_task_name(const hbp_task_schedule *schedule, int64_t task)
-{
-    return schedule ? name_at(schedule->task_names, schedule->tasks, task) : NULL;
-}
-
-const char *hbp_task_schedule_get_parameters_name(const hbp_task_schedule *schedule, int64_t parameters)
-{
-    return schedule ? name_at(schedule->parameters_names, schedule->parameters, parameters) : NULL;
 }

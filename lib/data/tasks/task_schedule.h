@@ -29,8 +29,8 @@
     X(rank_busy_ns, int64_t, ranks, 0)                                                                       \
     X(rank_bytes, int64_t, ranks, 0)
 
-/* The numbers of a file, each a field of hbp_task_summary; sizes of tables first: X(name). */
-#define HBP__TASK_NUMBERS(X)                                                                                 \
+/* The numbers of a file, each a field of hbp_task_summary, before and behind the methods: X(name). */
+#define HBP__TASK_SIZES(X)                                                                                   \
     X(operators)                                                                                             \
     X(meta_ops)                                                                                              \
     X(levels)                                                                                                \
@@ -40,9 +40,9 @@
     X(tasks)                                                                                                 \
     X(parameters)                                                                                            \
     X(gpus)                                                                                                  \
-    X(domain_gpus)                                                                                           \
-    X(mode)                                                                                                  \
-    X(placement)                                                                                             \
+    X(domain_gpus)
+
+#define HBP__TASK_NUMBERS(X)                                                                                 \
     X(proven)                                                                                                \
     X(makespan_ns)                                                                                           \
     X(bound_ns)                                                                                              \
@@ -65,7 +65,9 @@
 
 struct hbp_task_schedule {
     hbp__memory memory;
-    hbp_task_summary summary; /* struct_size is not kept up */
+    hbp_task_summary summary; /* struct_size and the methods' names are not kept up */
+    int32_t method;           /* HBP__TASKS_* */
+    int32_t placement;        /* HBP__PLACEMENT_* */
     int64_t meta_ops;
     int64_t operators_total;
     int64_t levels;
@@ -77,8 +79,8 @@ struct hbp_task_schedule {
     int64_t ranks;
     int64_t tasks;
     uint64_t graph_digest;
-    uint64_t
-        digest; /* over columns, names and the summary's mode, gpus, domain_gpus, makespan_ns; set by seal */
+    uint64_t digest; /* over columns, names, the method and the summary's gpus, domain_gpus, makespan_ns; set
+                        by seal */
     char **meta_op_names;    /* [meta_ops] */
     char **task_names;       /* [tasks] */
     char **parameters_names; /* [parameters] */
@@ -121,7 +123,7 @@ hbp_status hbp__task_schedule_new(hbp_context *context, const hbp_task_schedule 
 
 /* Builds the schedule: tables from the graph, MetaOps, slices and their ranks (`ranks`: slice s has
  * slice[s].gpus of them, ascending, one slice after the other), groups made distinct and numbered as they
- * come, weights' groups, busy times and bytes of ranks, flows, idle, digest. `summary` gives mode, placement,
+ * come, weights' groups, busy times and bytes of ranks, flows, idle, digest. `summary` gives both methods,
  * gpus, domain_gpus, bounds and limit_bytes; the rest is computed. */
 hbp_status hbp__task_schedule_build(hbp_context *context, const hbp_graph *graph, const hbp__meta_graph *meta,
                                     const hbp__task_slices *slices, const int32_t *ranks,

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/methods.h"
 #include "data/tasks/flow.h"
 #include "data/tasks/rank_sets.h"
 #include "data/tasks/rank_states.h"
@@ -300,6 +301,8 @@ static hbp_status build_schedule(building *b, const int64_t *level_ns, const hbp
     hbp_task_schedule *schedule = NULL;
     HBP__TRY(hbp__task_schedule_new(b->context, &shape, &schedule));
     schedule->summary = *summary;
+    schedule->method = hbp__tasks_method(summary->method);
+    schedule->placement = hbp__placement_method(summary->placement_method);
     hbp_status status = fill_schedule(b, level_ns, schedule);
     if (status < 0)
         hbp_task_schedule_free(schedule);

@@ -44,14 +44,14 @@ static void put_profiles(hbp__value_out *out, const hbp_graph *graph)
     char name[32];
     hbp__put_map(out, graph->profile_count);
     for (int32_t i = 0; i < graph->profile_count; i++) {
-        const hbp__profile *profile = &graph->profiles[i];
+        const hbp__profile profile = hbp__graph_profile(graph, i);
         profile_name(name, sizeof name, i);
         hbp__put_key(out, name);
-        hbp__put_list(out, profile->points);
-        for (int64_t k = 0; k < profile->points; k++) {
+        hbp__put_list(out, profile.points);
+        for (int64_t k = 0; k < profile.points; k++) {
             hbp__put_list(out, 2);
-            hbp__put_i64(out, profile->gpus[k]);
-            hbp__put_i64(out, profile->ns[k]);
+            hbp__put_i64(out, profile.gpus[k]);
+            hbp__put_i64(out, profile.ns[k]);
         }
     }
 }
@@ -92,15 +92,15 @@ static void put_operator(hbp__value_out *out, const hbp_graph *graph, const hbp_
 #undef PUT
 }
 
-static void put_edge(hbp__value_out *out, const hbp_graph *graph, const hbp__edge *edge)
+static void put_edge(hbp__value_out *out, const hbp_graph *graph, int64_t e)
 {
-    const hbp__operator *from = &graph->operators[edge->from];
-    int plain = edge->bytes == from->output_bytes;
+    const hbp__operator *from = &graph->operators[graph->edge_from[e]];
+    int plain = graph->edge_bytes[e] == from->output_bytes;
     hbp__put_list(out, 3 - plain);
     hbp__put_text(out, from->name);
-    hbp__put_text(out, graph->operators[edge->to].name);
+    hbp__put_text(out, graph->operators[graph->edge_to[e]].name);
     if (!plain)
-        hbp__put_i64(out, edge->bytes);
+        hbp__put_i64(out, graph->edge_bytes[e]);
 }
 
 static hbp_status check_size(hbp_context *context, const hbp__value_out *out, int64_t done, int64_t total)
@@ -131,7 +131,7 @@ static hbp_status put_graph(hbp_context *context, hbp__value_out *out, const hbp
     hbp__put_key(out, "edges");
     hbp__put_list(out, graph->edge_count);
     for (int64_t e = 0; e < graph->edge_count; e++) {
-        put_edge(out, graph, &graph->edges[e]);
+        put_edge(out, graph, e);
         HBP__TRY(check_size(context, out, graph->operator_count + e, total));
     }
     return check_size(context, out, 0, total);

@@ -14,10 +14,10 @@ hbp_status hbp__rows_begin(hbp__length_rows *rows, hbp_context *context, hbp__st
         .context = context, .in = in, .options = options, .unit = "line", .noun = "the length"};
     rows->length = hbp__new(&context->memory, HBP__ROWS_BATCH, sizeof *rows->length);
     rows->loss = hbp__new(&context->memory, HBP__ROWS_BATCH, sizeof *rows->loss);
-    rows->tie = hbp__new(&context->memory, HBP__ROWS_BATCH, sizeof *rows->tie);
+    rows->link = hbp__new(&context->memory, HBP__ROWS_BATCH, sizeof *rows->link);
     rows->vision = hbp__new(&context->memory, HBP__ROWS_BATCH, sizeof *rows->vision);
     rows->modality = hbp__new(&context->memory, HBP__ROWS_BATCH, sizeof *rows->modality);
-    if (!rows->length || !rows->loss || !rows->tie || !rows->vision || !rows->modality)
+    if (!rows->length || !rows->loss || !rows->link || !rows->vision || !rows->modality)
         return hbp__fail_memory(context, "rows");
     return hbp__lengths_builder_create(context, &rows->builder);
 }
@@ -28,7 +28,7 @@ void hbp__rows_end(hbp__length_rows *rows)
     hbp_lengths_builder_free(rows->builder);
     hbp__delete(memory, rows->length);
     hbp__delete(memory, rows->loss);
-    hbp__delete(memory, rows->tie);
+    hbp__delete(memory, rows->link);
     hbp__delete(memory, rows->vision);
     hbp__delete(memory, rows->modality);
     hbp__delete(memory, rows->bin_length);
@@ -41,9 +41,9 @@ hbp_status hbp__rows_histogram(hbp__length_rows *rows)
         return hbp__fail(rows->context, HBP_E_INVALID,
                          "%s is a histogram; vision units are read one number a sample",
                          hbp__stream_name(rows->in));
-    if (rows->has_loss || rows->has_tie || rows->has_vision || rows->has_modality || rows->beside)
+    if (rows->has_loss || rows->has_link || rows->has_vision || rows->has_modality || rows->beside)
         return hbp__fail(rows->context, HBP_E_INVALID,
-                         "%s: a histogram has neither loss tokens nor ties, vision units or kinds",
+                         "%s: a histogram has neither loss tokens nor links, vision units or modalities",
                          hbp__stream_name(rows->in));
     rows->histogram = 1;
     return HBP_OK;
@@ -92,14 +92,15 @@ static hbp_status check_row(const hbp__length_rows *rows, const hbp__length_row 
     if (rows->has_loss && row->loss > row->length)
         return fail_row(rows, HBP_E_INVALID, number, "the number of loss tokens", row->loss,
                         "it is at most the length");
-    if (rows->has_tie && row->tie < -1)
-        return fail_row(rows, HBP_E_INVALID, number, "the tie", row->tie, "it is -1 for free or at least 0");
+    if (rows->has_link && row->link < -1)
+        return fail_row(rows, HBP_E_INVALID, number, "the link", row->link,
+                        "it is -1 for free or at least 0");
     if (rows->has_vision)
         HBP__TRY(check_vision(rows, row->vision, number));
     if (rows->has_modality && (row->modality < 0 || row->modality >= HBP_MAX_MODALITIES)) {
         char limit[64];
-        snprintf(limit, sizeof limit, "kinds are numbered 0 to %d", HBP_MAX_MODALITIES - 1);
-        return fail_row(rows, HBP_E_INVALID, number, "the kind", row->modality, limit);
+        snprintf(limit, sizeof limit, "modalities are numbered 0 to %d", HBP_MAX_MODALITIES - 1);
+        return fail_row(rows, HBP_E_INVALID, number, "the modality", row->modality, limit);
     }
     return HBP_OK;
 }
@@ -111,11 +112,11 @@ static hbp_status flush_batch(hbp__length_rows *rows)
     const hbp_lengths_columns columns = {
         .struct_size = sizeof columns,
         .loss_tokens = rows->has_loss ? rows->loss : NULL,
-        .ties = rows->has_tie ? rows->tie : NULL,
+        .links = rows->has_link ? rows->link : NULL,
         .vision = rows->has_vision || rows->beside ? rows->vision : NULL,
         .modalities = rows->has_modality ? rows->modality : NULL,
     };
-    return hbp__lengths_builder_append_columns(rows->context, rows->builder, rows->length, &columns, count);
+    return hbp__lengths_builder_append(rows->context, rows->builder, rows->length, &columns, count);
 }
 
 static hbp_status add_unit(const hbp__length_rows *rows, int64_t units)
@@ -162,7 +163,7 @@ hbp_status hbp__rows_add(hbp__length_rows *rows, const hbp__length_row *row, int
     }
     rows->length[rows->pending] = row->length;
     rows->loss[rows->pending] = row->loss;
-    rows->tie[rows->pending] = row->tie;
+    rows->link[rows->pending] = row->link;
     rows->vision[rows->pending] = row->vision;
     rows->modality[rows->pending] = (int32_t)row->modality;
     if (rows->beside) /* a list that is too short is told of when the rows are counted */

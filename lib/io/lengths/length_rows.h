@@ -26,7 +26,7 @@ typedef struct hbp__length_rows {
     const char *unit; /* what a row's number counts: "line", "item" */
     const char *noun; /* what a row's length is called; it holds vision units where they are listed */
     int has_loss;
-    int has_tie;
+    int has_link;
     int has_vision;
     int has_modality;
     int histogram;                /* rows are (length, count) */
@@ -37,7 +37,7 @@ typedef struct hbp__length_rows {
     int64_t pending; /* rows of the batch */
     int64_t *length; /* [HBP__ROWS_BATCH] */
     int64_t *loss;
-    int64_t *tie;
+    int64_t *link;
     int64_t *vision;
     int32_t *modality;
     int64_t bins; /* of a histogram */
@@ -50,7 +50,7 @@ typedef struct hbp__length_row {
     int64_t length;
     int64_t count; /* of a histogram */
     int64_t loss;
-    int64_t tie;
+    int64_t link;
     int64_t vision;
     int64_t modality;
 } hbp__length_row;

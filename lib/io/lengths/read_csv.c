@@ -14,7 +14,7 @@ typedef struct columns {
     int64_t length;
     int64_t count;
     int64_t loss;
-    int64_t tie;
+    int64_t link;
     int64_t vision;
     int64_t modality;
     int length_rank; /* preference of the name found for the length */
@@ -51,7 +51,7 @@ static void show_name(columns *c, const hbp__fields *fields)
 /* Whether any column beside the lengths is asked for. */
 static int asks_columns(const hbp_lengths_load_options *options)
 {
-    return options->loss_column || options->tie_column || options->vision_column || options->modality_column;
+    return options->loss_column || options->link_column || options->vision_column || options->modality_column;
 }
 
 static void match_name(columns *c, const hbp__fields *fields, const hbp__length_rows *rows)
@@ -71,8 +71,8 @@ static void match_name(columns *c, const hbp__fields *fields, const hbp__length_
         c->count = fields->index;
     if (c->loss < 0 && is_called(fields, options->loss_column))
         c->loss = fields->index;
-    if (c->tie < 0 && is_called(fields, options->tie_column))
-        c->tie = fields->index;
+    if (c->link < 0 && is_called(fields, options->link_column))
+        c->link = fields->index;
     if (c->vision < 0 && is_called(fields, options->vision_column))
         c->vision = fields->index;
     if (c->modality < 0 && is_called(fields, options->modality_column))
@@ -104,14 +104,14 @@ static hbp_status read_header(hbp__length_rows *rows, hbp__fields *fields, colum
         return no_column(rows, fields, c, options->count_column);
     if (c->loss < 0 && options->loss_column)
         return no_column(rows, fields, c, options->loss_column);
-    if (c->tie < 0 && options->tie_column)
-        return no_column(rows, fields, c, options->tie_column);
+    if (c->link < 0 && options->link_column)
+        return no_column(rows, fields, c, options->link_column);
     if (c->vision < 0 && options->vision_column)
         return no_column(rows, fields, c, options->vision_column);
     if (c->modality < 0 && options->modality_column)
         return no_column(rows, fields, c, options->modality_column);
     rows->has_loss = c->loss >= 0;
-    rows->has_tie = c->tie >= 0;
+    rows->has_link = c->link >= 0;
     rows->has_vision = c->vision >= 0;
     rows->has_modality = c->modality >= 0;
     return c->count >= 0 ? hbp__rows_histogram(rows) : HBP_OK;
@@ -134,7 +134,7 @@ static hbp_status parse_field(const hbp__length_rows *rows, const hbp__fields *f
 /* The field at hand, which is the first of its record, and those after it. */
 static hbp_status read_record(hbp__length_rows *rows, hbp__fields *fields, const columns *c)
 {
-    hbp__length_row row = {.tie = -1};
+    hbp__length_row row = {.link = -1};
     for (;;) {
         if (fields->index == c->length && (fields->bytes || !rows->list)) /* no units are 0 of them */
             HBP__TRY(parse_field(rows, fields, rows->noun, &row.length));
@@ -142,12 +142,12 @@ static hbp_status read_record(hbp__length_rows *rows, hbp__fields *fields, const
             HBP__TRY(parse_field(rows, fields, "the count", &row.count));
         if (fields->index == c->loss)
             HBP__TRY(parse_field(rows, fields, "the number of loss tokens", &row.loss));
-        if (fields->index == c->tie && fields->bytes)
-            HBP__TRY(parse_field(rows, fields, "the tie", &row.tie));
+        if (fields->index == c->link && fields->bytes)
+            HBP__TRY(parse_field(rows, fields, "the link", &row.link));
         if (fields->index == c->vision && fields->bytes)
             HBP__TRY(parse_field(rows, fields, "the number of vision units", &row.vision));
         if (fields->index == c->modality)
-            HBP__TRY(parse_field(rows, fields, "the kind", &row.modality));
+            HBP__TRY(parse_field(rows, fields, "the modality", &row.modality));
         if (fields->index >= c->fields || (fields->last && fields->index + 1 < c->fields))
             return wrong_fields(rows, fields, c);
         if (fields->last)
@@ -160,7 +160,7 @@ static hbp_status read_record(hbp__length_rows *rows, hbp__fields *fields, const
 static hbp_status read_bare_record(hbp__length_rows *rows, hbp__fields *fields, columns *c)
 {
     const hbp_lengths_load_options *options = rows->options;
-    hbp__length_row row = {.tie = -1};
+    hbp__length_row row = {.link = -1};
     if (options->column || options->count_column || asks_columns(options))
         return hbp__fail(rows->context, HBP_E_FORMAT,
                          "%s, line %lld: a number where the names of columns should be",
@@ -192,7 +192,7 @@ hbp_status hbp__read_csv(hbp__length_rows *rows)
     columns c = {.length = -1,
                  .count = -1,
                  .loss = -1,
-                 .tie = -1,
+                 .link = -1,
                  .vision = -1,
                  .modality = -1,
                  .length_rank = INT32_MAX};

@@ -22,7 +22,7 @@ typedef struct record {
     int names;
     int chosen; /* which of `length`: the first that the first object has; -1 before it */
     wanted loss;
-    wanted tie;
+    wanted link;
     wanted vision;
     wanted modality;
     wanted *other[4]; /* those beside the lengths that are looked for */
@@ -75,7 +75,7 @@ static hbp_status read_object(hbp__json_scan *scan, record *r)
     int byte;
     for (int i = 0; i < r->names; i++)
         r->length[i].kind = HBP__JSON_END;
-    r->loss.kind = r->tie.kind = r->vision.kind = r->modality.kind = HBP__JSON_END;
+    r->loss.kind = r->link.kind = r->vision.kind = r->modality.kind = HBP__JSON_END;
     hbp__json_take(scan);
     HBP__TRY(hbp__json_next(scan, &byte));
     if (byte == '}') {
@@ -139,12 +139,12 @@ static hbp_status add_record(hbp__length_rows *rows, record *r, int64_t line)
         if (r->length[i].kind != HBP__JSON_END)
             r->chosen = i;
     const wanted *length = &r->length[r->chosen < 0 ? 0 : r->chosen];
-    hbp__length_row row = {.tie = -1};
+    hbp__length_row row = {.link = -1};
     HBP__TRY((rows->list ? units_of : size_of)(rows, line, length, &row.length));
     if (rows->has_loss)
         HBP__TRY(number_of(rows, line, &r->loss, &row.loss));
-    if (rows->has_tie && r->tie.kind != HBP__JSON_END && !is_null(&r->tie))
-        HBP__TRY(number_of(rows, line, &r->tie, &row.tie));
+    if (rows->has_link && r->link.kind != HBP__JSON_END && !is_null(&r->link))
+        HBP__TRY(number_of(rows, line, &r->link, &row.link));
     if (rows->has_vision)
         HBP__TRY(units_of(rows, line, &r->vision, &row.vision));
     if (rows->has_modality)
@@ -168,10 +168,10 @@ hbp_status hbp__read_jsonl(hbp__length_rows *rows)
     const hbp_lengths_load_options *options = rows->options;
     record r = {.chosen = -1,
                 .loss = {.name = options->loss_column},
-                .tie = {.name = options->tie_column},
+                .link = {.name = options->link_column},
                 .vision = {.name = options->vision_column},
                 .modality = {.name = options->modality_column}};
-    wanted *const others[] = {&r.loss, &r.tie, &r.vision, &r.modality};
+    wanted *const others[] = {&r.loss, &r.link, &r.vision, &r.modality};
     for (int i = 0; i < 4; i++)
         if (others[i]->name)
             r.other[r.others++] = others[i];
@@ -180,7 +180,7 @@ hbp_status hbp__read_jsonl(hbp__length_rows *rows)
         r.names++;
     }
     rows->has_loss = options->loss_column != NULL;
-    rows->has_tie = options->tie_column != NULL;
+    rows->has_link = options->link_column != NULL;
     rows->has_vision = options->vision_column != NULL;
     rows->has_modality = options->modality_column != NULL;
     const unsigned char *data;

@@ -138,7 +138,7 @@ static hbp_status find_reader(hbp_context *context, hbp__stream *in, const char 
 static hbp_status check_columns(hbp_context *context, const hbp__stream *in,
                                 const hbp_lengths_load_options *options, reader read)
 {
-    const char *wishes[] = {options->column, options->loss_column, options->tie_column,
+    const char *wishes[] = {options->column, options->loss_column, options->link_column,
                             options->vision_column, options->modality_column};
     const char *column = NULL;
     for (size_t i = 0; i < COUNT_OF(wishes) && !column; i++)

@@ -51,14 +51,14 @@ static void put_collectives(hbp__value_out *out, const hbp_machine *machine)
     hbp__put_list(out, machine->collective_count);
     for (int64_t i = 0; i < machine->collective_count; i++) {
         const hbp__collective *c = &machine->collectives[i];
-        hbp__put_map(out, 5 + (c->spread >= 0));
+        hbp__put_map(out, 5 + (c->spread > 0));
         hbp__put_key(out, "collective");
         hbp__put_text(out, collective_names[c->collective]);
         hbp__put_key(out, "ranks");
         hbp__put_i64(out, c->ranks);
         put_real(out, "latency_ns", c->latency_ns);
         put_real(out, "bytes_per_s", c->bytes_per_s);
-        if (c->spread >= 0)
+        if (c->spread > 0)
             put_real(out, "spread", c->spread);
         put_source(out, c->source);
     }
@@ -150,14 +150,12 @@ static hbp_status read_collective(hbp_context *context, hbp_machine *machine, si
         return hbp__fail(
             context, HBP_E_FORMAT,
             "collective %lld lacks one of collective, ranks, latency_ns, bytes_per_s and source, or it "
-            "is of the wrong kind",
+            "is of the wrong type",
             (long long)index);
     int32_t group = (int32_t)hbp__value_whole(ranks);
-    HBP__TRY(hbp__machine_set_collective(context, machine, collective, group, hbp__value_real(latency),
-                                         hbp__value_real(bandwidth), hbp__value_text(source)));
-    if (!spread)
-        return HBP_OK;
-    return hbp__machine_set_collective_spread(context, machine, collective, group, hbp__value_real(spread));
+    return hbp__machine_set_collective(context, machine, collective, group, hbp__value_real(latency),
+                                       hbp__value_real(bandwidth), spread ? hbp__value_real(spread) : 0,
+                                       hbp__value_text(source));
 }
 
 static hbp_status read_rate(hbp_context *context, hbp_machine *machine, size_t index, const hbp__value *row)
@@ -171,7 +169,7 @@ static hbp_status read_rate(hbp_context *context, hbp_machine *machine, size_t i
         !hbp__value_is_number(spread) || !hbp__value_is(source, HBP__TEXT))
         return hbp__fail(
             context, HBP_E_FORMAT,
-            "rate %lld lacks one of rate, size, per_s, spread and source, or it is of the wrong kind",
+            "rate %lld lacks one of rate, size, per_s, spread and source, or it is of the wrong type",
             (long long)index);
     return hbp__machine_set_rate(context, machine, rate, hbp__value_whole(size), hbp__value_real(per_s),
                                  hbp__value_real(spread), hbp__value_text(source));

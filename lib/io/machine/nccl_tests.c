@@ -271,7 +271,7 @@ hbp_status hbp_machine_apply_nccl_tests(hbp_context *context, hbp_machine *machi
         status = hbp__fit_timings(context, timings.rows, timings.count, hbp__bus_factor(collective, ranks),
                                   &latency, &bandwidth);
     if (status == HBP_OK)
-        status = hbp__machine_set_collective(context, machine, collective, ranks, latency, bandwidth,
+        status = hbp__machine_set_collective(context, machine, collective, ranks, latency, bandwidth, 0,
                                              timings.source);
     hbp__delete(&context->memory, timings.rows);
     return status;

@@ -192,9 +192,9 @@ static hbp_status fill_machine(hbp_context *context, hbp_machine *machine, const
     return hbp__machine_set_gpu(context, machine, board->preset);
 }
 
-static hbp_status probe_kind(hbp_context *context, int32_t kind, const char *text, hbp__probe *probe)
+static hbp_status probe_type(hbp_context *context, int32_t type, const char *text, hbp__probe *probe)
 {
-    switch (kind) {
+    switch (type) {
     case HBP_PROBE_THIS_MACHINE:
         return probe_hwloc(context, NULL, probe);
     case HBP_PROBE_XML_FILE:
@@ -204,15 +204,15 @@ static hbp_status probe_kind(hbp_context *context, int32_t kind, const char *tex
         HBP__TRY(hbp__require(context, text, "text"));
         return probe_hwloc(context, text, probe);
     default:
-        return hbp__fail(context, HBP_E_INVALID, "kind is %d; it must be a HBP_PROBE_* value", (int)kind);
+        return hbp__fail(context, HBP_E_INVALID, "type is %d; it must be a HBP_PROBE_* value", (int)type);
     }
 }
 
-hbp_status hbp_machine_probe(hbp_context *context, int32_t kind, const char *text, hbp_machine **out)
+hbp_status hbp_machine_probe(hbp_context *context, int32_t type, const char *text, hbp_machine **out)
 {
     HBP__ENTER_OUT(context, out);
     hbp__probe probe = {0};
-    HBP__TRY(probe_kind(context, kind, text, &probe));
+    HBP__TRY(probe_type(context, type, text, &probe));
     hbp_machine *machine = hbp__machine_new(context, SOURCE);
     if (!machine)
         return hbp__fail_memory(context, "a machine");

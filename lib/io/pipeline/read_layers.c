@@ -18,10 +18,10 @@
 
 /* Fields of a row: the int64 columns in the order of HBP__LAYER_COLUMNS, then these. */
 #define COUNT_COLUMN(name) +1
-#define FIELD_KIND         (0 HBP__LAYER_COLUMNS(COUNT_COLUMN))
-#define FIELD_CUT_KIND     (FIELD_KIND + 1)
-#define FIELD_NAME         (FIELD_KIND + 2)
-#define FIELDS             (FIELD_KIND + 3)
+#define FIELD_TYPE         (0 HBP__LAYER_COLUMNS(COUNT_COLUMN))
+#define FIELD_CUT_TYPE     (FIELD_TYPE + 1)
+#define FIELD_NAME         (FIELD_TYPE + 2)
+#define FIELDS             (FIELD_TYPE + 3)
 
 #define NAME_BYTES 64 /* longer names are cut off */
 
@@ -44,8 +44,8 @@ static const char *const field_names[] = {
 #define NAME(column) #column,
     HBP__LAYER_COLUMNS(NAME)
 #undef NAME
-        "kind",
-    "cut_kind", "name"};
+        "type",
+    "cut_type", "name"};
 
 static int is_text(const char *text, int64_t bytes, const char *word)
 {
@@ -56,7 +56,7 @@ static int is_text(const char *text, int64_t bytes, const char *word)
  * converted, of sizes forms in kib, mib and gib. -1: no field's name. */
 static int32_t find_field(const char *name, int64_t bytes, double *unit)
 {
-    return hbp__column_find(field_names, FIELDS, FIELD_KIND, name, bytes, unit);
+    return hbp__column_find(field_names, FIELDS, FIELD_TYPE, name, bytes, unit);
 }
 
 /* HBP_E_FORMAT for a name that is no field and ends in a unit of time or size: a misspelling, most likely. */
@@ -90,13 +90,13 @@ static hbp_status bad_value(const layer_rows *rows, int64_t line, const char *na
 /* language, vision, fixed, or their numbers. */
 static int read_kind(const char *text, int64_t bytes, int64_t *out)
 {
-    static const char *const kinds[] = {"language", "vision", "fixed"};
-    for (int64_t k = 0; k < HBP_LAYER_KINDS; k++)
-        if (is_text(text, bytes, kinds[k])) {
+    static const char *const types[] = {"language", "vision", "fixed"};
+    for (int64_t k = 0; k < HBP_LAYER_TYPES; k++)
+        if (is_text(text, bytes, types[k])) {
             *out = k;
             return 1;
         }
-    return hbp__read_i64(text, bytes, out) == 1 && *out >= 0 && *out < HBP_LAYER_KINDS;
+    return hbp__read_i64(text, bytes, out) == 1 && *out >= 0 && *out < HBP_LAYER_TYPES;
 }
 
 /* Puts a value's text into a row. HBP_E_FORMAT with file and line; `name` is the column's. */
@@ -115,7 +115,7 @@ static hbp_status put_value(const layer_rows *rows, int64_t line, int32_t field,
         row->name[length] = '\0';
         return HBP_OK;
     }
-    if (field == FIELD_KIND || field == FIELD_CUT_KIND) {
+    if (field == FIELD_TYPE || field == FIELD_CUT_TYPE) {
         if (read_kind(text, bytes, &row->value[field]))
             return HBP_OK;
         return bad_value(rows, line, name, text, bytes, "it is language, vision, fixed, or 0, 1, 2");
@@ -213,12 +213,12 @@ static hbp_status read_member(const layer_rows *rows, hbp__json_scan *scan, laye
     if (field < 0)
         return HBP_OK;
     int fits = field == FIELD_NAME   ? scan->kind == HBP__JSON_STRING
-               : field >= FIELD_KIND ? scan->kind == HBP__JSON_STRING || scan->kind == HBP__JSON_NUMBER
+               : field >= FIELD_TYPE ? scan->kind == HBP__JSON_STRING || scan->kind == HBP__JSON_NUMBER
                                      : scan->kind == HBP__JSON_NUMBER;
     if (!fits)
         return hbp__fail(rows->context, HBP_E_FORMAT, "%s, line %lld: %s is not a %s",
                          hbp__stream_name(rows->in), (long long)scan->line, field_name(field),
-                         field >= FIELD_KIND ? "string" : "number");
+                         field >= FIELD_TYPE ? "string" : "number");
     int64_t bytes = scan->bytes < HBP__JSON_TEXT ? scan->bytes : HBP__JSON_TEXT;
     return put_value(rows, scan->line, field, unit, field_name(field), scan->text, bytes, row);
 }
@@ -273,17 +273,17 @@ static hbp_status make_layers(const layer_rows *rows, hbp_layers **out)
 {
     const hbp__memory *memory = &rows->context->memory;
     uint64_t count = (uint64_t)rows->count;
-    int64_t *values = hbp__new(memory, count * FIELD_KIND, sizeof *values);
-    int32_t *kinds = hbp__new(memory, count * 2, sizeof *kinds);
+    int64_t *values = hbp__new(memory, count * FIELD_TYPE, sizeof *values);
+    int32_t *types = hbp__new(memory, count * 2, sizeof *types);
     const char **names = hbp__new(memory, count, sizeof *names);
     hbp_status status = HBP_OK;
-    if (values && kinds && names) {
+    if (values && types && names) {
         for (int64_t i = 0; i < rows->count; i++) {
             const layer_row *row = &rows->row[i];
-            for (int64_t field = 0; field < FIELD_KIND; field++)
+            for (int64_t field = 0; field < FIELD_TYPE; field++)
                 values[field * rows->count + i] = row->value[field];
-            kinds[i] = (int32_t)row->value[FIELD_KIND];
-            kinds[rows->count + i] = (int32_t)row->value[FIELD_CUT_KIND];
+            types[i] = (int32_t)row->value[FIELD_TYPE];
+            types[rows->count + i] = (int32_t)row->value[FIELD_CUT_TYPE];
             names[i] = row->name[0] ? row->name : NULL;
         }
         hbp_layer_columns columns = {.struct_size = sizeof columns, .count = (int32_t)rows->count};
@@ -293,8 +293,8 @@ static hbp_status make_layers(const layer_rows *rows, hbp_layers **out)
     field++;
         HBP__LAYER_COLUMNS(POINT)
 #undef POINT
-        columns.kind = rows->fields >> FIELD_KIND & 1 ? kinds : NULL;
-        columns.cut_kind = rows->fields >> FIELD_CUT_KIND & 1 ? kinds + rows->count : NULL;
+        columns.type = rows->fields >> FIELD_TYPE & 1 ? types : NULL;
+        columns.cut_type = rows->fields >> FIELD_CUT_TYPE & 1 ? types + rows->count : NULL;
         columns.names = names;
         status = hbp__blame_file(rows->context, hbp__stream_name(rows->in),
                                  hbp__layers_create(rows->context, &columns, out));
@@ -302,7 +302,7 @@ static hbp_status make_layers(const layer_rows *rows, hbp_layers **out)
         status = hbp__fail_memory(rows->context, "the columns of layers");
     }
     hbp__delete(memory, values);
-    hbp__delete(memory, kinds);
+    hbp__delete(memory, types);
     hbp__delete(memory, names);
     return status;
 }

@@ -48,7 +48,7 @@ void hbp__plan_trace_event(hbp__plan_tracing *t, int64_t step, int64_t micro_bat
     hbp__json_put(&t->trace.json, ",\"ph\":\"X\",\"name\":\"");
     if (samples)
         hbp__json_member(&t->trace.json, "SP ", plan->pack_sp[pack]);
-    hbp__json_put(&t->trace.json, samples ? "\",\"cat\":\"pack\"" : "dummy\",\"cat\":\"dummy\"");
+    hbp__json_put(&t->trace.json, samples ? "\",\"cat\":\"pack\"" : "padding\",\"cat\":\"padding\"");
     hbp__trace_times(&t->trace, start_ns, ns);
     hbp__json_member(&t->trace.json, ",\"args\":{\"step\":", plan->first_step + step);
     hbp__json_member(&t->trace.json, ",\"micro_batch\":", micro_batch);

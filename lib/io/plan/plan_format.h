@@ -28,10 +28,12 @@ int32_t hbp__plan_format_version(const hbp_plan *plan);
 #define HBP__PLAN_CHUNK_BYTES 65536
 #define HBP__PLAN_CHUNK_STEPS 256
 
-/* The key of a field: its name, but for the one that had another when files were first written. */
+/* The key of a field: its name, but for those that had another when files were first written. */
 static inline const char *hbp__plan_key(const char *name)
 {
-    return strcmp(name, "complete") ? name : "proven";
+    if (!strcmp(name, "complete"))
+        return "proven";
+    return strcmp(name, "padding_packs") ? name : "dummy_packs";
 }
 
 /* The header's numbers, each a field of hbp_plan_summary: X(name). `bound_ns` stands there, too, when it is
@@ -49,7 +51,7 @@ static inline const char *hbp__plan_key(const char *name)
     X(steps)                                                                                                 \
     X(micro_batches)                                                                                         \
     X(packs)                                                                                                 \
-    X(dummy_packs)                                                                                           \
+    X(padding_packs)                                                                                         \
     X(samples)                                                                                               \
     X(dropped)                                                                                               \
     X(tokens)                                                                                                \

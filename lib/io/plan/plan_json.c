@@ -34,7 +34,7 @@ static void write_summary(hbp__json_out *out, const hbp_plan *plan)
                    {",\"steps\":", s.steps},
                    {",\"micro_batches\":", s.micro_batches},
                    {",\"packs\":", s.packs},
-                   {",\"dummy_packs\":", s.dummy_packs},
+                   {",\"padding_packs\":", s.padding_packs},
                    {",\"samples\":", s.samples},
                    {",\"dropped\":", s.dropped},
                    {",\"tokens\":", s.tokens},

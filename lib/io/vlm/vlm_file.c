@@ -49,8 +49,8 @@ static hbp_status make_layers(const hbp__map_read *from, const hbp_layers *read,
 {
     hbp_layer_columns columns = {.struct_size = sizeof columns,
                                  .count = (int32_t)read->rows,
-                                 .kind = read->kind,
-                                 .cut_kind = read->cut_kind,
+                                 .type = read->type,
+                                 .cut_type = read->cut_type,
                                  .names = (const char *const *)read->name};
 #define GIVE(name) columns.name = read->name;
     HBP__LAYER_COLUMNS(GIVE)

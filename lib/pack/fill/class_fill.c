@@ -21,7 +21,7 @@ static int64_t item_at(const hbp__class_fill *fill, int64_t i)
     return fill->order ? fill->order[i] : i;
 }
 
-/* Orders items of one size by their number of samples; only tied samples under a cap need it. */
+/* Orders items of one size by their number of samples; only linked samples under a cap need it. */
 static hbp_status order_by_weight(hbp__class_fill *fill)
 {
     hbp_context *context = fill->context;
@@ -29,13 +29,13 @@ static hbp_status order_by_weight(hbp__class_fill *fill)
     fill->order = hbp__take(context, rows, sizeof *fill->order);
     int64_t mark = hbp__scratch_mark(context);
     uint64_t *keys = hbp__take(context, rows, sizeof *keys);
-    HBP__TRY(hbp__scratch_check(context, "the order of tied samples"));
+    HBP__TRY(hbp__scratch_check(context, "the order of linked samples"));
     for (int64_t i = 0; i < fill->items.count; i++) {
         HBP__TRY(hbp__tick_row(context, "fill", i, fill->items.count));
         fill->order[i] = (uint32_t)i;
         keys[i] = (uint64_t)fill->items.size[i] << 32 | (uint64_t)hbp__items_members(&fill->items, i);
     }
-    HBP__TRY(hbp__order_by_u64(context, keys, fill->order, fill->items.count, "the order of tied samples"));
+    HBP__TRY(hbp__order_by_u64(context, keys, fill->order, fill->items.count, "the order of linked samples"));
     hbp__scratch_release(context, mark);
     return HBP_OK;
 }
@@ -79,13 +79,13 @@ static hbp_status make_classes(hbp__class_fill *fill)
     return HBP_OK;
 }
 
-/* Tied samples past the cap on samples fit no pack. */
+/* Linked samples past the cap on samples fit no pack. */
 static hbp_status check_weights(const hbp__class_fill *fill)
 {
     for (int64_t c = 0; c < fill->classes.count && fill->weight; c++)
         if (fill->weight[c] > fill->max_samples)
-            return hbp__items_refuse_tied(fill->context, &fill->items, item_at(fill, fill->next[c]),
-                                          fill->max_samples);
+            return hbp__items_refuse_linked(fill->context, &fill->items, item_at(fill, fill->next[c]),
+                                            fill->max_samples);
     return HBP_OK;
 }
 

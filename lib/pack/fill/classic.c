@@ -2,6 +2,7 @@
 #include "pack/fill/classic.h"
 
 #include "base/checked.h"
+#include "base/methods.h"
 #include "base/rng.h"
 #include "base/scratch.h"
 #include "base/sort.h"
@@ -29,7 +30,7 @@ static hbp_status fill_by_rule(hbp_context *context, const hbp_lengths *lengths,
     return status;
 }
 
-/* Items as the samples come; tied samples where the first of them does. */
+/* Items as the samples come; linked samples where the first of them does. */
 static hbp_status given_order(hbp_context *context, const hbp__items *items, uint32_t *order)
 {
     int64_t mark = hbp__scratch_mark(context);
@@ -49,25 +50,25 @@ static hbp_status given_order(hbp_context *context, const hbp__items *items, uin
 
 /* One item at a time. `order` and `pack_of` are [items]. */
 static hbp_status fill_in_order(hbp_context *context, const hbp__items *items, const uint32_t *weight,
-                                hbp__room room, int32_t baseline, const hbp_fill_options *options,
+                                hbp__room room, int32_t method, const hbp_fill_options *options,
                                 uint32_t *order, uint32_t *pack_of, int64_t *packs)
 {
     for (int64_t i = 0; i < items->count; i++) {
         HBP__TRY(hbp__tick_row(context, "fill", i, items->count));
         order[i] = (uint32_t)i;
     }
-    if (baseline != HBP_BASELINE_SORTED)
+    if (method != HBP__EPOCH_SORTED)
         HBP__TRY(given_order(context, items, order));
     hbp__sequence sequence = {items->count, order, items->size, weight};
-    if (baseline == HBP_BASELINE_RANDOM || baseline == HBP_BASELINE_FIRST_FIT_SHUFFLED) {
+    if (method == HBP__EPOCH_RANDOM || method == HBP__EPOCH_FIRST_FIT_SHUFFLED) {
         hbp__rng rng = hbp__rng_make(options->seed, options->epoch, SHUFFLE_STREAM);
         HBP__TRY(hbp__shuffle(context, &rng, order, items->count));
     }
-    if (baseline == HBP_BASELINE_FIRST_FIT_SHUFFLED)
+    if (method == HBP__EPOCH_FIRST_FIT_SHUFFLED)
         return hbp__first_fit(context, &sequence, room, pack_of, packs);
-    if (baseline == HBP_BASELINE_NEXT_FIT || baseline == HBP_BASELINE_RANDOM)
+    if (method == HBP__EPOCH_NEXT_FIT || method == HBP__EPOCH_RANDOM)
         return hbp__next_fit(context, &sequence, room, pack_of, packs);
-    if (baseline == HBP_BASELINE_ISF) {
+    if (method == HBP__EPOCH_ISF) {
         hbp__rng rng = hbp__rng_make(options->seed, options->epoch, FIT_STREAM);
         return hbp__iterative_fit(context, &sequence, room, HBP__ISF_ROUNDS, &rng, pack_of, packs);
     }
@@ -79,7 +80,7 @@ static hbp_status fill_in_order(hbp_context *context, const hbp__items *items, c
     return HBP_OK;
 }
 
-static hbp_status fill_items(hbp_context *context, const hbp__items *items, hbp__room room, int32_t baseline,
+static hbp_status fill_items(hbp_context *context, const hbp__items *items, hbp__room room, int32_t method,
                              const hbp_fill_options *options, hbp_packs **out)
 {
     uint32_t *weight;
@@ -89,12 +90,12 @@ static hbp_status fill_items(hbp_context *context, const hbp__items *items, hbp_
     uint32_t *pack_of = hbp__take(context, (uint64_t)items->count, sizeof *pack_of);
     HBP__TRY(hbp__scratch_check(context, "the order of samples"));
     int64_t packs = 0;
-    HBP__TRY(fill_in_order(context, items, weight, room, baseline, options, order, pack_of, &packs));
+    HBP__TRY(fill_in_order(context, items, weight, room, method, options, order, pack_of, &packs));
     return hbp__item_fill_name(context, items, pack_of, packs, NULL, out);
 }
 
 static hbp_status fill_by_item(hbp_context *context, const hbp_lengths *lengths, const hbp_groups *groups,
-                               int32_t baseline, const hbp_fill_options *options, hbp_packs **out)
+                               int32_t method, const hbp_fill_options *options, hbp_packs **out)
 {
     int64_t capacity[HBP_MAX_GROUPS], largest[HBP_MAX_GROUPS];
     hbp__fill_limits(groups, options, capacity, largest);
@@ -103,41 +104,41 @@ static hbp_status fill_by_item(hbp_context *context, const hbp_lengths *lengths,
     hbp_status status = hbp__items_open(context, lengths, options->sequence_multiple, capacity[0],
                                         options->seed, options->epoch, &items);
     if (status == HBP_OK)
-        status = fill_items(context, &items, room, baseline, options, out);
+        status = fill_items(context, &items, room, method, options, out);
     hbp__items_close(&items);
     return status;
 }
 
 hbp_status hbp__fill_classic(hbp_context *context, const hbp_lengths *lengths, const hbp_groups *groups,
-                             int32_t baseline, const hbp_fill_options *options, hbp_packs **out)
+                             int32_t method, const hbp_fill_options *options, hbp_packs **out)
 {
     hbp_fill_options all = *options;
     all.sequence_multiple = hbp__max_i64(all.sequence_multiple, 1);
     all.pack_multiple = hbp__max_i64(all.pack_multiple, 1);
     if (groups->count != 1)
-        return hbp__fail(context, HBP_E_INVALID, "baseline %d packs one group, not %lld", (int)baseline,
-                         (long long)groups->count);
+        return hbp__fail(context, HBP_E_INVALID, "method %s packs one group, not %lld",
+                         hbp__epoch_name(method), (long long)groups->count);
     int64_t mark = hbp__scratch_mark(context);
-    switch (baseline) {
-    case HBP_BASELINE_BEST_FIT_DECREASING:
+    switch (method) {
+    case HBP__EPOCH_BEST_FIT_DECREASING:
         HBP__TRY(fill_by_rule(context, lengths, groups, HBP__BEST_FIT, &all, out));
         break;
-    case HBP_BASELINE_FIRST_FIT_DECREASING:
+    case HBP__EPOCH_FIRST_FIT_DECREASING:
         HBP__TRY(fill_by_rule(context, lengths, groups, HBP__FIRST_FIT, &all, out));
         break;
-    case HBP_BASELINE_SPFHP:
+    case HBP__EPOCH_SPFHP:
         HBP__TRY(fill_by_rule(context, lengths, groups, HBP__WORST_FIT, &all, out));
         break;
-    case HBP_BASELINE_NO_PACKING:
-    case HBP_BASELINE_SORTED:
-    case HBP_BASELINE_NEXT_FIT:
-    case HBP_BASELINE_RANDOM:
-    case HBP_BASELINE_FIRST_FIT_SHUFFLED:
-    case HBP_BASELINE_ISF:
-        HBP__TRY(fill_by_item(context, lengths, groups, baseline, &all, out));
+    case HBP__EPOCH_NO_PACKING:
+    case HBP__EPOCH_SORTED:
+    case HBP__EPOCH_NEXT_FIT:
+    case HBP__EPOCH_RANDOM:
+    case HBP__EPOCH_FIRST_FIT_SHUFFLED:
+    case HBP__EPOCH_ISF:
+        HBP__TRY(fill_by_item(context, lengths, groups, method, &all, out));
         break;
     default:
-        return hbp__fail(context, HBP_E_INVALID, "baseline %d is no way of packing", (int)baseline);
+        return hbp__fail(context, HBP_E_INVALID, "method %s does not pack", hbp__epoch_name(method));
     }
     hbp__scratch_release(context, mark);
     hbp_status status = hbp__packs_finish(context, groups, &all, *out);

@@ -6,12 +6,12 @@
 #include "data/packs/packs.h"
 #include "hbp/pack.h"
 
-/* Fills packs of the one group the way of `baseline`: HBP_BASELINE_NEXT_FIT takes samples as they come,
+/* Fills packs of the one group by `method`: HBP__EPOCH_NEXT_FIT takes samples as they come,
  * _RANDOM in a random order, in which _FIRST_FIT_SHUFFLED packs them by first fit; _FIRST_FIT_DECREASING,
  * _BEST_FIT_DECREASING and _SPFHP work on the histogram, _ISF repeats next fit over shuffles, _NO_PACKING and
- * _SORTED give every sample a pack, as they come or shortest first. HBP_E_INVALID for others. Mode and effort
- * of the options are ignored. The packs are measured. */
+ * _SORTED give every sample a pack, as they come or shortest first. HBP_E_INVALID for others. Method and
+ * effort of the options are ignored. The packs are measured. */
 hbp_status hbp__fill_classic(hbp_context *context, const hbp_lengths *lengths, const hbp_groups *groups,
-                             int32_t baseline, const hbp_fill_options *options, hbp_packs **out);
+                             int32_t method, const hbp_fill_options *options, hbp_packs **out);
 
 #endif

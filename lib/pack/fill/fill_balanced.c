@@ -269,7 +269,7 @@ static hbp_status place_item(balanced *b, hbp__gap_index *index, int64_t item)
     if (!hbp__fills_grow(&b->fills))
         return no_memory(b);
     if (!hbp__fills_fits(&b->fills, &b->items, fresh, item))
-        return hbp__items_refuse_tied(b->context, &b->items, item, b->fills.max_members);
+        return hbp__items_refuse_linked(b->context, &b->items, item, b->fills.max_members);
     return add_stray(b, fresh, item);
 }
 
@@ -491,7 +491,7 @@ static hbp_status fill_all(balanced *b, const hbp_lengths *lengths)
     b->taken = groups->count > 1 ? hbp__take_zero(b->context, count, sizeof *b->taken) : NULL;
     HBP__TRY(check(b));
     b->packs = hbp__packs_new(b->context, lengths, 0);
-    /* An item's size is its sample's length when nothing is tied or padded. */
+    /* An item's size is its sample's length when nothing is linked or padded. */
     int plain = !b->items.next && options->sequence_multiple == 1;
     if (b->packs && plain)
         b->packs->brief = hbp__new(&b->context->memory, count, sizeof *b->packs->brief);

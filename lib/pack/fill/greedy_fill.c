@@ -1,4 +1,5 @@
 /* hbp_greedy_fill: checks the options, chooses the fill, measures what it made. */
+#include "base/methods.h"
 #include "hbp/pack.h"
 
 #include "base/checked.h"
@@ -86,10 +87,11 @@ static hbp_status greedy_fill(hbp_context *context, const hbp_lengths *lengths, 
             return hbp__fail(context, HBP_E_INVALID,
                              "fill: a pack of %lld tokens is shorter than pack_multiple %lld",
                              (long long)groups->pack_length[g], (long long)all.pack_multiple);
-    if (all.mode == HBP_FILL_BALANCED)
+    if (hbp__fill_method(all.method) == HBP__FILL_BALANCED)
         return balanced_or_tight(context, lengths, groups, &all, out);
-    return run_fill(context, all.mode == HBP_FILL_TIGHT ? hbp__fill_tight : hbp__fill_paper, lengths, groups,
-                    &all, out);
+    return run_fill(context,
+                    hbp__fill_method(all.method) == HBP__FILL_TIGHT ? hbp__fill_tight : hbp__fill_paper,
+                    lengths, groups, &all, out);
 }
 
 hbp_status hbp__greedy_fill(hbp_context *context, const hbp_lengths *lengths, const hbp_groups *groups,

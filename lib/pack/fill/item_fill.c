@@ -18,12 +18,12 @@ hbp_status hbp__items_weights(hbp_context *context, const hbp__items *items, uin
     return HBP_OK;
 }
 
-hbp_status hbp__items_refuse_tied(hbp_context *context, const hbp__items *items, int64_t i,
-                                  int64_t max_samples)
+hbp_status hbp__items_refuse_linked(hbp_context *context, const hbp__items *items, int64_t i,
+                                    int64_t max_samples)
 {
     uint32_t sample = items->sample[i];
     return hbp__fail(context, HBP_E_INFEASIBLE,
-                     "sample %lld is tied to %lld others; a pack holds at most %lld samples",
+                     "sample %lld is linked to %lld others; a pack holds at most %lld samples",
                      (long long)(items->lengths->origin ? items->lengths->origin[sample] : sample),
                      (long long)hbp__items_members(items, i) - 1, (long long)max_samples);
 }
@@ -33,7 +33,7 @@ hbp_status hbp__items_check_weights(hbp_context *context, const hbp__items *item
 {
     for (int64_t i = 0; i < items->count && weight; i++) {
         if (weight[i] > max_samples)
-            return hbp__items_refuse_tied(context, items, i, max_samples);
+            return hbp__items_refuse_linked(context, items, i, max_samples);
     }
     return HBP_OK;
 }

@@ -5,12 +5,12 @@
 #include "data/packs/items.h"
 #include "data/packs/packs.h"
 
-/* How many samples each item holds, as scratch; *out is NULL when nothing is tied. O(samples). */
+/* How many samples each item holds, as scratch; *out is NULL when nothing is linked. O(samples). */
 hbp_status hbp__items_weights(hbp_context *context, const hbp__items *items, uint32_t **out);
 
 /* HBP_E_INFEASIBLE: item `i` holds more samples than the `max_samples` of a pack. */
-hbp_status hbp__items_refuse_tied(hbp_context *context, const hbp__items *items, int64_t i,
-                                  int64_t max_samples);
+hbp_status hbp__items_refuse_linked(hbp_context *context, const hbp__items *items, int64_t i,
+                                    int64_t max_samples);
 
 /* HBP_E_INFEASIBLE when an item holds more samples than `max_samples`; `weight` as above. */
 hbp_status hbp__items_check_weights(hbp_context *context, const hbp__items *items, const uint32_t *weight,

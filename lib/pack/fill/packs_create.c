@@ -41,13 +41,13 @@ static hbp_status copy_samples(hbp_context *context, const given *g, hbp_packs *
 {
     const hbp_lengths *lengths = g->lengths;
     int64_t *pack_of = hbp__take(context, (uint64_t)lengths->count, sizeof *pack_of);
-    int64_t *pack_of_tie =
-        hbp__take(context, (uint64_t)(lengths->ties ? lengths->ties : 1), sizeof *pack_of_tie);
+    int64_t *pack_of_link =
+        hbp__take(context, (uint64_t)(lengths->links ? lengths->links : 1), sizeof *pack_of_link);
     HBP__TRY(hbp__scratch_check(context, "the packs of samples"));
     for (int64_t i = 0; i < lengths->count; i++)
         pack_of[i] = -1;
-    for (int64_t t = 0; t < lengths->ties; t++)
-        pack_of_tie[t] = -1;
+    for (int64_t t = 0; t < lengths->links; t++)
+        pack_of_link[t] = -1;
     for (int64_t p = 0; p < packs->count; p++)
         for (int64_t i = g->offsets[p]; i < g->offsets[p + 1]; i++) {
             HBP__TRY(hbp__tick_row(context, "packs", i, lengths->count));
@@ -61,14 +61,14 @@ static hbp_status copy_samples(hbp_context *context, const given *g, hbp_packs *
                                  (long long)sample, (long long)pack_of[sample], (long long)p);
             pack_of[sample] = p;
             packs->sample[i] = (uint32_t)sample;
-            if (!lengths->tie || lengths->tie[sample] == HBP__FREE)
+            if (!lengths->link || lengths->link[sample] == HBP__FREE)
                 continue;
-            int64_t tie = lengths->tie[sample];
-            if (pack_of_tie[tie] >= 0 && pack_of_tie[tie] != p)
+            int64_t link = lengths->link[sample];
+            if (pack_of_link[link] >= 0 && pack_of_link[link] != p)
                 return hbp__fail(context, HBP_E_INVALID,
-                                 "sample %lld is in pack %lld, samples tied to it in pack %lld",
-                                 (long long)sample, (long long)p, (long long)pack_of_tie[tie]);
-            pack_of_tie[tie] = p;
+                                 "sample %lld is in pack %lld, samples linked to it in pack %lld",
+                                 (long long)sample, (long long)p, (long long)pack_of_link[link]);
+            pack_of_link[link] = p;
         }
     return HBP_OK;
 }

@@ -1,5 +1,6 @@
 /* Groups chosen by tokens: checks the options, ranks the published hierarchy, the optimal ones and single
  * levels, and keeps the best with a table of all. hbp_groups_create: groups given by hand. */
+#include "base/methods.h"
 #include "hbp/pack.h"
 
 #include <string.h>
@@ -14,16 +15,16 @@ hbp_status hbp__groups_largest(hbp_context *context, const hbp_lengths *lengths,
 {
     *tokens = hbp__round_up(lengths->bin_length[lengths->bins - 1], multiple);
     *vision = lengths->max_vision;
-    if (!lengths->tie)
+    if (!lengths->link)
         return HBP_OK;
     int64_t mark = hbp__scratch_mark(context);
-    hbp__load *total = hbp__take_zero(context, (uint64_t)lengths->ties, sizeof *total);
-    HBP__TRY(hbp__scratch_check(context, "the sums of tied samples"));
+    hbp__load *total = hbp__take_zero(context, (uint64_t)lengths->links, sizeof *total);
+    HBP__TRY(hbp__scratch_check(context, "the sums of linked samples"));
     for (int64_t i = 0; i < lengths->count; i++) {
         HBP__TRY(hbp__tick_row(context, "groups", i, lengths->count));
-        if (lengths->tie[i] == HBP__FREE)
+        if (lengths->link[i] == HBP__FREE)
             continue;
-        hbp__load *sum = &total[lengths->tie[i]];
+        hbp__load *sum = &total[lengths->link[i]];
         sum->tokens += hbp__round_up(hbp__lengths_get(lengths, i), multiple);
         sum->vision += hbp__lengths_vision(lengths, i);
         *tokens = hbp__max_i64(*tokens, sum->tokens);
@@ -68,10 +69,10 @@ static hbp_status fail_pack(hbp_context *context, const hbp_lengths *lengths, in
                          "groups: %s is %lld, which takes packs of %lld tokens; they hold at most %d",
                          options->max_pack_length ? "max_pack_length" : "max_length", (long long)given,
                          (long long)pack, HBP_MAX_LENGTH);
-    if (lengths->tie)
+    if (lengths->link)
         return hbp__fail(
             context, HBP_E_INVALID,
-            "groups: the longest of tied samples together and of single ones have %lld tokens with "
+            "groups: the longest of linked samples together and of single ones have %lld tokens with "
             "padding; packs of a power of two of them take %lld and hold at most %d; give max_length",
             (long long)longest, (long long)pack, HBP_MAX_LENGTH);
     while (hbp__lengths_get(lengths, k) < lengths->bin_length[lengths->bins - 1])
@@ -100,15 +101,15 @@ static hbp_status resolve_max_length(hbp_context *context, const hbp_lengths *le
     options->max_length = pack;
     if (longest <= pack)
         return HBP_OK;
-    int is_one = lengths->bin_length[lengths->bins - 1] > pack || !lengths->tie;
+    int is_one = lengths->bin_length[lengths->bins - 1] > pack || !lengths->link;
     if (options->max_pack_length)
         return hbp__fail(context, HBP_E_INFEASIBLE,
                          "groups: %s %lld tokens with padding; max_pack_length is %lld (%lld would do)",
-                         is_one ? "the longest sample has" : "tied samples together have", (long long)longest,
-                         (long long)options->max_pack_length,
+                         is_one ? "the longest sample has" : "linked samples together have",
+                         (long long)longest, (long long)options->max_pack_length,
                          (long long)hbp__round_up(longest, options->pack_multiple));
     return hbp__fail(context, HBP_E_INVALID,
-                     "groups: tied samples have %lld tokens together; max_length makes packs of %lld",
+                     "groups: linked samples have %lld tokens together; max_length makes packs of %lld",
                      (long long)longest, (long long)pack);
 }
 
@@ -132,7 +133,7 @@ static hbp_status resolve_options(hbp_context *context, const hbp_lengths *lengt
 {
     int64_t max_length = options->max_length; /* as given */
     HBP__TRY(hbp__groups_lengths(context, lengths, options, longest));
-    int is_paper = options->mode == HBP_GROUPS_PAPER;
+    int is_paper = hbp__groups_method(options->method) == HBP__GROUPS_HBP;
     int64_t multiple = options->pack_multiple;
     int64_t most = hbp__cost_most_tokens(cost, cost->degree[cost->terms.degrees - 1]);
     most -= most % multiple;
@@ -285,10 +286,10 @@ static hbp_status rank_all(hbp_context *context, const hbp__estimator *estimator
     hbp__hierarchy paper;
     hbp__level_limits published = *limits;
     published.max_length = options->max_length;
-    if (options->mode != HBP_GROUPS_PAPER)
+    if (hbp__groups_method(options->method) != HBP__GROUPS_HBP)
         published.min_length = 8192;
     hbp_status paper_status = hbp__groups_paper(context, estimator, &published, &paper);
-    if (options->mode == HBP_GROUPS_PAPER || paper_status != HBP_E_INFEASIBLE)
+    if (hbp__groups_method(options->method) == HBP__GROUPS_HBP || paper_status != HBP_E_INFEASIBLE)
         HBP__TRY(paper_status);
     hbp__forgive(context);
     int64_t optima = HBP__GROUPS_OPTIMA;
@@ -298,10 +299,11 @@ static hbp_status rank_all(hbp_context *context, const hbp__estimator *estimator
     int64_t charge = optima ? optimal[0].epoch_ns / HBP__GROUPS_LEVEL_SHARE : 0;
     for (int64_t i = 0; i < optima; i++)
         rank_candidate(list, count, &optimal[i], charge);
-    if (paper_status == HBP_OK && (options->mode == HBP_GROUPS_PAPER || paper.count <= options->max_groups))
+    if (paper_status == HBP_OK &&
+        (hbp__groups_method(options->method) == HBP__GROUPS_HBP || paper.count <= options->max_groups))
         rank_candidate(list, count, &paper, charge);
     rank_single_levels(estimator, limits, options->max_length, list, count, charge);
-    if (options->mode == HBP_GROUPS_PAPER) {
+    if (hbp__groups_method(options->method) == HBP__GROUPS_HBP) {
         /* What was asked for comes first. */
         int64_t at = 0;
         while (at < *count - 1 && !hbp__hierarchy_equals(&list[at], &paper))

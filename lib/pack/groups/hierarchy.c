@@ -29,7 +29,7 @@ static void ragged_prefix(const hbp__estimator *e, int64_t packs, double *ragged
     for (int64_t b = e->bins - 1; b >= 0; b--) {
         int64_t left = e->items_before[b + 1] - e->items_before[b];
         double square = bin_square(e, b);
-        /* Tied samples may have fewer squares than a shorter item. */
+        /* Linked samples may have fewer squares than a shorter item. */
         double wait = top > square ? top - square : 0;
         joins[b + 1] = open ? (int32_t)(packs - open) : 0;
         excess[b + 1] = open ? wait : 0;
@@ -121,8 +121,8 @@ static hbp_status add_items_of(hbp_context *context, hbp__estimator *e, const hb
     return HBP_OK;
 }
 
-static hbp_status add_tied(hbp_context *context, hbp__estimator *e, const hbp_lengths *lengths,
-                           int64_t sequence_multiple)
+static hbp_status add_linked(hbp_context *context, hbp__estimator *e, const hbp_lengths *lengths,
+                             int64_t sequence_multiple)
 {
     hbp__items items;
     hbp_status status = hbp__items_open(context, lengths, sequence_multiple, INT64_MAX, 0, 0, &items);
@@ -137,8 +137,8 @@ hbp_status hbp__estimator_open(hbp_context *context, const hbp_lengths *lengths,
 {
     memset(estimator, 0, sizeof *estimator);
     estimator->cost = cost;
-    HBP__TRY(lengths->tie ? add_tied(context, estimator, lengths, sequence_multiple)
-                          : add_bins(context, estimator, lengths, sequence_multiple));
+    HBP__TRY(lengths->link ? add_linked(context, estimator, lengths, sequence_multiple)
+                           : add_bins(context, estimator, lengths, sequence_multiple));
     for (int32_t d = 0; d < cost->terms.degrees; d++) {
         int64_t row = d * (estimator->bins + 1);
         ragged_prefix(estimator, cost->terms.ranks / cost->degree[d], estimator->ragged_before + row,

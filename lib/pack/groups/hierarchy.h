@@ -37,7 +37,7 @@ typedef struct hbp__level_limits {
     int64_t tokens_per_rank; /* pack_length / sp at most; INT64_MAX: no limit */
 } hbp__level_limits;
 
-/* The histogram of items, a sample or tied samples together being one, and sums over it. */
+/* The histogram of items, a sample or linked samples together being one, and sums over it. */
 typedef struct hbp__estimator {
     const hbp_cost *cost;
     int64_t bins;
@@ -53,13 +53,13 @@ typedef struct hbp__estimator {
 
 /* Checks the options and fills in those that say how long packs are: the multiples, and max_length: the
  * longest pack of the published rule, which is max_pack_length if that is given, else max_length, or the
- * longest item rounded up to a power of two. *longest gets the tokens of the longest sample, or of tied
+ * longest item rounded up to a power of two. *longest gets the tokens of the longest sample, or of linked
  * samples together, with padding. HBP_E_INVALID when a sample is longer than a given max_length, or an item
- * than a given pack. O(samples) with ties, else O(1). */
+ * than a given pack. O(samples) with links, else O(1). */
 hbp_status hbp__groups_lengths(hbp_context *context, const hbp_lengths *lengths, hbp_groups_options *options,
                                int64_t *longest);
 
-/* The histogram of `lengths` by items and its prefix sums; O(bins x degrees), with ties O(samples) more.
+/* The histogram of `lengths` by items and its prefix sums; O(bins x degrees), with links O(samples) more.
  * They are scratch. */
 hbp_status hbp__estimator_open(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
                                int64_t sequence_multiple, hbp__estimator *estimator);
@@ -111,7 +111,7 @@ hbp_status hbp__groups_choose(hbp_context *context, const hbp_lengths *lengths, 
                               const hbp_groups_options *options, hbp_groups **out);
 
 /* The most tokens, each sample padded to `multiple`, and the most vision units of an item: a sample, or
- * samples that are tied. O(samples) with ties, else O(1). */
+ * samples that are linked. O(samples) with links, else O(1). */
 hbp_status hbp__groups_largest(hbp_context *context, const hbp_lengths *lengths, int64_t multiple,
                                int64_t *tokens, int64_t *vision);
 

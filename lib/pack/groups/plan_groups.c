@@ -50,7 +50,7 @@ static hbp_cost full_pack_cost(const hbp_lengths *lengths, const hbp_cost *cost,
 static void cap_packs(const hbp_lengths *lengths, int64_t max_vision, hbp_groups_options *options)
 {
     double tokens = max_vision ? (double)max_vision / hbp__lengths_density(lengths) : (double)HBP_MAX_LENGTH;
-    if (options->max_pack_length || lengths->tie || !(tokens < (double)HBP_MAX_LENGTH))
+    if (options->max_pack_length || lengths->link || !(tokens < (double)HBP_MAX_LENGTH))
         return;
     options->max_pack_length =
         hbp__max_i64(hbp__max_i64(longest_pack(lengths, options), options->max_length), (int64_t)tokens);

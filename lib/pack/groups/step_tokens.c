@@ -1,17 +1,18 @@
 /* The tokens of a step where the caller gives none. */
+#include "base/methods.h"
 #include "pack/groups/hierarchy.h"
 #include "pack/tuning.h"
 
 /* Packs of `length` tokens, one on every SP group of the degree with the least time: *packs of them. 0 when
  * no degree holds one. Degrees that stay on fast links come first: a better network should not make steps
  * smaller. The published rule knows no links. */
-static int best_degree(const hbp_cost *cost, const hbp__level_limits *limits, int32_t mode,
+static int best_degree(const hbp_cost *cost, const hbp__level_limits *limits, int32_t method,
                        double squares_per_token, int64_t length, int64_t *packs)
 {
     double best_ns = -1;
     for (int32_t row = 0; row < cost->terms.degrees; row++) {
         hbp__level level;
-        if (mode != HBP_GROUPS_PAPER && best_ns >= 0 && cost->degree[row] > cost->terms.domain_ranks)
+        if (method != HBP__GROUPS_HBP && best_ns >= 0 && cost->degree[row] > cost->terms.domain_ranks)
             break;
         if (!hbp__level_allow(cost, limits, cost->degree[row], length, 1, &level))
             continue;
@@ -102,10 +103,12 @@ hbp_status hbp__groups_step_tokens(hbp_context *context, const hbp_lengths *leng
     double squares_per_token = lengths->sum_squares / (double)lengths->tokens;
     int64_t length = options->max_length, packs = 0;
     any_step.tokens_per_step = INT64_MAX;
-    int fits = best_degree(cost, &any_step, options->mode, squares_per_token, length, &packs);
-    if (!fits && options->mode != HBP_GROUPS_PAPER) {
+    int fits =
+        best_degree(cost, &any_step, hbp__groups_method(options->method), squares_per_token, length, &packs);
+    if (!fits && hbp__groups_method(options->method) != HBP__GROUPS_HBP) {
         length = hbp__round_up(longest, limits->pack_multiple);
-        fits = best_degree(cost, &any_step, options->mode, squares_per_token, length, &packs);
+        fits = best_degree(cost, &any_step, hbp__groups_method(options->method), squares_per_token, length,
+                           &packs);
     }
     int64_t per_rank = fits ? 0 : hbp__cost_least_per_rank(cost, length);
     if (!fits && limits->tokens_per_rank < INT64_MAX && per_rank < INT64_MAX)
@@ -120,7 +123,7 @@ hbp_status hbp__groups_step_tokens(hbp_context *context, const hbp_lengths *leng
                          "recomputed",
                          (long long)length, (int)cost->terms.ranks);
     *tokens = hbp__mul_saturating(length, packs);
-    if (options->mode != HBP_GROUPS_PAPER)
+    if (hbp__groups_method(options->method) != HBP__GROUPS_HBP)
         *tokens = whole_batches(cost, limits, *tokens, best_rank_tokens(cost, limits));
     return HBP_OK;
 }

@@ -1,6 +1,7 @@
 /* hbp_choose_budgets: checks the options and chooses the search. */
 #include "pack/vision/budgets.h"
 #include "base/checked.h"
+#include "base/methods.h"
 #include "base/options.h"
 #include "base/scratch.h"
 #include "data/lengths/lengths.h"
@@ -70,8 +71,9 @@ static hbp_status choose_budgets(hbp_context *context, const hbp_lengths *length
         return hbp__fail(context, HBP_E_INVALID,
                          "budgets: the lengths have no vision units; tokens alone need no pair of budgets");
     hbp_budgets chosen = {.struct_size = sizeof chosen};
-    HBP__TRY(options->mode == HBP_BUDGETS_LINE ? hbp__budgets_line(context, lengths, options, &chosen, why)
-                                               : hbp__budgets_plane(context, lengths, options, &chosen, why));
+    HBP__TRY(hbp__budgets_method(options->method) == HBP__BUDGETS_LINE
+                 ? hbp__budgets_line(context, lengths, options, &chosen, why)
+                 : hbp__budgets_plane(context, lengths, options, &chosen, why));
     return hbp__struct_write(context, budgets, &chosen, sizeof chosen, "hbp_budgets");
 }
 

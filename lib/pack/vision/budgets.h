@@ -27,13 +27,13 @@ typedef struct hbp__no_budgets {
 hbp_status hbp__choose_budgets(hbp_context *context, const hbp_lengths *lengths,
                                const hbp_budgets_options *options, hbp_budgets *out);
 
-/* HBP_BUDGETS_LINE of hbp_choose_budgets; `options` are checked and have no zeros left, *out lacks nothing
+/* HBP__BUDGETS_LINE of hbp_choose_budgets; `options` are checked and have no zeros left, *out lacks nothing
  * but its size. HBP_E_INFEASIBLE without a message: *why says why; NULL: nobody asks. O(pairs x rounds x
  * samples). */
 hbp_status hbp__budgets_line(hbp_context *context, const hbp_lengths *lengths,
                              const hbp_budgets_options *options, hbp_budgets *out, hbp__no_budgets *why);
 
-/* The same for HBP_BUDGETS_PLANE; what `why` is given may take one more fill. */
+/* The same for HBP__BUDGETS_PLANE; what `why` is given may take one more fill. */
 hbp_status hbp__budgets_plane(hbp_context *context, const hbp_lengths *lengths,
                               const hbp_budgets_options *options, hbp_budgets *out, hbp__no_budgets *why);
 
@@ -41,7 +41,7 @@ hbp_status hbp__budgets_plane(hbp_context *context, const hbp_lengths *lengths,
 hbp_status hbp__no_budgets_fail(hbp_context *context, const hbp_budgets_options *options,
                                 const hbp__no_budgets *why);
 
-/* HBP_BUDGETS_LINE wants at least so many tokens for each vision unit, less one. */
+/* HBP__BUDGETS_LINE wants at least so many tokens for each vision unit, less one. */
 #define HBP__BUDGETS_UNIT_MULTIPLE 16
 
 #endif

@@ -1,6 +1,7 @@
 /* From (4096 / u, 4096) in steps of (1, u), u tokens for each vision unit as the data have them, until a pack
  * holds more than samples + 1 on average; when no pair before that held `samples` at least, back from there.
  */
+#include "base/methods.h"
 #include "pack/vision/budgets.h"
 
 #include <math.h>
@@ -39,7 +40,7 @@ static hbp_status measure_pair(hbp_context *context, const hbp_lengths *lengths,
                                const hbp_budgets_options *options, hbp_budgets *b, int64_t *samples)
 {
     hbp_iterative_fill_options fill = {.struct_size = sizeof fill,
-                                       .mode = HBP_ISF_REFERENCE,
+                                       .method = hbp__iterative_fill_name(HBP__ITERATIVE_FILL_ISF),
                                        .rounds = options->rounds,
                                        .max_tokens = b->max_tokens,
                                        .max_vision = b->max_vision,

@@ -1,4 +1,5 @@
 /* hbp_iterative_fill: checks the options and chooses the fill. */
+#include "base/methods.h"
 #include "hbp/pack.h"
 
 #include "base/checked.h"
@@ -58,7 +59,7 @@ static hbp_status iterative_fill(hbp_context *context, const hbp_lengths *length
     HBP__TRY(hbp__options_read(context, &all, sizeof all, options, "hbp_iterative_fill_options"));
     fill_defaults(&all);
     HBP__TRY(check_budgets(context, lengths, &all));
-    if (all.mode == HBP_ISF_DEFAULT) {
+    if (hbp__iterative_fill_method(all.method) == HBP__ITERATIVE_FILL_VECTOR) {
         if (all.pack_multiple > all.max_tokens)
             return hbp__fail(context, HBP_E_INVALID,
                              "iterative fill: a pack of %lld tokens is shorter than pack_multiple %lld",

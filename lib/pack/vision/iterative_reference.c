@@ -303,11 +303,11 @@ hbp_status hbp__reference_check(hbp_context *context, const hbp_lengths *lengths
                                 uint64_t seed, const char *what)
 {
     uint64_t last = HBP__NUMPY_MAX_SEED - (uint64_t)(rounds > 2 ? rounds - 2 : 0);
-    if (lengths->tie)
+    if (lengths->link)
         return hbp__fail(
             context, HBP_E_INVALID,
-            "%s: the published fill cannot keep tied samples together; the lengths have %lld ties", what,
-            (long long)lengths->ties);
+            "%s: the published fill cannot keep linked samples together; the lengths have %lld links", what,
+            (long long)lengths->links);
     if (seed > last)
         return hbp__fail(context, HBP_E_INVALID,
                          "%s: the seed is %llu; numpy takes at most %llu for %d rounds", what,

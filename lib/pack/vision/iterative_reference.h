@@ -16,7 +16,7 @@ hbp_status hbp__fill_reference(hbp_context *context, const hbp_lengths *lengths,
 /* The last seed that numpy takes. Round r > 0 is seeded with seed + r - 1, so a seed must leave room. */
 #define HBP__NUMPY_MAX_SEED UINT32_MAX
 
-/* HBP_E_INVALID when the ties of `lengths`, or the last seed of `rounds` rounds, rule this fill out; `what`
+/* HBP_E_INVALID when the links of `lengths`, or the last seed of `rounds` rounds, rule this fill out; `what`
  * opens the message. */
 hbp_status hbp__reference_check(hbp_context *context, const hbp_lengths *lengths, int32_t rounds,
                                 uint64_t seed, const char *what);

@@ -1,4 +1,4 @@
-/* Packs under two budgets, of one kind (hbp_iterative_fill's default mode) or of groups: samples to items of
+/* Packs under two budgets, of one kind (hbp_iterative_fill's method vector) or of groups: samples to items of
  * two sizes, filled by level_fill, and back. */
 #include "pack/vision/vector_fill.h"
 
@@ -23,7 +23,7 @@ typedef struct vector_fill {
     int64_t max_tokens; /* of the longest packs, as far as packs of the pack multiple can use it */
     int64_t max_vision;
     hbp__items items; /* without those that are dropped */
-    uint8_t *over;    /* [samples] HBP_DROPPED_* of samples over a budget, and of those tied to one; NULL:
+    uint8_t *over;    /* [samples] HBP_DROPPED_* of samples over a budget, and of those linked to one; NULL:
                          none */
     int64_t dropped;
     uint32_t *vision; /* [items] */
@@ -62,20 +62,20 @@ static hbp_status refuse_item(const vector_fill *f, int64_t count, int64_t first
                      (long long)(is_long ? f->max_tokens : f->max_vision));
 }
 
-/* Those tied to a dropped sample go with it, for the reason of the first. */
-static hbp_status drop_tied(vector_fill *f)
+/* Those linked to a dropped sample go with it, for the reason of the first. */
+static hbp_status drop_linked(vector_fill *f)
 {
     const hbp_lengths *lengths = f->lengths;
     int64_t mark = hbp__scratch_mark(f->context);
-    uint8_t *tie = hbp__take_zero(f->context, (uint64_t)lengths->ties, sizeof *tie);
+    uint8_t *link = hbp__take_zero(f->context, (uint64_t)lengths->links, sizeof *link);
     HBP__TRY(check(f));
     for (int64_t i = 0; i < lengths->count; i++)
-        if (f->over[i] && lengths->tie[i] != HBP__FREE && !tie[lengths->tie[i]])
-            tie[lengths->tie[i]] = f->over[i];
+        if (f->over[i] && lengths->link[i] != HBP__FREE && !link[lengths->link[i]])
+            link[lengths->link[i]] = f->over[i];
     f->dropped = 0;
     for (int64_t i = 0; i < lengths->count; i++) {
-        if (!f->over[i] && lengths->tie[i] != HBP__FREE)
-            f->over[i] = tie[lengths->tie[i]];
+        if (!f->over[i] && lengths->link[i] != HBP__FREE)
+            f->over[i] = link[lengths->link[i]];
         f->dropped += f->over[i] != 0;
     }
     hbp__scratch_release(f->context, mark);
@@ -101,8 +101,8 @@ static hbp_status find_over(vector_fill *f)
     }
     if (f->options->over_long == HBP_OVERLONG_ERROR)
         return refuse_item(f, f->dropped, first);
-    if (lengths->tie)
-        HBP__TRY(drop_tied(f));
+    if (lengths->link)
+        HBP__TRY(drop_linked(f));
     if (f->dropped == lengths->count)
         return hbp__fail(f->context, HBP_E_INVALID,
                          "iterative fill: none of %lld samples is within %lld tokens and %lld vision units",
@@ -113,16 +113,15 @@ static hbp_status find_over(vector_fill *f)
 /* Says that the longest packs do not hold an item. */
 static hbp_status refuse_size(const vector_fill *f, uint32_t sample, int64_t tokens, int64_t vision)
 {
-    const char *tied =
-        f->items.next && f->items.next[sample] != HBP__NO_SAMPLE ? " with its tied samples" : "";
+    const char *linked =
+        f->items.next && f->items.next[sample] != HBP__NO_SAMPLE ? " with its linked samples" : "";
     if (tokens > f->max_tokens)
         return hbp__fail(f->context, HBP_E_INFEASIBLE,
                          "sample %lld%s has %lld tokens with padding; a pack holds %lld", id_of(f, sample),
-                         tied, (long long)tokens, (long long)f->max_tokens);
-    return hbp__fail(f->context, HBP_E_INFEASIBLE,
-                     "sample %lld%s has %lld vision units; a pack of %lld tokens has room for %lld",
-                     id_of(f, sample), tied, (long long)vision, (long long)f->max_tokens,
-                     (long long)f->max_vision);
+                         linked, (long long)tokens, (long long)f->max_tokens);
+    return hbp__fail(
+        f->context, HBP_E_INFEASIBLE, "sample %lld%s has %lld vision units; a pack of %lld tokens holds %lld",
+        id_of(f, sample), linked, (long long)vision, (long long)f->max_tokens, (long long)f->max_vision);
 }
 
 /* Removes dropped items; computes the vision units of the others. */

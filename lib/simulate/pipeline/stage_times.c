@@ -126,10 +126,10 @@ hbp_status hbp__pipeline_check(hbp_context *context, const hbp_layers *layers,
     return check_recompute(context, layers, pipeline);
 }
 
-/* The column of scales for a kind; NULL: all 1. */
-static const double *time_scales(const hbp_pipeline_options *pipeline, int32_t kind)
+/* The column of scales for a type; NULL: all 1. */
+static const double *time_scales(const hbp_pipeline_options *pipeline, int32_t type)
 {
-    switch (kind) {
+    switch (type) {
     case HBP_LAYER_LANGUAGE:
         return pipeline->token_time_scale ? pipeline->token_time_scale : pipeline->token_scale;
     case HBP_LAYER_VISION:
@@ -139,9 +139,9 @@ static const double *time_scales(const hbp_pipeline_options *pipeline, int32_t k
     }
 }
 
-static const double *byte_scales(const hbp_pipeline_options *pipeline, int32_t kind)
+static const double *byte_scales(const hbp_pipeline_options *pipeline, int32_t type)
 {
-    switch (kind) {
+    switch (type) {
     case HBP_LAYER_LANGUAGE:
         return pipeline->token_scale;
     case HBP_LAYER_VISION:
@@ -151,15 +151,15 @@ static const double *byte_scales(const hbp_pipeline_options *pipeline, int32_t k
     }
 }
 
-double hbp__time_scale(const hbp_pipeline_options *pipeline, int32_t kind, int32_t m)
+double hbp__time_scale(const hbp_pipeline_options *pipeline, int32_t type, int32_t m)
 {
-    const double *scale = time_scales(pipeline, kind);
+    const double *scale = time_scales(pipeline, type);
     return scale ? scale[m] : 1;
 }
 
-double hbp__byte_scale(const hbp_pipeline_options *pipeline, int32_t kind, int32_t m)
+double hbp__byte_scale(const hbp_pipeline_options *pipeline, int32_t type, int32_t m)
 {
-    const double *scale = byte_scales(pipeline, kind);
+    const double *scale = byte_scales(pipeline, type);
     return scale ? scale[m] : 1;
 }
 
@@ -171,15 +171,15 @@ static double mean(const double *scale, int32_t count)
     return sum / count;
 }
 
-double hbp__mean_time_scale(const hbp_pipeline_options *pipeline, int32_t kind)
+double hbp__mean_time_scale(const hbp_pipeline_options *pipeline, int32_t type)
 {
-    const double *scale = time_scales(pipeline, kind);
+    const double *scale = time_scales(pipeline, type);
     return scale ? mean(scale, pipeline->micro_batches) : 1;
 }
 
-double hbp__mean_byte_scale(const hbp_pipeline_options *pipeline, int32_t kind)
+double hbp__mean_byte_scale(const hbp_pipeline_options *pipeline, int32_t type)
 {
-    const double *scale = byte_scales(pipeline, kind);
+    const double *scale = byte_scales(pipeline, type);
     return scale ? mean(scale, pipeline->micro_batches) : 1;
 }
 
@@ -241,16 +241,16 @@ hbp_status hbp__live_open(hbp_context *context, const hbp_pipeline_options *pipe
     int32_t count = pipeline->micro_batches;
     *live = (hbp__live){.memory = context->memory};
     hbp_status status = HBP_OK;
-    for (int32_t kind = 0; kind < HBP_LAYER_KINDS && status >= 0; kind++) {
-        const double *scale = byte_scales(pipeline, kind);
-        live->sum[kind] = hbp__new(&live->memory, (uint64_t)count + 1, sizeof *live->sum[kind]);
-        if (!live->sum[kind])
+    for (int32_t type = 0; type < HBP_LAYER_TYPES && status >= 0; type++) {
+        const double *scale = byte_scales(pipeline, type);
+        live->sum[type] = hbp__new(&live->memory, (uint64_t)count + 1, sizeof *live->sum[type]);
+        if (!live->sum[type])
             status = hbp__fail_memory(context, "the scales of micro-batches");
         else if (scale)
-            status = sum_largest(context, scale, count, live->sum[kind]);
+            status = sum_largest(context, scale, count, live->sum[type]);
         else
             for (int32_t n = 0; n <= count; n++)
-                live->sum[kind][n] = n;
+                live->sum[type][n] = n;
     }
     if (status < 0)
         hbp__live_close(live);
@@ -259,9 +259,9 @@ hbp_status hbp__live_open(hbp_context *context, const hbp_pipeline_options *pipe
 
 void hbp__live_close(hbp__live *live)
 {
-    for (int32_t kind = 0; kind < HBP_LAYER_KINDS; kind++) {
-        hbp__delete(&live->memory, live->sum[kind]);
-        live->sum[kind] = NULL;
+    for (int32_t type = 0; type < HBP_LAYER_TYPES; type++) {
+        hbp__delete(&live->memory, live->sum[type]);
+        live->sum[type] = NULL;
     }
 }
 
@@ -278,17 +278,17 @@ int64_t hbp__stage_peak_bytes(const hbp_layers *layers, const int32_t *cuts,
     int64_t bytes = 0, working = 0;
     for (int32_t chunk = stage; chunk < chunks; chunk += pipeline->stages) {
         int32_t in_flight = hbp__pipeline_in_flight(pipeline, chunk);
-        int64_t kept[HBP_LAYER_KINDS] = {0};
+        int64_t kept[HBP_LAYER_TYPES] = {0};
         for (int32_t i = cuts[chunk]; i < cuts[chunk + 1]; i++) {
-            int32_t kind = layers->kind[i], choice = choice_of(recompute, i);
+            int32_t type = layers->type[i], choice = choice_of(recompute, i);
             double needs = (double)hbp__layer_working_bytes(layers, i, choice);
             bytes = hbp__add_saturating(bytes, layers->state_bytes[i]);
-            kept[kind] += hbp__layer_kept_bytes(layers, i, choice); /* columns sum to 2^62 at most */
-            working = hbp__max_i64(working, hbp__round_i64(needs * live->sum[kind][1]));
+            kept[type] += hbp__layer_kept_bytes(layers, i, choice); /* columns sum to 2^62 at most */
+            working = hbp__max_i64(working, hbp__round_i64(needs * live->sum[type][1]));
         }
-        for (int32_t kind = 0; kind < HBP_LAYER_KINDS; kind++)
+        for (int32_t type = 0; type < HBP_LAYER_TYPES; type++)
             bytes =
-                hbp__add_saturating(bytes, hbp__round_i64((double)kept[kind] * live->sum[kind][in_flight]));
+                hbp__add_saturating(bytes, hbp__round_i64((double)kept[type] * live->sum[type][in_flight]));
     }
     return hbp__add_saturating(bytes, working);
 }
@@ -313,30 +313,30 @@ static hbp_status check_cuts(hbp_context *context, const hbp_layers *layers, con
 static void sum_chunk(const hbp_layers *layers, const hbp_pipeline_options *pipeline, int32_t begin,
                       int32_t end, int32_t stage, hbp__chunk_sums *sums, int64_t *state)
 {
-    int64_t forward[HBP_LAYER_KINDS] = {0}, backward[HBP_LAYER_KINDS] = {0}, kept[HBP_LAYER_KINDS] = {0};
-    int64_t working[HBP_LAYER_KINDS] = {0};
+    int64_t forward[HBP_LAYER_TYPES] = {0}, backward[HBP_LAYER_TYPES] = {0}, kept[HBP_LAYER_TYPES] = {0};
+    int64_t working[HBP_LAYER_TYPES] = {0};
     *state = 0;
     for (int32_t i = begin; i < end; i++) {
-        int32_t kind = layers->kind[i], choice = choice_of(pipeline->recompute, i);
+        int32_t type = layers->type[i], choice = choice_of(pipeline->recompute, i);
         int64_t again = hbp__layer_extra_ns(layers, i, choice);
         /* Each column sums to 2^62 at most. */
-        forward[kind] += layers->forward_ns[i];
-        backward[kind] =
-            hbp__add_saturating(backward[kind], hbp__add_saturating(layers->backward_ns[i], again));
-        kept[kind] += hbp__layer_kept_bytes(layers, i, choice);
-        working[kind] = hbp__max_i64(working[kind], hbp__layer_working_bytes(layers, i, choice));
+        forward[type] += layers->forward_ns[i];
+        backward[type] =
+            hbp__add_saturating(backward[type], hbp__add_saturating(layers->backward_ns[i], again));
+        kept[type] += hbp__layer_kept_bytes(layers, i, choice);
+        working[type] = hbp__max_i64(working[type], hbp__layer_working_bytes(layers, i, choice));
         *state += layers->state_bytes[i];
     }
-    for (int32_t kind = 0; kind < HBP_LAYER_KINDS; kind++) {
-        sums->forward[kind] = (double)forward[kind];
-        sums->backward[kind] = (double)backward[kind];
-        sums->kept[kind] = (double)kept[kind];
-        sums->working[kind] = (double)working[kind];
+    for (int32_t type = 0; type < HBP_LAYER_TYPES; type++) {
+        sums->forward[type] = (double)forward[type];
+        sums->backward[type] = (double)backward[type];
+        sums->kept[type] = (double)kept[type];
+        sums->working[type] = (double)working[type];
     }
     int last = end == layers->count;
     sums->speed = pipeline->speed ? pipeline->speed[stage] : 1;
     sums->cut_bytes = last ? 0 : (double)layers->cut_bytes[end - 1];
-    sums->cut_kind = last ? HBP_LAYER_FIXED : layers->cut_kind[end - 1];
+    sums->cut_type = last ? HBP_LAYER_FIXED : layers->cut_type[end - 1];
 }
 
 static void fill_ns(hbp__stage_times *times, const hbp_pipeline_options *pipeline)
@@ -358,7 +358,7 @@ static void fill_ns(hbp__stage_times *times, const hbp_pipeline_options *pipelin
         }
         if (k == times->chunks - 1)
             break;
-        const double *cut = byte_scales(pipeline, sums->cut_kind);
+        const double *cut = byte_scales(pipeline, sums->cut_type);
         int64_t *transfer = times->transfer + (int64_t)k * count,
                 *sending = times->sending + (int64_t)k * count;
         for (int32_t m = 0; m < count; m++) {
@@ -378,15 +378,15 @@ static void fill_bytes(hbp__stage_times *times, const hbp_pipeline_options *pipe
         int64_t *kept = times->kept + (int64_t)k * count, *working = times->working + (int64_t)k * count;
         for (int32_t m = 0; m < count; m++)
             kept[m] = working[m] = 0;
-        for (int32_t kind = 0; kind < HBP_LAYER_KINDS; kind++) {
-            const double *scale = byte_scales(pipeline, kind);
-            if (!(sums->kept[kind] > 0) && !(sums->working[kind] > 0))
+        for (int32_t type = 0; type < HBP_LAYER_TYPES; type++) {
+            const double *scale = byte_scales(pipeline, type);
+            if (!(sums->kept[type] > 0) && !(sums->working[type] > 0))
                 continue;
             for (int32_t m = 0; m < count; m++) {
-                double by = scale ? scale[m] : 1, bytes = sums->kept[kind] * by;
+                double by = scale ? scale[m] : 1, bytes = sums->kept[type] * by;
                 int64_t whole = bytes < 9223372036854774784.0 ? (int64_t)bytes : INT64_MAX;
                 kept[m] = hbp__add_saturating(kept[m], whole);
-                working[m] = hbp__max_i64(working[m], hbp__round_i64(sums->working[kind] * by));
+                working[m] = hbp__max_i64(working[m], hbp__round_i64(sums->working[type] * by));
             }
         }
     }

@@ -64,7 +64,7 @@ static hbp_status compare_packs(comparing *c)
     const hbp_timeline *t = c->timeline;
     hbp_timeline_report *r = &c->report;
     for (int64_t i = 0; i < t->count; i++)
-        if (!hbp__timeline_is_dummy(t, i))
+        if (!hbp__timeline_is_padding(t, i))
             hbp__relative_errors_add(&c->errors, (double)c->predicted[i], (double)t->time_ns[i]);
     HBP__TRY(sort_errors(c));
     r->packs = c->errors.count;
@@ -79,7 +79,7 @@ static hbp_status compare_bytes(comparing *c)
     const hbp_timeline *t = c->timeline;
     c->errors.count = 0;
     for (int64_t i = 0; i < t->count && t->peak_bytes; i++)
-        if (!hbp__timeline_is_dummy(t, i)) {
+        if (!hbp__timeline_is_padding(t, i)) {
             int32_t row = hbp__cost_row(c->cost, t->sp[i]);
             int64_t predicted = hbp__cost_pack_bytes(c->cost, row, t->recompute[i], load_of(t, i));
             hbp__relative_errors_add(&c->errors, (double)predicted, (double)t->peak_bytes[i]);
@@ -148,7 +148,7 @@ static hbp_status compare_steps(comparing *c, hbp__clock *clocks)
             for (int64_t end = find_end(c, i); i < end; i++) {
                 uint32_t row = c->order[i];
                 HBP__TRY(tick(c, i));
-                if (hbp__timeline_is_dummy(t, row))
+                if (hbp__timeline_is_padding(t, row))
                     continue;
                 run_pack(c, clocks, row);
             }

@@ -17,7 +17,7 @@ typedef struct roll {
     const hbp_lengths *lengths;
     int has_second;      /* there are vision units or kinds to compare */
     unsigned char *seen; /* a bit for each piece */
-    int64_t *tie_pack;   /* [ties] 1 + the pack of the tie's samples, 0 before the first */
+    int64_t *link_pack;  /* [links] 1 + the pack of the link's samples, 0 before the first */
     uint32_t *
         left; /* [count] rows of what no pack took, at the piece or the first of a sample; NULL without any */
 } roll;
@@ -74,8 +74,9 @@ static hbp_status check_second_size(const roll *r, int64_t row, int64_t piece)
                           hbp__lengths_vision(lengths, piece)));
     if (plan->sample_modalities && plan->sample_modalities[row] != hbp__lengths_modality(lengths, piece))
         return hbp__fail(r->context, HBP_E_INVALID,
-                         "sample %lld is of kind %d in the plan and of kind %d in the lengths", (long long)id,
-                         (int)plan->sample_modalities[row], (int)hbp__lengths_modality(lengths, piece));
+                         "sample %lld is of modality %d in the plan and of modality %d in the lengths",
+                         (long long)id, (int)plan->sample_modalities[row],
+                         (int)hbp__lengths_modality(lengths, piece));
     return HBP_OK;
 }
 
@@ -101,13 +102,13 @@ static hbp_status check_row(roll *r, int64_t pack, int64_t row)
                           lengths->loss ? lengths->loss[piece] : length));
     if (r->has_second)
         HBP__TRY(check_second_size(r, row, piece));
-    if (!lengths->tie || lengths->tie[piece] == HBP__FREE)
+    if (!lengths->link || lengths->link[piece] == HBP__FREE)
         return HBP_OK;
-    int64_t *home = &r->tie_pack[lengths->tie[piece]];
+    int64_t *home = &r->link_pack[lengths->link[piece]];
     if (*home && *home != pack + 1)
         return hbp__fail(r->context, HBP_E_INVALID,
-                         "sample %lld is in pack %lld, a sample tied to it (tie %lld) in pack %lld",
-                         (long long)id, (long long)pack, (long long)lengths->tie_value[lengths->tie[piece]],
+                         "sample %lld is in pack %lld, a sample linked to it (link %lld) in pack %lld",
+                         (long long)id, (long long)pack, (long long)lengths->link_value[lengths->link[piece]],
                          (long long)(*home - 1));
     *home = pack + 1;
     return HBP_OK;
@@ -172,11 +173,11 @@ static hbp_status check_left(roll *r, int64_t row, int64_t room)
                          "sample %lld was left over; the lengths have no such sample", (long long)id);
     if (r->plan->dropped_tokens)
         HBP__TRY(check_piece(r, row, piece));
-    /* A tied sample may go with another. */
-    int is_tied = lengths->tie && lengths->tie[piece] != HBP__FREE;
-    if (reason == HBP_DROPPED_OVERVISION && !is_tied && hbp__lengths_vision(lengths, piece) <= room)
+    /* A linked sample may go with another. */
+    int is_linked = lengths->link && lengths->link[piece] != HBP__FREE;
+    if (reason == HBP_DROPPED_OVERVISION && !is_linked && hbp__lengths_vision(lengths, piece) <= room)
         return hbp__fail(r->context, HBP_E_INVALID,
-                         "sample %lld was dropped for its %lld vision units; a pack has room for %lld",
+                         "sample %lld was dropped for its %lld vision units; a pack holds %lld",
                          (long long)id, (long long)hbp__lengths_vision(lengths, piece), (long long)room);
     r->left[piece]++;
     return HBP_OK;
@@ -239,7 +240,7 @@ static hbp_status check_lengths(hbp_context *context, const hbp_plan *plan, cons
     roll r = {context, plan, lengths, has_second, NULL, NULL, NULL};
     uint64_t pieces = (uint64_t)lengths->count;
     r.seen = hbp__take_zero(context, pieces / 8 + 1, 1);
-    r.tie_pack = hbp__take_zero(context, (uint64_t)lengths->ties, sizeof *r.tie_pack);
+    r.link_pack = hbp__take_zero(context, (uint64_t)lengths->links, sizeof *r.link_pack);
     if (plan->dropped)
         r.left = hbp__take_zero(context, pieces, sizeof *r.left);
     HBP__TRY(hbp__scratch_check(context, "the samples' roll"));

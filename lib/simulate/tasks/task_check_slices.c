@@ -39,7 +39,8 @@ static hbp_status check_slice(const hbp__task_checking *c, int64_t i)
     int32_t m = s->slice_meta_ops[i], gpus = s->slice_gpus[i];
     int64_t count = s->slice_operators[i], right;
     const hbp__operator *o = hbp__meta_operator(c->graph, &c->meta, m);
-    if (!hbp__operator_suits(o, &c->graph->profiles[o->profile], gpus))
+    const hbp__profile profile = hbp__graph_profile(c->graph, o->profile);
+    if (!hbp__operator_suits(o, &profile, gpus))
         return hbp__fail(c->context, HBP_E_INVALID,
                          "slice %lld: MetaOp %d ('%.100s') may not run on %d of %d GPUs", (long long)i,
                          (int)m, o->name, (int)gpus, (int)c->gpus);

@@ -198,7 +198,7 @@ hbp_status hbp__mix_balance(hbp_context *context, const hbp__mix_class *classes,
     m.factor_second = most / room.second;
     m.kind = hbp__take(context, HBP__MIX_PATTERNS, sizeof *m.kind);
     m.give = hbp__take(context, HBP__MIX_SETS, 2 * sizeof *m.give);
-    HBP__TRY(hbp__scratch_check(context, "kinds of packs"));
+    HBP__TRY(hbp__scratch_check(context, "types of packs"));
     m.take = m.give + HBP__MIX_SETS;
     read_patterns(&m, patterns);
     HBP__TRY(mix_patterns(&m));

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/methods.h"
 #include "base/scratch.h"
 #include "tasks/place/place_methods.h"
 
@@ -161,9 +162,9 @@ static hbp_status place_all(placing *p, int32_t placement)
 {
     hbp__board *board = &p->board;
     HBP__TRY(check_bytes(p));
-    if (placement != HBP_PLACE_FLOWS) {
-        HBP__TRY(placement == HBP_PLACE_PAPER ? hbp__board_paper(board)
-                                              : hbp__board_greedy(board, HBP__GREEDY_FIRST));
+    if (placement != HBP__PLACEMENT_FLOWS) {
+        HBP__TRY(placement == HBP__PLACEMENT_SPINDLE ? hbp__board_paper(board)
+                                                     : hbp__board_greedy(board, HBP__GREEDY_FIRST));
         if (board->over_bytes == 0) {
             hbp__board_write(board, p->best);
             return HBP_OK;
@@ -189,9 +190,9 @@ hbp_status hbp__place_slices(hbp_context *context, const hbp__task_problem *prob
 {
     placing p = {.misfit = misfit};
     int64_t mark = hbp__scratch_mark(context);
-    if (placement < HBP_PLACE_FLOWS || placement > HBP_PLACE_SEQUENTIAL)
+    if (placement < HBP__PLACEMENT_FLOWS || placement > HBP__PLACEMENT_SEQUENTIAL)
         return hbp__fail(context, HBP_E_INVALID, "placement %d; it is 0 to %d", (int)placement,
-                         HBP_PLACE_SEQUENTIAL);
+                         HBP__PLACEMENT_SEQUENTIAL);
     HBP__TRY(hbp__board_open(context, problem, slices, previous, &p.board));
     set_work(&p);
     uint64_t total = 0;

@@ -27,7 +27,8 @@ typedef struct hbp__two_points {
 hbp__two_points hbp__two_points_of(const hbp__curve *curve, int32_t operators, double optimum_ns,
                                    double share);
 
-/* Rounds: exactly L operators in all; at most two tuples, the one of more GPUs first; returns how many. */
+/* Bi-point discretisation: exactly L operators in all; at most two tuples, the one of more GPUs first;
+ * returns how many. */
 int32_t hbp__round_tuples(const hbp__two_points *points, int32_t operators, int32_t meta_op,
                           hbp__tuple tuple[2]);
 

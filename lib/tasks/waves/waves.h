@@ -1,4 +1,4 @@
-/* Waves as published (Spindle, section 3.4). */
+/* Wavefront scheduling as published (Spindle, section 3.4). */
 #ifndef HBP_TASKS_WAVES_H
 #define HBP_TASKS_WAVES_H
 

@@ -9,7 +9,17 @@ parallelism and recomputation.
 
 from ._context import Progress
 from ._native import lib as _lib
-from ._records import FitReport, MachineFields, ModelFields, ModelSummary, StepperSummary, TimelineReport, VlmFields
+from ._records import (
+    FitReport,
+    MachineFields,
+    Method,
+    ModelFields,
+    ModelSummary,
+    StepperSummary,
+    TimelineReport,
+    VlmFields,
+    methods,
+)
 from ._results import (
     Budgets,
     Communicator,
@@ -26,7 +36,7 @@ from ._results import (
     VlmSummary,
 )
 from .cost import Cost, CostTerms, choose_sp, list_sp_choices
-from .epoch import balance_attention, baselines, plan_baseline, plan_epoch
+from .epoch import balance_attention, plan_epoch
 from .errors import (
     CancelledError,
     FormatError,
@@ -93,6 +103,7 @@ __all__ = [
     "LengthsSummary",
     "Machine",
     "MachineFields",
+    "Method",
     "MicroBatchOrder",
     "Model",
     "ModelFields",
@@ -136,7 +147,6 @@ __all__ = [
     "VlmPlanSummary",
     "VlmSummary",
     "balance_attention",
-    "baselines",
     "bound_epoch",
     "choose_budgets",
     "choose_recompute",
@@ -146,9 +156,9 @@ __all__ = [
     "iterative_fill",
     "list_communicators",
     "list_sp_choices",
+    "methods",
     "order_micro_batches",
     "partition_layers",
-    "plan_baseline",
     "plan_epoch",
     "plan_groups",
     "plan_step",

@@ -38,6 +38,12 @@ def view(pointer: Optional[int], count: int, dtype: npt.DTypeLike, owner: Any) -
     return np.asarray(_Memory(pointer, count, dtype, owner))
 
 
+def texts(pointer: Optional[int], count: int) -> list[str]:
+    """A column of texts."""
+    rows = ctypes.cast(pointer, ctypes.POINTER(ctypes.c_char_p))
+    return [(rows[row] or b"").decode() for row in range(count)]
+
+
 class AnyColumn:
     """A column of a table: a read-only numpy view, made on first use. An absent column is None."""
 
@@ -88,7 +94,7 @@ class ViewColumn(AnyColumn):
 
 
 def plain(name: str, values: Any, dtype: Optional[npt.DTypeLike] = None) -> npt.NDArray[Any]:
-    """`values` as an array. A mask would be lost on the way into C, so masked values are refused."""
+    """`values` as an array. A mask would be lost when passed to C, so masked values are refused."""
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         masked = int(np.ma.count_masked(values))
         raise TypeError(

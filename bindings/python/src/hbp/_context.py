@@ -161,12 +161,12 @@ def call_long(function: Any, *arguments: Any, progress: Optional[ProgressFn] = N
 
 
 class Owned:
-    """A Python object that owns one of the library's. Subclasses name its kind and the function that frees
+    """A Python object that owns one of the library's. Subclasses name its type and the function that frees
     it."""
 
     _opaque: Any
     _free: str
-    _view: Any  # of kinds with a view: its struct, and the function that fills it in
+    _view: Any  # of types with a view: its struct, and the function that fills it in
     _get_view: str
     _handle: Handle
 

@@ -1,4 +1,4 @@
-"""Paths on their way into C, and files as bytes."""
+"""Paths passed to C, and files as bytes."""
 
 from __future__ import annotations
 

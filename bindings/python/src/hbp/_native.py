@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import ctypes.util
 import functools
+import itertools
 import os
 import sys
 from ctypes import POINTER, c_char_p, c_double, c_int32, c_int64, c_uint32, c_uint64, c_void_p
@@ -73,7 +74,7 @@ s.bind(lib)  # the declarations below name structs
 
 
 class Opaque(c_void_p):
-    """A pointer to an object of the library. Only Python objects that hold one of the same kind convert to
+    """A pointer to an object of the library. Only Python objects that hold one of the same type convert to
     it, so that swapped arguments are a TypeError and not a crash."""
 
     @classmethod
@@ -172,8 +173,6 @@ Double, Text = c_double, c_char_p
 Array = c_void_p
 Out = POINTER(c_void_p)
 Count = POINTER(c_int64)
-OutDouble = POINTER(c_double)
-OutText = POINTER(c_char_p)
 
 
 def _to(struct: Any) -> Any:
@@ -204,8 +203,7 @@ DECLARATIONS: dict[str, tuple[Any, list[Any]]] = {
     "hbp_lengths_create_i64": (Status, [Context, Array, Int64, _to(s.LengthsOptions), Out]),
     "hbp_lengths_create_histogram": (Status, [Context, Array, Array, Int64, Out]),
     "hbp_lengths_builder_create": (Status, [Context, Out]),
-    "hbp_lengths_builder_append": (Status, [Context, LengthsBuilder, Array, Array, Array, Int64]),
-    "hbp_lengths_builder_append_columns": (
+    "hbp_lengths_builder_append": (
         Status,
         [Context, LengthsBuilder, Array, _to(s.LengthsColumns), Int64],
     ),
@@ -222,8 +220,7 @@ DECLARATIONS: dict[str, tuple[Any, list[Any]]] = {
     "hbp_model_create": (Status, [Context, _to(s.ModelFields), Out]),
     "hbp_model_create_preset": (Status, [Context, Text, Out]),
     "hbp_model_create_variant": (Status, [Context, Model, Text, Out]),
-    "hbp_model_count_presets": (Int64, []),
-    "hbp_model_get_preset_name": (Text, [Int64]),
+    "hbp_preset_get_name": (Text, [Text, Int64]),
     "hbp_model_free": (None, [Model]),
     "hbp_model_get_name": (Text, [Model]),
     "hbp_model_get_fields": (Status, [Context, Model, _to(s.ModelFields)]),
@@ -232,23 +229,18 @@ DECLARATIONS: dict[str, tuple[Any, list[Any]]] = {
     # machine.h
     "hbp_machine_create": (Status, [Context, _to(s.MachineFields), Out]),
     "hbp_machine_create_preset": (Status, [Context, Text, Out]),
-    "hbp_machine_count_presets": (Int64, []),
-    "hbp_machine_get_preset_name": (Text, [Int64]),
-    "hbp_machine_set_collective": (Status, [Context, Machine, Int32, Int32, Double, Double, Text]),
+    "hbp_machine_set_collective": (Status, [Context, Machine, _to(s.MachineCollective)]),
     "hbp_machine_fit_collective": (Status, [Context, Machine, Int32, Int32, Array, Array, Int64, Text]),
     "hbp_machine_set_fields": (Status, [Context, Machine, Text]),
     "hbp_machine_set_field": (Status, [Context, Machine, Text, Double, Text]),
     "hbp_machine_set_rate": (Status, [Context, Machine, _to(s.MachineRate)]),
-    "hbp_machine_count_rates": (Int64, [Machine]),
-    "hbp_machine_get_rate": (Status, [Context, Machine, Int64, _to(s.MachineRate)]),
-    "hbp_machine_set_collective_spread": (Status, [Context, Machine, Int32, Int32, Double]),
-    "hbp_machine_get_collective_spread": (Double, [Machine, Int32, Int32]),
+    "hbp_machine_get_rate": (Int32, [Machine, Int64, _to(s.MachineRate)]),
     "hbp_machine_set_name": (Status, [Context, Machine, Text]),
     "hbp_machine_free": (None, [Machine]),
     "hbp_machine_get_name": (Text, [Machine]),
     "hbp_machine_get_fields": (Status, [Context, Machine, _to(s.MachineFields)]),
     "hbp_machine_get_source": (Text, [Machine, Text]),
-    "hbp_machine_get_collective": (Int32, [Machine, Int32, Int32, OutDouble, OutDouble, OutText]),
+    "hbp_machine_get_collective": (Int32, [Machine, Int32, Int32, _to(s.MachineCollective)]),
     # cost.h
     "hbp_cost_create": (Status, [Context, Model, Machine, _to(s.CostOptions), Out]),
     "hbp_cost_create_terms": (Status, [Context, _to(s.CostTerms), Out]),
@@ -259,10 +251,8 @@ DECLARATIONS: dict[str, tuple[Any, list[Any]]] = {
     "hbp_cost_get_model_name": (Text, [Cost]),
     "hbp_cost_get_machine_name": (Text, [Cost]),
     "hbp_cost_free": (None, [Cost]),
-    "hbp_cost_predict_pack_ns": (Int64, [Cost, Int32, Int32, Int64, Double]),
-    "hbp_cost_predict_pack_bytes": (Int64, [Cost, Int32, Int32, Int64]),
-    "hbp_cost_predict_vision_pack_ns": (Int64, [Cost, Int32, Int32, Int64, Double, Int64]),
-    "hbp_cost_predict_vision_pack_bytes": (Int64, [Cost, Int32, Int32, Int64, Int64]),
+    "hbp_cost_predict_pack_ns": (Int64, [Cost, Int32, Int32, Int64, Double, Int64]),
+    "hbp_cost_predict_pack_bytes": (Int64, [Cost, Int32, Int32, Int64, Int64]),
     "hbp_cost_predict_capacity": (Int64, [Cost, Int32, Int32]),
     "hbp_cost_predict_recompute": (Int32, [Cost, Int32, Int64]),
     # sp.h
@@ -276,7 +266,6 @@ DECLARATIONS: dict[str, tuple[Any, list[Any]]] = {
     "hbp_groups_create": (Status, [Context, Cost, Int64, Array, Array, Array, Int64, Out]),
     "hbp_groups_free": (None, [Groups]),
     "hbp_groups_get_view": (Status, [Groups, _to(s.GroupsView)]),
-    "hbp_groups_get_candidate_text": (Text, [Groups, Int64]),
     # packs.h
     "hbp_greedy_fill": (Status, [Context, Lengths, Groups, _to(s.FillOptions), Out]),
     "hbp_packs_create": (
@@ -285,18 +274,14 @@ DECLARATIONS: dict[str, tuple[Any, list[Any]]] = {
     ),
     "hbp_packs_free": (None, [Packs]),
     "hbp_packs_get_view": (Status, [Packs, _to(s.PacksView)]),
-    "hbp_packs_get_bound": (Int64, [Packs, Int64]),
     # epoch.h
     "hbp_balance_attention": (Status, [Context, Packs, Groups, Cost, _to(s.BalanceOptions), Out]),
     "hbp_plan_epoch": (Status, [Context, Lengths, Cost, _to(s.EpochOptions), Out]),
     "hbp_plan_quick": (Status, [Array, Int64, Text, Text, _to(s.EpochOptions), Out, Text, Int64]),
-    "hbp_baseline_name": (Text, [Int32]),
-    "hbp_plan_baseline": (Status, [Context, Lengths, Cost, Int32, _to(s.EpochOptions), Out]),
     # plan.h
     "hbp_plan_free": (None, [Plan]),
     "hbp_composition_name": (Text, [Int32]),
     "hbp_plan_get_summary": (Status, [Context, Plan, _to(s.PlanSummary)]),
-    "hbp_plan_get_digest": (UInt64, [Plan]),
     "hbp_plan_get_view": (Status, [Plan, _to(s.PlanView)]),
     "hbp_plan_get_rank_pack": (Int64, [Plan, Int64, Int64, Int32]),
     "hbp_plan_copy_rank_packs": (
@@ -312,7 +297,6 @@ DECLARATIONS: dict[str, tuple[Any, list[Any]]] = {
     "hbp_simulate": (Status, [Context, Plan, Cost, _to(s.SimulateOptions), _to(s.Report)]),
     "hbp_bound_epoch": (Status, [Context, Lengths, Cost, Int64, Count]),
     # step.h
-    "hbp_step_mode_name": (Text, [Int32]),
     "hbp_plan_step": (Status, [Context, Lengths, Cost, _to(s.StepOptions), Out]),
     # communicators.h
     "hbp_list_communicators": (
@@ -340,8 +324,6 @@ DECLARATIONS: dict[str, tuple[Any, list[Any]]] = {
     # vlm.h
     "hbp_vlm_create": (Status, [Context, _to(s.VlmFields), Model, Out]),
     "hbp_vlm_create_preset": (Status, [Context, Text, Out]),
-    "hbp_vlm_count_presets": (Int64, []),
-    "hbp_vlm_get_preset_name": (Text, [Int64]),
     "hbp_vlm_free": (None, [Vlm]),
     "hbp_vlm_get_name": (Text, [Vlm]),
     "hbp_vlm_get_fields": (Status, [Context, Vlm, _to(s.VlmFields)]),
@@ -356,11 +338,6 @@ DECLARATIONS: dict[str, tuple[Any, list[Any]]] = {
     "hbp_partition_free": (None, [Partition]),
     "hbp_partition_get_summary": (Status, [Context, Partition, _to(s.PartitionSummary)]),
     "hbp_partition_get_view": (Status, [Partition, _to(s.PartitionView)]),
-    "hbp_partition_count_candidates": (Int64, [Partition]),
-    "hbp_partition_get_candidate": (
-        Status,
-        [Context, Partition, Int64, _to(s.PartitionCandidate), Out],
-    ),
     "hbp_simulate_pipeline": (Status, [Context, Layers, Array, _to(s.PipelineOptions), Array, Out]),
     "hbp_pipeline_run_free": (None, [PipelineRun]),
     "hbp_pipeline_run_get_summary": (Status, [Context, PipelineRun, _to(s.PipelineSummary)]),
@@ -404,26 +381,13 @@ DECLARATIONS: dict[str, tuple[Any, list[Any]]] = {
     "hbp_graph_validate": (Status, [Context, Graph]),
     "hbp_graph_get_view": (Status, [Graph, _to(s.GraphView)]),
     "hbp_graph_get_operator": (Status, [Context, Graph, Int64, _to(s.Operator)]),
-    "hbp_graph_get_edge": (
-        Status,
-        [Context, Graph, Int64, POINTER(Int32), POINTER(Int32), Count],
-    ),
-    "hbp_graph_get_profile": (Status, [Context, Graph, Int64, Out, Out, Count]),
-    "hbp_graph_get_task_name": (Text, [Graph, Int64]),
-    "hbp_graph_get_parameters_name": (Text, [Graph, Int64]),
     # workloads.h
-    "hbp_workload_count_presets": (Int64, []),
-    "hbp_workload_get_preset_name": (Text, [Int64]),
     "hbp_workload_get_preset_parameters": (Int64, [Int64]),
     "hbp_graph_create_workload": (Status, [Context, Text, Machine, Out]),
     # task_schedule.h
     "hbp_task_schedule_free": (None, [TaskSchedule]),
     "hbp_task_schedule_get_summary": (Status, [Context, TaskSchedule, _to(s.TaskSummary)]),
-    "hbp_task_schedule_get_digest": (UInt64, [TaskSchedule]),
     "hbp_task_schedule_get_view": (Status, [TaskSchedule, _to(s.TaskScheduleView)]),
-    "hbp_task_schedule_get_meta_op_name": (Text, [TaskSchedule, Int64]),
-    "hbp_task_schedule_get_task_name": (Text, [TaskSchedule, Int64]),
-    "hbp_task_schedule_get_parameters_name": (Text, [TaskSchedule, Int64]),
     "hbp_task_schedule_validate": (Status, [Context, TaskSchedule, Graph, Machine]),
     # tasks.h
     "hbp_plan_tasks": (Status, [Context, Graph, Machine, _to(s.TasksOptions), Out]),
@@ -521,3 +485,9 @@ for _name in IO_DECLARATIONS:  # all functions are found in `lib`
 def release(name: str) -> Any:
     """The function that frees an object, on a bare address: safe to call while the interpreter shuts down."""
     return ctypes.CFUNCTYPE(None, c_void_p)((name, _io if name in IO_DECLARATIONS else lib))
+
+
+def presets(family: str) -> list[str]:
+    """The names of all presets of "model", "machine", "vlm" or "workload"."""
+    names = (lib.hbp_preset_get_name(family.encode(), index) for index in itertools.count())
+    return [name.decode() for name in itertools.takewhile(bool, names)]

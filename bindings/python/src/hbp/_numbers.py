@@ -1,4 +1,4 @@
-"""Numbers, names and texts on their way into C: ctypes cuts an integer that does not fit, so it is checked
+"""Numbers, names and texts passed to C: ctypes cuts an integer that does not fit, so it is checked
 first."""
 
 import ctypes

@@ -1,12 +1,13 @@
 """The open structs, made from what the library says of them (hbp/base.h, "Records"): StepOptions is
-hbp_step_options, and so on, each made when it is first asked for. _records.pyi tells type checkers the same;
+hbp_step_options, and so on, each made when it is first asked for. _records.pyi says the same to type checkers;
 tests/stubs.py writes it."""
 
 from __future__ import annotations
 
 import ctypes
 import functools
-from typing import Any, Mapping, Optional
+import sys
+from typing import Any, Mapping, NamedTuple, Optional
 
 from ._numbers import INTEGER_BITS, checked, choice, list_names, not_among, text_bytes
 
@@ -41,14 +42,26 @@ class FieldRecord(ctypes.Structure):
 
 
 class ChoiceRecord(ctypes.Structure):
-    """The beginning of hbp_choice."""
+    """hbp_choice."""
 
-    _fields_ = [("struct_size", ctypes.c_uint32), ("value", ctypes.c_int32), ("name", ctypes.c_char_p)]
+    _fields_ = [
+        ("struct_size", ctypes.c_uint32),
+        ("value", ctypes.c_int32),
+        *((name, ctypes.c_char_p) for name in ("name", "constant", "text", "paper")),
+    ]
+
+
+class Method(NamedTuple):
+    """What a method does, and where it was published; "" for this library's own and for common knowledge."""
+
+    text: str
+    paper: str
 
 
 class Member:
     """A field of a struct, and what may be put into it. `column` is the type of a column's values, `object` the
-    class of an object that is pointed to, `choices` the enumeration that it is of; each None of other fields."""
+    class of an object that is pointed to, `choices` the enumeration or the methods that it is of; each None of
+    other fields."""
 
     __slots__ = ("name", "ctype", "column", "object", "choices", "is_flag", "text")
 
@@ -68,6 +81,9 @@ class Member:
     def of(self, value: Any) -> Any:
         """`value` as the field holds it: a constant for its name, bytes for a text, the address of an object.
         What does not fit is refused; what makes no sense is for the library to refuse."""
+        if self.choices and self.ctype is ctypes.c_char_p:
+            names = list(choices(self.choices))
+            return names[choice(self.name, value, {name: row for row, name in enumerate(names)})].encode()
         if self.choices and not hasattr(value, "__index__"):
             return choice(self.name, value, choices(self.choices))
         if self.is_flag:
@@ -160,11 +176,36 @@ def structs() -> dict[str, str]:
 
 @functools.lru_cache(maxsize=None)
 def choices(enumeration: str) -> dict[str, int]:
-    """The constants of an enumeration by their names: "HBP_OVERLONG" has "error", "drop", ..."""
+    """The constants of an enumeration by their names: "HBP_OVERLONG" has "error", "drop", ...; of a list of
+    methods, "HBP_STEP_METHODS", their places."""
     record, values = ChoiceRecord(ctypes.sizeof(ChoiceRecord)), dict[str, int]()
     while _get_choice(enumeration.encode(), len(values), ctypes.byref(record)) >= 0:
         values[record.name.decode()] = record.value
     return values
+
+
+@functools.lru_cache(maxsize=None)
+def families() -> dict[str, str]:
+    """The lists of methods that options have, by what Python calls them: "step" is "HBP_STEP_METHODS"."""
+    kinds = [getattr(sys.modules[__name__], name) for name in structs()]
+    found = {field.choices or "" for kind in kinds for field in kind._record.values()}
+    return {
+        name[len("HBP_") : -len("_METHODS")].lower().replace("_", "-"): name
+        for name in sorted(found)
+        if name.endswith("_METHODS")
+    }
+
+
+def methods(of: str) -> dict[str, Method]:
+    """The methods by name, the default first, that `of` may be planned by: hbp.methods(of="epoch") are those of
+    plan_epoch. Others are of "step", "groups", "fill", "balance", "iterative-fill", "budgets", "partition",
+    "recompute", "vlm-data", "tasks" and "placement"."""
+    names = list(families().values())
+    family = names[choice("of", of, {name: row for row, name in enumerate(families())})]
+    record, found = ChoiceRecord(ctypes.sizeof(ChoiceRecord)), dict[str, Method]()
+    while _get_choice(family.encode(), len(found), ctypes.byref(record)) >= 0:
+        found[record.name.decode()] = Method(record.text.decode(), record.paper.decode())
+    return found
 
 
 def name_of(enumeration: str, value: int) -> Optional[str]:

@@ -1,6 +1,6 @@
 # Made by tests/stubs.py from the library's records; do not edit.
 import ctypes
-from typing import Any, ClassVar, Mapping, Optional, TypeVar
+from typing import Any, ClassVar, Mapping, NamedTuple, Optional, TypeVar
 
 Text = Optional[bytes]
 Address = Optional[int]
@@ -11,6 +11,10 @@ COLUMNS: dict[str, str]
 
 class FieldRecord(ctypes.Structure): ...
 class ChoiceRecord(ctypes.Structure): ...
+
+class Method(NamedTuple):
+    text: str
+    paper: str
 
 class Member:
     name: str
@@ -36,6 +40,8 @@ def bind(library: ctypes.CDLL) -> None: ...
 def python_name(c_name: str) -> str: ...
 def structs() -> dict[str, str]: ...
 def choices(enumeration: str) -> dict[str, int]: ...
+def families() -> dict[str, str]: ...
+def methods(of: str) -> dict[str, Method]: ...
 def name_of(enumeration: str, value: int) -> Optional[str]: ...
 
 class Field(Struct):
@@ -59,6 +65,7 @@ class Choice(Struct):
     name: Text
     constant: Text
     text: Text
+    paper: Text
 
 class Allocator(Struct):
     alloc: Address
@@ -82,7 +89,7 @@ class Program(Struct):
     objective: Address
     column_lower: Address
     column_upper: Address
-    column_kind: Address
+    column_type: Address
     column_priority: Address
     row_lower: Address
     row_upper: Address
@@ -165,6 +172,14 @@ class MachineFields(Struct):
     network_bytes_per_s: float
     nvlink_latency_ns: float
     network_latency_ns: float
+
+class MachineCollective(Struct):
+    collective: int
+    ranks: int
+    latency_ns: float
+    bytes_per_s: float
+    spread: float
+    source: Text
 
 class MachineRate(Struct):
     rate: int
@@ -267,56 +282,56 @@ class TimelineReport(Struct):
     predicted_idle: float
 
 class EpochOptions(Struct):
-    mode: int
-    over_long: int
-    max_groups: int
-    micro_batch_multiple: int
-    drop_last: int
-    max_samples: int
-    effort: int
-    max_length: int
+    method: Text
     tokens_per_step: int
-    curriculum_steps: int
-    sequence_multiple: int
-    pack_multiple: int
     samples_per_step: int
-    window_samples: int
-    seed: int
-    epoch: int
-    groups: Address
-    mixture_slack: int
-    modality_order: int
-    max_vision: int
-    composition: int
-    threads: int
-    micro_batches_per_step: int
-    equal_samples: int
-    step_slack: int
-    min_sp: int
-    max_pack_length: int
-    tokens_per_rank: int
-    sequence_multiple_per_sp: int
-    pack_multiple_per_sp: int
     batches: int
     batch_offsets: Address
     batch_samples: Address
+    window_samples: int
+    curriculum_steps: int
+    composition: int
+    mixture_slack: int
+    modality_order: int
+    drop_last: int
+    micro_batches_per_step: int
+    micro_batch_multiple: int
+    equal_samples: int
+    over_long: int
+    max_length: int
+    max_pack_length: int
+    tokens_per_rank: int
+    max_vision: int
+    sequence_multiple: int
+    pack_multiple: int
+    sequence_multiple_per_sp: int
+    pack_multiple_per_sp: int
+    groups: Address
+    max_groups: int
+    step_slack: int
+    max_samples: int
+    min_sp: int
     sequence_tokens_per_rank: int
+    effort: int
+    threads: int
+    seed: int
+    epoch: int
 
 class LengthsOptions(Struct):
     borrow: int
     loss_tokens: Address
-    ties: Address
+    links: Address
     vision: Address
     modalities: Address
 
 class LengthsColumns(Struct):
     loss_tokens: Address
-    ties: Address
+    links: Address
     vision: Address
     modalities: Address
 
 class LengthsSummary(Struct):
-    has_ties: int
+    has_links: int
     samples: int
     tokens: int
     loss_tokens: int
@@ -352,7 +367,7 @@ class SpChoice(Struct):
     limit_bytes: int
 
 class GroupsOptions(Struct):
-    mode: int
+    method: Text
     max_groups: int
     step_slack: int
     tokens_per_step: int
@@ -376,9 +391,10 @@ class GroupsView(Struct):
     tokens: Address
     step_ns: Address
     candidate_ns: Address
+    candidate_texts: Address
 
 class FillOptions(Struct):
-    mode: int
+    method: Text
     effort: int
     max_samples: int
     sequence_multiple: int
@@ -399,34 +415,36 @@ class PacksView(Struct):
     sample_indices: Address
     dropped_indices: Address
     dropped_reasons: Address
+    groups: int
+    group_bounds: Address
 
 class BalanceOptions(Struct):
-    mode: int
-    micro_batch_multiple: int
     drop_last: int
-    curriculum_steps: int
+    method: Text
     tokens_per_step: int
+    curriculum_steps: int
+    micro_batch_multiple: int
+    modality_order: int
     seed: int
     epoch: int
-    modality_order: int
 
 class IterativeFillOptions(Struct):
-    mode: int
-    rounds: int
-    effort: int
-    max_samples: int
-    over_long: int
+    method: Text
     max_tokens: int
     max_vision: int
     full_tokens: int
     full_vision: int
+    over_long: int
+    max_samples: int
     sequence_multiple: int
     pack_multiple: int
+    rounds: int
+    effort: int
     seed: int
     epoch: int
 
 class BudgetsOptions(Struct):
-    mode: int
+    method: Text
     samples: int
     ranks: int
     rounds: int
@@ -455,7 +473,7 @@ class LayerColumns(Struct):
     count: int
     forward_ns: Address
     backward_ns: Address
-    kind: Address
+    type: Address
     parameters: Address
     state_bytes: Address
     activation_bytes: Address
@@ -467,13 +485,13 @@ class LayerColumns(Struct):
     mlp_ns: Address
     recompute_ns: Address
     cut_bytes: Address
-    cut_kind: Address
+    cut_type: Address
     names: Address  # type: ignore[assignment]
 
 class LayersView(Struct):
     layers: int
-    kind: Address
-    cut_kind: Address
+    type: Address
+    cut_type: Address
     names: Address  # type: ignore[assignment]
     forward_ns: Address
     backward_ns: Address
@@ -505,7 +523,7 @@ class PipelineOptions(Struct):
     vision_time_scale: Address
 
 class PartitionOptions(Struct):
-    mode: int
+    method: Text
     candidates: int
     radius: int
     order: int
@@ -533,13 +551,13 @@ class PartitionView(Struct):
     stage_busy_ns: Address
     stage_bytes: Address
     order: Address
-
-class PartitionCandidate(Struct):
-    ranked: int
-    predicted_ns: int
-    simulated_ns: int
-    cut_bytes: int
-    stage_variance: float
+    candidates: int
+    candidate_cuts: Address
+    candidate_ranked: Address
+    candidate_predicted_ns: Address
+    candidate_simulated_ns: Address
+    candidate_cut_bytes: Address
+    candidate_variance: Address
 
 class PipelineSummary(Struct):
     stages: int
@@ -565,8 +583,8 @@ class PipelineRunView(Struct):
     operation_ends: Address
 
 class RecomputeOptions(Struct):
-    mode: int
     selective: int
+    method: Text
     measured_free_bytes: Address
     measured_vision_bytes: int
     measured_language_bytes: int
@@ -586,7 +604,7 @@ class PlanSummary(Struct):
     steps: int
     micro_batches: int
     packs: int
-    dummy_packs: int
+    padding_packs: int
     samples: int
     dropped: int
     tokens: int
@@ -661,7 +679,7 @@ class RankPack(Struct):
     first_rank: int
     sp_rank: int
     recompute: int
-    is_dummy: int
+    is_padding: int
     pack: int
     first_sample: int
     samples: int
@@ -706,29 +724,29 @@ class SimulateOptions(Struct):
     tokens_per_step: int
 
 class StepOptions(Struct):
-    mode: int
-    solver: int
+    method: Text
     effort: int
-    degrees: int
+    exact: int
+    any_degree: int
     min_sp: int
     max_sp: int
     recompute: int
     min_micro_batches: int
     max_micro_batches: int
     micro_batch_multiple: int
+    equal_samples: int
+    max_samples: int
     buckets: int
+    max_pack_length: int
+    tokens_per_rank: int
+    max_vision: int
     sequence_multiple: int
     pack_multiple: int
-    longest_tokens: int
-    tokens_per_rank: int
-    time_limit_ms: int
-    max_pack_length: int
     sequence_multiple_per_sp: int
     pack_multiple_per_sp: int
-    max_samples: int
-    equal_samples: int
+    longest_tokens: int
     sequence_tokens_per_rank: int
-    max_vision: int
+    time_limit_ms: int
 
 class StepperOptions(Struct):
     depth: int
@@ -775,11 +793,19 @@ class GraphView(Struct):
     parameters: int
     operator_tasks: Address
     operator_parameters: Address
+    task_names: Address
+    parameter_names: Address
+    edge_from: Address
+    edge_to: Address
+    edge_bytes: Address
+    profile_offsets: Address
+    point_gpus: Address
+    point_ns: Address
 
 class TaskSummary(Struct):
-    mode: int
-    placement: int
     gpus: int
+    method: Text
+    placement_method: Text
     domain_gpus: int
     operators: int
     meta_ops: int
@@ -804,6 +830,7 @@ class TaskSummary(Struct):
     fetched_bytes: int
     gap: float
     idle: float
+    digest: int
 
 class TaskScheduleView(Struct):
     meta_ops: int
@@ -833,11 +860,15 @@ class TaskScheduleView(Struct):
     parameter_groups: Address
     rank_busy_ns: Address
     rank_bytes: Address
+    tasks: int
+    meta_op_names: Address
+    task_names: Address
+    parameter_names: Address
 
 class TasksOptions(Struct):
-    mode: int
-    placement: int
     effort: int
+    method: Text
+    placement_method: Text
     reserve_bytes: int
     limit_bytes: int
     previous: Address
@@ -900,10 +931,10 @@ class VlmLayersOptions(Struct):
     squares: float
 
 class VlmOptions(Struct):
-    data: int
-    model: int
-    memory: int
-    selective: int
+    rounds: int
+    data_method: Text
+    partition_method: Text
+    recompute_method: Text
     tensor_parallel: int
     pipeline_stages: int
     virtual_stages: int
@@ -911,15 +942,15 @@ class VlmOptions(Struct):
     micro_batches: int
     batch_samples: int
     samples: int
-    zero_stage: int
     over_long: int
-    modality_order: int
-    keep_order: int
-    rounds: int
-    effort: int
-    fused_cross_entropy: int
     max_vision: int
     max_tokens: int
+    modality_order: int
+    keep_order: int
+    selective: int
+    zero_stage: int
+    fused_cross_entropy: int
+    effort: int
     reserve_bytes: int
     layers: Address
     layers_vision: float
@@ -970,7 +1001,7 @@ class LengthsLoadOptions(Struct):
     column: Text
     count_column: Text
     loss_column: Text
-    tie_column: Text
+    link_column: Text
     vision_column: Text
     modality_column: Text
     vision_path: Text

@@ -9,9 +9,9 @@ from . import _records
 UNLIMITED = 2**63 - 1
 
 
-def kinds_of(mask: int) -> list[int]:
-    """The kinds of sample in a mask, ascending."""
-    return [kind for kind in range(mask.bit_length()) if mask >> kind & 1]
+def modalities_of(mask: int) -> list[int]:
+    """The modalities in a mask, ascending."""
+    return [modality for modality in range(mask.bit_length()) if mask >> modality & 1]
 
 
 class LengthsSummary(_records.LengthsSummary):
@@ -68,15 +68,15 @@ class PlanSummary(_records.PlanSummary):
         """What `bound_ns` holds for: "plan in steps of at most 524,288 tokens"."""
         drawn = self.composition_name == "random" and not self.mixture_ns
         if self.samples_per_step or drawn or self.composition_name == "given":
-            return "way to run these very steps"
+            return "schedule of these very steps"
         if self.tokens_per_step:
             return f"plan in steps of at most {self.tokens_per_step:,} tokens"
         return "plan of these samples in so many steps"
 
     @property
-    def kinds(self) -> list[int]:
-        """Kinds of sample that occur; empty without an order of modalities."""
-        return kinds_of(self.modalities)
+    def modality_list(self) -> list[int]:
+        """Modalities that occur; empty without an order of modalities."""
+        return modalities_of(self.modalities)
 
     def __str__(self) -> str:
         lines = [
@@ -113,9 +113,9 @@ class PlanSummary(_records.PlanSummary):
         if self.vision >= 0:
             lines.append(f"{self.vision:,} vision units")
         if self.modalities:
-            lines.append(f"every micro-batch holds the same kinds on all ranks, of {self.kinds}")
-        if self.dummy_packs:
-            lines.append(f"{self.dummy_packs:,} dummy packs")
+            lines.append(f"every micro-batch holds the same modalities on all ranks, of {self.modality_list}")
+        if self.padding_packs:
+            lines.append(f"{self.padding_packs:,} padding packs")
         if self.overlong_samples:
             lines.append(
                 f"{self.overlong_samples:,} over-long samples, "
@@ -128,9 +128,9 @@ class PlanSummary(_records.PlanSummary):
 
 class RankPack(_records.RankPack):
     @property
-    def kinds(self) -> list[int]:
-        """Kinds of sample that the rank runs, of a dummy too; empty without an order of modalities."""
-        return kinds_of(self.modalities)
+    def modality_list(self) -> list[int]:
+        """Modalities that the rank runs, of a padding pack too; empty without an order of modalities."""
+        return modalities_of(self.modalities)
 
 
 class Report(_records.Report):
@@ -161,6 +161,16 @@ class Communicator(_records.Communicator):
 
 
 class TaskSummary(_records.TaskSummary):
+    @property
+    def method(self) -> str:  # type: ignore[override]
+        """How slices were made, of hbp.methods(of="tasks")."""
+        return (super().method or b"").decode()
+
+    @property
+    def placement_method(self) -> str:  # type: ignore[override]
+        """How they got their ranks, of hbp.methods(of="placement")."""
+        return (super().placement_method or b"").decode()
+
     def __str__(self) -> str:
         bound = "the least there is" if self.proven else f"{self.gap:.1%} over the bound"
         limit = f" of {self.limit_bytes / 2**30:,.1f}" if self.limit_bytes else ""
@@ -173,7 +183,7 @@ class TaskSummary(_records.TaskSummary):
         ]
         if self.kept_bytes or self.fetched_bytes:
             lines.append(
-                f"{self.kept_bytes / 2**30:,.1f} GiB of states stay where they were, "
+                f"{self.kept_bytes / 2**30:,.1f} GiB of states are reused in place, "
                 f"{self.fetched_bytes / 2**30:,.1f} GiB are fetched"
             )
         return "\n".join(lines)

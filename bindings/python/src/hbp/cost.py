@@ -181,7 +181,7 @@ class Cost(Saved):
         peak_bytes: Optional[npt.ArrayLike] = None,
     ) -> tuple[Cost, FitReport]:
         """A cost fitted to measured packs, a timeline or columns with a row each, with this one as what stands
-        where they say nothing; `source` of the result tells which terms were fitted."""
+        where they say nothing; `source` of the result says which terms were fitted."""
         columns = columns_of(Measurements, locals())
         given = [name for name, column in columns.items() if column is not None]
         if timeline is not None:
@@ -218,7 +218,7 @@ class Cost(Saved):
         lengths) it is one document."""
         squares = float(tokens) * float(tokens) if sum_squares is None else float(sum_squares)
         degree, layers = int32("sp", sp), int32("recompute", recompute)
-        time = lib.hbp_cost_predict_vision_pack_ns(
+        time = lib.hbp_cost_predict_pack_ns(
             self, degree, layers, int64("tokens", tokens), squares, int64("vision", vision)
         )
         return self._allowed(time, degree, layers)
@@ -226,7 +226,7 @@ class Cost(Saved):
     def predict_bytes(self, tokens: int, *, sp: int = 1, recompute: int = 0, vision: int = 0) -> int:
         """Peak bytes per rank of a pack of `tokens` tokens and `vision` vision units."""
         degree, layers = int32("sp", sp), int32("recompute", recompute)
-        size = lib.hbp_cost_predict_vision_pack_bytes(
+        size = lib.hbp_cost_predict_pack_bytes(
             self, degree, layers, int64("tokens", tokens), int64("vision", vision)
         )
         return self._allowed(size, degree, layers)

@@ -1,4 +1,4 @@
-"""From packs to a plan, the four moves in one call, and the classic ways of batching."""
+"""From packs to a plan, and an epoch in one call, by this library's method or those of others."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy.typing as npt
 from ._arrays import address, joined
 from ._context import ProgressFn
 from ._native import lib
-from ._numbers import choice, list_names, refuse_unknown
+from ._numbers import refuse_unknown
 from ._records import BalanceOptions, EpochOptions
 from .cost import Cost
 from .groups import Groups
@@ -27,7 +27,7 @@ def balance_attention(
     groups: Groups,
     cost: Cost,
     *,
-    mode: str = "time",
+    method: str = "time",
     micro_batch_multiple: int = 0,
     drop_last: bool = False,
     curriculum_steps: int = 0,
@@ -38,8 +38,8 @@ def balance_attention(
     progress: Optional[ProgressFn] = None,
 ) -> Plan:
     """Puts packs of like cost into micro-batches, those into steps, and the steps in order (HBP, Algorithm
-    7); `mode` is "time", "sorted", "given", "random" or "vision" (alike in vision units and in tokens). With
-    `modality_order` all packs of a micro-batch hold the same kinds of samples."""
+    7); `method` is "time", "sorted", "given", "random" or "vision" (balanced in vision units and in tokens). With
+    `modality_order` all packs of a micro-batch hold samples of the same modalities."""
     options = BalanceOptions.pick(locals())
     return Plan._make(
         lib.hbp_balance_attention, packs, groups, cost, ctypes.byref(options), progress=progress
@@ -47,9 +47,9 @@ def balance_attention(
 
 
 class EpochKeywords(TypedDict, total=False):
-    """The options of plan_epoch and plan_baseline."""
+    """The options of plan_epoch."""
 
-    mode: str
+    method: str
     over_long: str
     max_groups: int
     micro_batch_multiple: int
@@ -109,9 +109,9 @@ def plan_epoch(
     """Plans an epoch of `lengths` (an array or list of tokens per sample, or hbp.Lengths).
 
     Options are the fields of hbp_epoch_options, 0 being the default of each. What a step holds is asked for in
-    one way: samples_per_step (drawn as a shuffled sampler draws them), tokens_per_step (at most), or batches (a
+    one form: samples_per_step (drawn as a shuffled sampler draws them), tokens_per_step (at most), or batches (a
     list of arrays of sample indices, the trainer's own sampler's); with none of them a number of tokens is
-    chosen, which summary().tokens_per_step tells. window_samples (a sample moves only inside its window) goes
+    chosen, which summary().tokens_per_step says. window_samples (a sample moves only inside its window) goes
     with tokens_per_step alone; composition, curriculum_steps and drop_last not with batches. composition is
     "auto", "random", "stratified" (each step a small copy of the epoch) or "hierarchy" (HBP: a step holds packs of one group); mixture_slack: thousandths
     that steps which are no hierarchy may take longer (0: 10; -1: none). Steps that a trainer can run:
@@ -119,33 +119,14 @@ def plan_epoch(
     max_pack_length, max_samples (per pack), sequence_multiple and pack_multiple (padding), and the same
     per_sp, times the pack's degree. threads plan steps side by side, the same plan for any number.
     Further: max_length (longest sample; 0: the longest there is), over_long "error", "drop", "truncate" or
-    "split" for what is longer, mode "default" or "paper", groups (hbp.Groups to use), window_samples,
-    max_groups, step_slack, effort, curriculum_steps, drop_last, seed, epoch, max_vision (vision units that a
-    pack may hold; micro-batches are then of packs alike in units, too), modality_order (all packs of a
-    micro-batch hold the same kinds of samples). The plan is a pure function of all of them, so that every
-    rank may plan for itself."""
+    "split" for what is longer, groups (hbp.Groups to use), window_samples, max_groups, step_slack, effort,
+    curriculum_steps, drop_last, seed, epoch, max_vision (vision units that a pack may hold; micro-batches are
+    then of packs similar in units, too), modality_order (all packs of a micro-batch hold samples of the same
+    modalities). The plan is a pure function of all of them, so that every rank may plan for itself.
+
+    method is "search", HBP as published, "hbp", or one of others to compare with, "next-fit", say;
+    hbp.methods(of="epoch") lists them. Options that one of others has no use for are ignored. groups, of one
+    group, says how long packs are and on which degree they run; "flexsp", "hybrid-cp" and "dynamic-cp" plan each
+    step for itself and heed tokens_per_rank, "hybrid-cp" sequence_tokens_per_rank, both of Megatron's min_sp."""
     (struct, _kept), data = _options(options), Lengths.of(lengths)
     return Plan._make(lib.hbp_plan_epoch, data, cost, ctypes.byref(struct), progress=progress)
-
-
-def baselines() -> list[str]:
-    """The names of the ways of others to plan an epoch: "no-packing", "sorted", ..."""
-    return list_names(lib.hbp_baseline_name)
-
-
-def plan_baseline(
-    lengths: Union[Lengths, npt.ArrayLike],
-    cost: Cost,
-    baseline: str,
-    *,
-    progress: Optional[ProgressFn] = None,
-    **options: Unpack[EpochKeywords],
-) -> Plan:
-    """Plans an epoch the way of others, which baselines() names, to compare with. Options as for plan_epoch;
-    those that such a way has no use for are ignored. groups, of one group, says the length and degree of packs
-    of the classic ways; "flexsp", "hybrid-cp" and "dynamic-cp" plan each step for itself, of samples_per_step,
-    batches or tokens_per_step, and heed tokens_per_rank, hybrid-cp sequence_tokens_per_rank, both of
-    Megatron's min_sp."""
-    number = choice("baseline", baseline, {name: index for index, name in enumerate(baselines())})
-    (struct, _kept), data = _options(options), Lengths.of(lengths)
-    return Plan._make(lib.hbp_plan_baseline, data, cost, number, ctypes.byref(struct), progress=progress)

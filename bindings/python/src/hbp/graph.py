@@ -11,12 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _native, _records
-from ._arrays import address, integers, plain, same_count, view
+from ._arrays import address, integers, plain, same_count, texts, view
 from ._context import call
 from ._files import Path, Saved, path_bytes
-from ._native import lib
+from ._native import lib, presets
 from ._numbers import choice, int32, int64, text_bytes
 from ._records import GraphView
+from .errors import InvalidError
 from .machine import Machine
 
 FORMATS = {"json": 0, "msgpack": 1}
@@ -59,8 +60,24 @@ class Operator:
     gradient_bytes: int
 
 
-def _texts(function: Any, graph: Graph, count: int) -> list[str]:
-    return [function(graph, index).decode() for index in range(count)]
+class CopiedColumn:
+    """A column of the graph's view as a copy, of `rows` rows and `extra` more."""
+
+    def __init__(self, rows: str, doc: str, extra: int = 0) -> None:
+        self._rows = rows
+        self._extra = extra
+        self.__doc__ = doc
+
+    def __set_name__(self, owner: Any, name: str) -> None:
+        self._name = name
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        if instance is None:
+            return self
+        found = instance._read()
+        rows = getattr(found, self._rows) + self._extra
+        dtype = found._record[self._name].column
+        return view(getattr(found, self._name), rows, dtype, instance._handle).copy()
 
 
 class Graph(Saved):
@@ -78,7 +95,7 @@ class Graph(Saved):
 
     @classmethod
     def read(cls, path: Path) -> Graph:
-        """From JSON or msgpack, told apart by content."""
+        """From JSON or msgpack, distinguished by content."""
         return cls._make(lib.hbp_graph_load, path_bytes(path))
 
     @classmethod
@@ -91,8 +108,8 @@ class Graph(Saved):
     def workloads() -> dict[str, int]:
         """Names of the workloads, each with its model's parameters, shared ones once."""
         return {
-            lib.hbp_workload_get_preset_name(index).decode(): lib.hbp_workload_get_preset_parameters(index)
-            for index in range(lib.hbp_workload_count_presets())
+            name: lib.hbp_workload_get_preset_parameters(index)
+            for index, name in enumerate(presets("workload"))
         }
 
     def save(self, path: Path, *, format: Optional[str] = None) -> None:
@@ -193,24 +210,18 @@ class Graph(Saved):
 
     def profile(self, index: int) -> Profile:
         """Profile `index`."""
-        gpus, ns, count = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_int64()
-        results = ctypes.byref(gpus), ctypes.byref(ns), ctypes.byref(count)
-        call(lib.hbp_graph_get_profile, self, int64("index", index), *results)
-        return Profile(
-            view(gpus.value, count.value, np.int32, self._handle).copy(),
-            view(ns.value, count.value, np.int64, self._handle).copy(),
-        )
+        at = self._read().profiles
+        if not 0 <= index < at:
+            raise InvalidError(-2, f"there is no profile {index}; there are {at}")
+        offsets = self.profile_offsets
+        rows = slice(int(offsets[index]), int(offsets[index + 1]))
+        return Profile(self.point_gpus[rows], self.point_ns[rows])
 
     @property
     def edges(self) -> list[Edge]:
         """Every edge, as they came."""
-        source, to, size = ctypes.c_int32(), ctypes.c_int32(), ctypes.c_int64()
-        results = ctypes.byref(source), ctypes.byref(to), ctypes.byref(size)
-        edges = []
-        for index in range(self._read().edges):
-            call(lib.hbp_graph_get_edge, self, index, *results)
-            edges.append(Edge(source.value, to.value, size.value))
-        return edges
+        columns = self.edge_from.tolist(), self.edge_to.tolist(), self.edge_bytes.tolist()
+        return [Edge(*row) for row in zip(*columns)]
 
     def _read(self) -> GraphView:
         """The view, read anew: a graph may have grown."""
@@ -218,27 +229,32 @@ class Graph(Saved):
         lib.hbp_graph_get_view(self, ctypes.byref(found))
         return found
 
-    @property
-    def operator_tasks(self) -> npt.NDArray[np.int32]:
-        """Each operator's task, as a place in `tasks`."""
-        found = self._read()
-        return view(found.operator_tasks, found.operators, np.int32, self._handle).copy()
+    operator_tasks = CopiedColumn("operators", "Each operator's task, as a place in `tasks`.")
+    operator_parameters = CopiedColumn("operators", "Each operator's weights, as a place in `parameters`.")
+    edge_from = CopiedColumn("edges", "The operator whose output each edge carries.")
+    edge_to = CopiedColumn("edges", "The operator that needs it.")
+    edge_bytes = CopiedColumn("edges", "Bytes of it.")
+    profile_offsets = CopiedColumn("profiles", "First point of each profile.", extra=1)
 
     @property
-    def operator_parameters(self) -> npt.NDArray[np.int32]:
-        """Each operator's weights, as a place in `parameters`."""
-        found = self._read()
-        return view(found.operator_parameters, found.operators, np.int32, self._handle).copy()
+    def point_gpus(self) -> npt.NDArray[np.int32]:
+        """GPUs of every profile's points."""
+        return view(self._read().point_gpus, int(self.profile_offsets[-1]), np.int32, self._handle).copy()
+
+    @property
+    def point_ns(self) -> npt.NDArray[np.int64]:
+        """And the time on them."""
+        return view(self._read().point_ns, int(self.profile_offsets[-1]), np.int64, self._handle).copy()
 
     @property
     def tasks(self) -> list[str]:
         """Names of the tasks."""
-        return _texts(lib.hbp_graph_get_task_name, self, self._read().tasks)
+        return texts(self._read().task_names, self._read().tasks)
 
     @property
     def parameters(self) -> list[str]:
         """Names of the sets of weights."""
-        return _texts(lib.hbp_graph_get_parameters_name, self, self._read().parameters)
+        return texts(self._read().parameter_names, self._read().parameters)
 
     @property
     def profiles(self) -> list[Profile]:

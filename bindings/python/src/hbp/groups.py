@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _native
-from ._arrays import ViewColumn, address, integers, read_view, same_count
+from ._arrays import ViewColumn, address, integers, read_view, same_count, texts
 from ._context import Owned, ProgressFn
 from ._native import lib
 from ._numbers import int64
@@ -68,8 +68,8 @@ class Groups(Owned):
     def candidates(self) -> list[tuple[str, int]]:
         """The hierarchies considered, best first: a text such as "16384 x SP 1, 131072 x SP 8", predicted
         ns."""
-        texts = (lib.hbp_groups_get_candidate_text(self, index) for index in range(len(self.candidate_ns)))
-        return [((text or b"").decode(), ns) for text, ns in zip(texts, self.candidate_ns.tolist())]
+        names = texts(read_view(self).candidate_texts, len(self.candidate_ns))
+        return list(zip(names, self.candidate_ns.tolist()))
 
     def __len__(self) -> int:
         return len(self.thresholds)
@@ -92,7 +92,7 @@ def plan_groups(
     lengths: Union[Lengths, npt.ArrayLike],
     cost: Cost,
     *,
-    mode: str = "optimal",
+    method: str = "optimal",
     max_groups: int = 0,
     step_slack: int = 0,
     tokens_per_step: int = 0,
@@ -104,8 +104,8 @@ def plan_groups(
     tokens_per_rank: int = 0,
     progress: Optional[ProgressFn] = None,
 ) -> Groups:
-    """Chooses the groups for these lengths (HBP, Algorithm 1), the optimum or the "paper" rule; 0 means the
-    default."""
+    """Chooses the groups for these lengths (HBP, Algorithm 1), by method "optimal" or, "hbp", by the published
+    rule; 0 means the default."""
     options = GroupsOptions.pick(locals())
     return Groups._make(
         lib.hbp_plan_groups, Lengths.of(lengths), cost, ctypes.byref(options), progress=progress

@@ -16,10 +16,10 @@ from ._native import lib
 from ._numbers import choice, text_bytes
 from ._records import LayerColumns, LayersView
 
-KINDS = {"language": 0, "vision": 1, "fixed": 2}
+LAYER_TYPES = {"language": 0, "vision": 1, "fixed": 2}
 RECOMPUTE = {"none": 0, "attention": 1, "mlp": 2, "layer": 3}
 
-Kinds = Union[str, Sequence[str], npt.ArrayLike]
+Types = Union[str, Sequence[str], npt.ArrayLike]
 
 
 def named(name: str, values: Any, choices: dict[str, int], count: int) -> npt.NDArray[np.int32]:
@@ -56,15 +56,15 @@ class Layers(Owned):
     mlp_ns = ViewColumn("layers", "What that takes.")
     recompute_ns = ViewColumn("layers", "What recomputing the whole layer takes.")
     cut_bytes = ViewColumn("layers", "Sent on when a stage ends behind the layer.")
-    kind = ViewColumn("layers", "What each layer grows with, as KINDS names it.")
-    cut_kind = ViewColumn("layers", "What the bytes sent on behind it grow with.")
+    type = ViewColumn("layers", "What each layer grows with, as LAYER_TYPES names it.")
+    cut_type = ViewColumn("layers", "What the bytes sent on behind it grow with.")
 
     def __init__(
         self,
         forward_ns: npt.ArrayLike,
         backward_ns: Optional[npt.ArrayLike] = None,
         *,
-        kind: Optional[Kinds] = None,
+        type: Optional[Types] = None,
         parameters: Optional[npt.ArrayLike] = None,
         state_bytes: Optional[npt.ArrayLike] = None,
         activation_bytes: Optional[npt.ArrayLike] = None,
@@ -76,20 +76,20 @@ class Layers(Owned):
         mlp_ns: Optional[npt.ArrayLike] = None,
         recompute_ns: Optional[npt.ArrayLike] = None,
         cut_bytes: Optional[npt.ArrayLike] = None,
-        cut_kind: Optional[Kinds] = None,
+        cut_type: Optional[Types] = None,
         names: Optional[Sequence[str]] = None,
     ) -> None:
-        """Measured layers. `kind` says what a layer grows with, "language" (tokens), "vision" (vision units) or
-        "fixed", one for all or one a layer; `cut_kind` the same of `cut_bytes`, by default `kind`. A column
+        """Measured layers. `type` says what a layer grows with, "language" (tokens), "vision" (vision units) or
+        "fixed", one for all or one a layer; `cut_type` the same of `cut_bytes`, by default `type`. A column
         left out is zeros, but backward_ns is twice forward_ns, recompute_ns is forward_ns, working_bytes is
         what recomputation frees."""
         given = columns_of(LayerColumns, locals())
-        del given["kind"], given["cut_kind"]
+        del given["type"], given["cut_type"]
         arrays = column_arrays(LayerColumns, given)
         count = len(arrays["forward_ns"])
-        for name, kinds in (("kind", kind), ("cut_kind", cut_kind)):
-            if kinds is not None:
-                arrays[name] = named(name, kinds, KINDS, count)
+        for name, types in (("type", type), ("cut_type", cut_type)):
+            if types is not None:
+                arrays[name] = named(name, types, LAYER_TYPES, count)
         texts = None if names is None else _texts(names, count)
         columns = LayerColumns(
             count=count,
@@ -112,9 +112,9 @@ class Layers(Owned):
 
     @property
     def counts(self) -> dict[str, int]:
-        """Layers of each kind."""
-        found = np.bincount(self.kind, minlength=len(KINDS)).tolist()
-        return {name: found[kind] for name, kind in KINDS.items()}
+        """Layers of each type."""
+        found = np.bincount(self.type, minlength=len(LAYER_TYPES)).tolist()
+        return {name: found[type] for name, type in LAYER_TYPES.items()}
 
     def __len__(self) -> int:
         return read_view(self).layers

@@ -42,14 +42,14 @@ class Lengths(Owned):
         lengths: npt.ArrayLike,
         *,
         loss_tokens: Optional[npt.ArrayLike] = None,
-        ties: Optional[npt.ArrayLike] = None,
+        links: Optional[npt.ArrayLike] = None,
         vision: Optional[npt.ArrayLike] = None,
         modalities: Optional[npt.ArrayLike] = None,
         copy: bool = True,
     ) -> Lengths:
         """Sample i has lengths[i] tokens, of which loss_tokens[i] carry loss (all by default); samples of one
-        tie >= 0 share a pack, -1 is free. `vision` is the second size: images, tiles or vision tokens, whatever
-        the encoder's time is proportional to, 0 for text alone. `modalities` are kinds of sample, 0 to 61: 1
+        link >= 0 share a pack, -1 is free. `vision` is the second size: images, tiles or vision tokens, whatever
+        the encoder's time is proportional to, 0 for text alone. `modalities` are modalities, 0 to 61: 1
         with vision units and 0 without unless given.
 
         The values are copied. With `copy` False a contiguous uint32 array is borrowed instead: used in place
@@ -86,7 +86,7 @@ class Lengths(Owned):
         column: Optional[str] = None,
         count_column: Optional[str] = None,
         loss_column: Optional[str] = None,
-        tie_column: Optional[str] = None,
+        link_column: Optional[str] = None,
         vision_column: Optional[str] = None,
         modality_column: Optional[str] = None,
         vision_path: Optional[Path] = None,
@@ -94,7 +94,7 @@ class Lengths(Owned):
     ) -> Lengths:
         """Reads .npy, text, CSV, JSON lines or Megatron .idx, plain or gzipped; "-" is standard input.
         Columns are those of CSV or fields of JSON; `format` is "npy", "text", "csv", "jsonl" or "idx" where
-        the content does not tell. Vision units come from `vision_column`, or from a file of their own, one
+        the content does not say. Vision units come from `vision_column`, or from a file of their own, one
         number a sample: `vision_column` is then that file's, and `column` the lengths'."""
         options = LengthsLoadOptions.pick(
             locals(), vision_path=None if vision_path is None else path_bytes(vision_path)
@@ -138,7 +138,7 @@ class Lengths(Owned):
         return lib.hbp_lengths_get_vision(self, self._at(index))
 
     def modality_of(self, index: int) -> int:
-        """The kind of a sample (piece)."""
+        """The modality of a sample (piece)."""
         return lib.hbp_lengths_get_modality(self, self._at(index))
 
     def __repr__(self) -> str:
@@ -160,7 +160,7 @@ class LengthsBuilder(Owned):
         lengths: npt.ArrayLike,
         *,
         loss_tokens: Optional[npt.ArrayLike] = None,
-        ties: Optional[npt.ArrayLike] = None,
+        links: Optional[npt.ArrayLike] = None,
         vision: Optional[npt.ArrayLike] = None,
         modalities: Optional[npt.ArrayLike] = None,
     ) -> None:
@@ -169,7 +169,7 @@ class LengthsBuilder(Owned):
         columns = column_arrays(LengthsColumns, columns_of(LengthsColumns, locals()), len(array))
         struct = LengthsColumns(**addresses(columns))
         call_long(
-            lib.hbp_lengths_builder_append_columns, self, address(array), ctypes.byref(struct), len(array)
+            lib.hbp_lengths_builder_append, self, address(array), ctypes.byref(struct), len(array)
         )
 
     def finish(self) -> Lengths:

@@ -8,9 +8,10 @@ from typing import Any, NamedTuple, Optional, Sequence, Union
 from . import _native
 from ._context import call
 from ._files import Path, Saved, path_bytes
-from ._native import lib
+from ._native import lib, presets
 from ._numbers import choice, fields_text, int32, text_bytes
-from ._records import MachineFields, MachineRate, name_of
+from ._records import MachineCollective, MachineFields, MachineRate, name_of
+from .errors import InvalidError
 
 COLLECTIVES = {"all_to_all": 0, "all_gather": 1, "reduce_scatter": 2, "all_reduce": 3}
 
@@ -48,7 +49,7 @@ class Machine(Saved):
 
     @classmethod
     def preset(cls, text: str, nodes: Optional[int] = None) -> Machine:
-        """Nodes of a known kind: "h100", one of them; "h100:4", or "h100" and nodes=4; with fields replaced,
+        """Nodes of a known type: "h100", one of them; "h100:4", or "h100" and nodes=4; with fields replaced,
         "h100:4,nvlink_bytes_per_s=4e11"."""
         if nodes is not None:
             text = f"{text},nodes={int32('nodes', nodes)}"
@@ -57,10 +58,7 @@ class Machine(Saved):
     @staticmethod
     def presets() -> list[str]:
         """The presets' names."""
-        return [
-            lib.hbp_machine_get_preset_name(index).decode()
-            for index in range(lib.hbp_machine_count_presets())
-        ]
+        return presets("machine")
 
     @classmethod
     def probe(cls, *, xml: Optional[Path] = None, synthetic: Optional[str] = None) -> Machine:
@@ -94,12 +92,18 @@ class Machine(Saved):
         call(lib.hbp_machine_apply_nccl_topology, self, data, len(data))
 
     def set_collective(
-        self, collective: str, ranks: int, latency_ns: float, bytes_per_s: float, source: str = "given"
+        self,
+        collective: str,
+        ranks: int,
+        latency_ns: float,
+        bytes_per_s: float,
+        source: str = "given",
+        spread: float = 0,
     ) -> None:
-        """Sets a collective's latency and bus bandwidth over `ranks` GPUs."""
-        kind = choice("collective", collective, COLLECTIVES)
-        number = int32("ranks", ranks)
-        call(lib.hbp_machine_set_collective, self, kind, number, latency_ns, bytes_per_s, text_bytes(source))
+        """Sets a collective's latency and bus bandwidth over `ranks` GPUs, and how much repeats differed:
+        interquartile range over median; 0: not known."""
+        row = MachineCollective.pick(locals())
+        call(lib.hbp_machine_set_collective, self, ctypes.byref(row))
 
     def fit_collective(
         self, collective: str, ranks: int, sizes: Sequence[float], ns: Sequence[float], source: str = "given"
@@ -113,17 +117,15 @@ class Machine(Saved):
         call(lib.hbp_machine_fit_collective, self, kind, number, *rows, len(ns), text_bytes(source))
 
     def set_rate(self, rate: str, size: int, per_s: float, spread: float, source: str = "given") -> None:
-        """Adds a measured rate or replaces the one of the same kind and size."""
+        """Adds a measured rate or replaces the one of the same type and size."""
         row = MachineRate.pick(locals())
         call(lib.hbp_machine_set_rate, self, ctypes.byref(row))
 
     @property
     def rates(self) -> list[Rate]:
-        """What was measured of one device, by kind, then size."""
-        rates = []
-        for index in range(lib.hbp_machine_count_rates(self)):
-            row = MachineRate()
-            call(lib.hbp_machine_get_rate, self, index, ctypes.byref(row))
+        """What was measured of one device, by type, then size."""
+        rates, row = list[Rate](), MachineRate()
+        while lib.hbp_machine_get_rate(self, len(rates), ctypes.byref(row)):
             source = (row.source or b"").decode(errors="replace")
             rates.append(Rate(name_of("HBP_RATE", row.rate) or str(row.rate), row.size, row.per_s, row.spread, source))
         return rates
@@ -160,23 +162,28 @@ class Machine(Saved):
 
     def collective(self, collective: str, ranks: int) -> Optional[Collective]:
         """A measured collective; None when `ranks` was not measured."""
-        latency, bandwidth, source = ctypes.c_double(), ctypes.c_double(), ctypes.c_char_p()
-        results = ctypes.byref(latency), ctypes.byref(bandwidth), ctypes.byref(source)
-        kind = choice("collective", collective, COLLECTIVES)
-        if not lib.hbp_machine_get_collective(self, kind, int32("ranks", ranks), *results):
+        row = self._measured(collective, ranks)
+        if row is None:
             return None
-        return Collective(latency.value, bandwidth.value, (source.value or b"").decode())
+        return Collective(row.latency_ns, row.bytes_per_s, (row.source or b"").decode(errors="replace"))
+
+    def _measured(self, collective: str, ranks: int) -> Optional[MachineCollective]:
+        kind, row = choice("collective", collective, COLLECTIVES), MachineCollective()
+        found = lib.hbp_machine_get_collective(self, kind, int32("ranks", ranks), ctypes.byref(row))
+        return row if found else None
 
     def set_collective_spread(self, collective: str, ranks: int, spread: float) -> None:
         """How much repeats of a measured collective differed: interquartile range over median."""
-        kind = choice("collective", collective, COLLECTIVES)
-        call(lib.hbp_machine_set_collective_spread, self, kind, int32("ranks", ranks), spread)
+        row = self._measured(collective, ranks)
+        if row is None:
+            raise InvalidError(-2, f"{collective} over {ranks} ranks was not measured: set it first")
+        row.spread = spread
+        call(lib.hbp_machine_set_collective, self, ctypes.byref(row))
 
     def collective_spread(self, collective: str, ranks: int) -> Optional[float]:
         """The spread of a measured collective; None when it is not known."""
-        kind = choice("collective", collective, COLLECTIVES)
-        spread = lib.hbp_machine_get_collective_spread(self, kind, int32("ranks", ranks))
-        return None if spread < 0 else spread
+        row = self._measured(collective, ranks)
+        return row.spread or None if row else None
 
     def __repr__(self) -> str:
         fields = self.fields

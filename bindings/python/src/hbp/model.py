@@ -9,7 +9,7 @@ from typing import Any, Mapping, Union
 from . import _native
 from ._context import Owned, call
 from ._files import Path, path_bytes
-from ._native import lib
+from ._native import lib, presets
 from ._numbers import fields_text, int32, text_bytes
 from ._records import ModelFields, ModelSummary
 
@@ -39,9 +39,7 @@ class Model(Owned):
     @staticmethod
     def presets() -> list[str]:
         """The presets' names."""
-        return [
-            lib.hbp_model_get_preset_name(index).decode() for index in range(lib.hbp_model_count_presets())
-        ]
+        return presets("model")
 
     @classmethod
     def config(cls, config: Union[Path, Mapping[str, Any]]) -> Model:

@@ -12,7 +12,6 @@ from . import _native
 from ._arrays import ViewColumn, address, integers, joined, same_count
 from ._context import Owned, ProgressFn
 from ._native import lib
-from ._numbers import int64
 from ._records import FillOptions, PacksView
 from .groups import Groups
 from .lengths import Lengths
@@ -35,6 +34,7 @@ class Packs(Owned):
     sample_indices = ViewColumn("samples", "Samples (pieces) of the lengths, packs laid end to end.")
     dropped_indices = ViewColumn("dropped", "Samples (pieces) that the fill left out.")
     dropped_reasons = ViewColumn("dropped", "Why, as hbp.plan.REASONS names it.")
+    group_bounds = ViewColumn("groups", "No filling of each group's samples needs fewer packs.")
 
     @classmethod
     def create(
@@ -66,10 +66,9 @@ class Packs(Owned):
 
     def bound(self, group: int) -> int:
         """No filling of this group's samples needs fewer packs."""
-        packs = lib.hbp_packs_get_bound(self, int64("group", group))
-        if packs < 0:
+        if not 0 <= group < len(self.group_bounds):
             raise IndexError(f"there is no group {group}")
-        return packs
+        return int(self.group_bounds[group])
 
     def __len__(self) -> int:
         return len(self.pack_tokens)
@@ -87,7 +86,7 @@ def greedy_fill(
     lengths: Union[Lengths, npt.ArrayLike],
     groups: Groups,
     *,
-    mode: str = "balanced",
+    method: str = "balanced",
     effort: int = 0,
     max_samples: int = 0,
     sequence_multiple: int = 0,
@@ -96,8 +95,8 @@ def greedy_fill(
     epoch: int = 0,
     progress: Optional[ProgressFn] = None,
 ) -> Packs:
-    """Fills packs of every group (HBP, Algorithms 2, 5 and 6): "balanced", "tight" for the fewest packs, or
-    "paper"."""
+    """Fills packs of every group (HBP, Algorithms 2, 5 and 6) by method "balanced", "tight" for the fewest
+    packs, or "hbp" as published."""
     options = FillOptions.pick(locals())
     source = Lengths.of(lengths)
     return Packs._make(

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Optional, Sequence, TypedDict
 import numpy as np
 import numpy.typing as npt
 
-from . import _native, _records
-from ._arrays import ViewColumn, address, addresses, floats, integers, plain, same_count, view
+from . import _native
+from ._arrays import ViewColumn, address, addresses, floats, integers, plain, read_view, same_count, view
 from ._context import Owned, ProgressFn, call, call_long
 from ._files import Path, Saved, path_bytes
 from ._native import lib
@@ -153,6 +153,18 @@ class Partition(Owned):
     stage_busy_ns = ViewColumn("stages", "Time that each stage works in a step, simulated.")
     stage_bytes = ViewColumn("stages", "Peak of each stage, simulated.")
     order = ViewColumn("micro_batches", "Micro-batches as they are best run; as given without `order`.")
+    candidate_ranked = ViewColumn("candidates", "By what each of the best partitions is among them, a mask.")
+    candidate_predicted_ns = ViewColumn("candidates", "Time of a step by the formula.")
+    candidate_simulated_ns = ViewColumn("candidates", "The same, simulated.")
+    candidate_cut_bytes = ViewColumn("candidates", "Bytes over all cuts, of the reference micro-batch.")
+    candidate_variance = ViewColumn("candidates", "Variance of the stages' times, in ns^2.")
+
+    @property
+    def candidate_cuts(self) -> npt.NDArray[np.int32]:
+        """A row of cuts for each of the best partitions."""
+        found, row = read_view(self), len(self.cuts)
+        cuts = view(found.candidate_cuts, found.candidates * row, np.int32, self._handle)
+        return cuts.reshape(-1, row)
 
     def summary(self) -> PartitionSummary:
         """The partition in numbers; print it."""
@@ -162,20 +174,17 @@ class Partition(Owned):
 
     def candidates(self) -> list[PartitionCandidate]:
         """The best partitions: the one chosen, then the others by simulated time."""
-        found = []
-        for index in range(lib.hbp_partition_count_candidates(self)):
-            struct, cuts = _records.PartitionCandidate(), ctypes.c_void_p()
-            call(lib.hbp_partition_get_candidate, self, index, ctypes.byref(struct), ctypes.byref(cuts))
-            fields = struct.as_dict()
-            mask = fields.pop("ranked")
-            found.append(
-                PartitionCandidate(
-                    cuts=view(cuts.value, len(self.cuts), np.int32, self._handle),
-                    ranked=tuple(name for name, bit in RANKED.items() if mask & bit),
-                    **fields,
-                )
-            )
-        return found
+        columns = (
+            self.candidate_predicted_ns,
+            self.candidate_simulated_ns,
+            self.candidate_cut_bytes,
+            self.candidate_variance,
+        )
+        numbers = zip(*(column.tolist() for column in columns))
+        return [
+            PartitionCandidate(cuts, tuple(name for name, bit in RANKED.items() if mask & bit), *row)
+            for cuts, mask, row in zip(self.candidate_cuts, self.candidate_ranked.tolist(), numbers)
+        ]
 
     def __len__(self) -> int:
         """Stages."""
@@ -189,7 +198,7 @@ def partition_layers(
     layers: Layers,
     *,
     stages: int,
-    mode: str = "optimal",
+    method: str = "optimal",
     candidates: int = 0,
     radius: int = 0,
     order: bool = False,
@@ -197,9 +206,9 @@ def partition_layers(
     progress: Optional[ProgressFn] = None,
     **pipeline: Unpack[PipelineKeywords],
 ) -> Partition:
-    """Cuts the layers into `stages` stages (OmniBal, section 3.3): "optimal" for the least pipeline time,
-    "balanced", "parameters" and "uniform" as DeepSpeed does, "paper" as OmniBal does with cuts moved by up to
-    `radius`. `candidates` is how many to list by each ranking; `order` puts each one's micro-batches in their
+    """Cuts the layers into `stages` stages (OmniBal, section 3.3) by method "optimal" for the least pipeline
+    time, "balanced", "parameters" and "uniform" as DeepSpeed does, "omnibal" as OmniBal does with cuts moved by
+    up to `radius`. `candidates` is how many to list by each ranking; `order` puts each one's micro-batches in their
     best order before it is run; `run` takes the one that runs fastest where the formula would decide. The other
     options are those of hbp.pipeline.PipelineKeywords; micro_batches is needed."""
     options = PartitionOptions.pick(locals())

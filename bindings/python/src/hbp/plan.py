@@ -15,7 +15,7 @@ from ._files import Path, Saved, file_bytes, from_file_bytes, path_bytes
 from ._native import lib
 from ._numbers import choice, int32, int64
 from ._records import PlanSaveOptions, PlanView, TraceOptions
-from ._results import PlanSummary, kinds_of
+from ._results import PlanSummary, modalities_of
 from .cost import Cost
 from .lengths import Lengths
 
@@ -30,7 +30,7 @@ CURSOR_BYTES = 64
 
 class Pack:
     """What one SP group runs in one micro-batch: samples laid end to end. A pack without samples is a
-    dummy."""
+    padding pack."""
 
     __slots__ = ("plan", "index")
 
@@ -73,7 +73,7 @@ class Pack:
 
     @property
     def sample_modalities(self) -> Optional[npt.NDArray[np.int32]]:
-        """Kind of each sample, ascending; None unless an order of modalities was asked for."""
+        """Modality of each sample, ascending; None unless an order of modalities was asked for."""
         column = self.plan.sample_modalities
         return None if column is None else column[self._samples]
 
@@ -90,7 +90,7 @@ class Pack:
 
     @property
     def max_seqlen(self) -> int:
-        """The longest sample, in tokens; 0 for a dummy."""
+        """The longest sample, in tokens; 0 for a padding pack."""
         lengths = self.lengths
         return int(lengths.max()) if len(lengths) else 0
 
@@ -153,13 +153,13 @@ class Pack:
         return None if limit == NO_LIMIT else limit
 
     @property
-    def kinds(self) -> list[int]:
-        """Kinds of sample that the pack's ranks run, of a dummy too; empty unless an order of modalities was
+    def modality_list(self) -> list[int]:
+        """Modalities that the pack's ranks run, of a padding pack too; empty unless an order of modalities was
         asked for."""
         column, offsets = self.plan.micro_batch_modalities, self.plan.micro_batch_offsets
         if column is None:
             return []
-        return kinds_of(int(column[int(np.searchsorted(offsets, self.index, "right")) - 1]))
+        return modalities_of(int(column[int(np.searchsorted(offsets, self.index, "right")) - 1]))
 
     @property
     def predicted_ns(self) -> int:
@@ -171,7 +171,7 @@ class Pack:
         return int(self.plan.pack_bytes[self.index])
 
     @property
-    def is_dummy(self) -> bool:
+    def is_padding(self) -> bool:
         """No samples: the ranks take part in backward with zero loss tokens."""
         span = self._samples
         return span.start == span.stop
@@ -279,7 +279,7 @@ class Plan(Saved):
     micro_batch_offsets = ViewColumn("micro_batches", "First pack, [micro-batches + 1].", extra=1)
     micro_batch_ns = ViewColumn("micro_batches", "Predicted time of each micro-batch.")
     micro_batch_modalities = ViewColumn(
-        "micro_batches", "Kinds that every rank meets, bit k for kind k; None without an order of modalities.", optional=True
+        "micro_batches", "Modalities that every rank meets, bit k for modality k; None without an order of modalities.", optional=True
     )
     pack_offsets = ViewColumn("packs", "First sample of each pack, [packs + 1].", extra=1)
     pack_ranks = ViewColumn("packs", "First rank of each pack.")
@@ -304,7 +304,7 @@ class Plan(Saved):
         "samples", "Vision units of each sample; None without a second size.", optional=True
     )
     sample_modalities = ViewColumn(
-        "samples", "Kind of each sample; None without an order of modalities.", optional=True
+        "samples", "Modality of each sample; None without an order of modalities.", optional=True
     )
     dropped_ids = ViewColumn("dropped", "Samples that are in no pack.")
     dropped_reasons = ViewColumn("dropped", "Why, as REASONS names it.")
@@ -365,7 +365,7 @@ class Plan(Saved):
     @property
     def digest(self) -> int:
         """64 bits that ranks compare: equal plans, and only those, agree."""
-        return lib.hbp_plan_get_digest(self)
+        return self.summary().digest
 
     def __len__(self) -> int:
         return len(self.step_ns)

@@ -34,7 +34,7 @@ def choose_recompute(
     layers: Layers,
     cuts: npt.ArrayLike,
     *,
-    mode: str = "optimal",
+    method: str = "optimal",
     selective: str = "both",
     measured_free_bytes: Optional[npt.ArrayLike] = None,
     measured_vision_bytes: int = 0,
@@ -42,8 +42,8 @@ def choose_recompute(
     progress: Optional[ProgressFn] = None,
     **pipeline: Unpack[PipelineKeywords],
 ) -> RecomputeChoice:
-    """Chooses what every layer recomputes so that each stage fits into limit_bytes (OmniBal, section 3.4):
-    "optimal" for the least time, "paper" for the published rule, "all" or "none". `selective` is what mode
+    """Chooses what every layer recomputes so that each stage fits into limit_bytes (OmniBal, section 3.4), by
+    method "optimal" for the least time, "omnibal" for the published rule, "all" or "none". `selective` is what
     "optimal" may recompute besides whole layers: "both" attention and the feed-forward part, one of
     "attention" and "mlp", or "neither".
 
@@ -58,7 +58,7 @@ def choose_recompute(
         free = integers("measured_free_bytes", measured_free_bytes, np.int64)
         same_count("measured_free_bytes", free, settings.stages)
     options = RecomputeOptions(
-        mode=mode,
+        method=method,
         selective=choice("selective", selective, SELECT),
         measured_free_bytes=address(free),
         measured_vision_bytes=measured_vision_bytes,
@@ -88,7 +88,7 @@ class LayerBytes(NamedTuple):
 def fit_layer_bytes(
     vision_layers: npt.ArrayLike, language_layers: npt.ArrayLike, freed_bytes: npt.ArrayLike
 ) -> LayerBytes:
-    """The bytes that one layer of each kind frees, from two measurements: measurement i recomputed
+    """The bytes that one layer of each type frees, from two measurements: measurement i recomputed
     vision_layers[i] and language_layers[i] layers less and took freed_bytes[i] more."""
     vision = same_count("vision_layers", integers("vision_layers", vision_layers, np.int32), 2)
     language = same_count("language_layers", integers("language_layers", language_layers, np.int32), 2)

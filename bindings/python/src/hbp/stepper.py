@@ -87,15 +87,15 @@ class Stepper(Owned):
         lengths: Union[Lengths, npt.ArrayLike],
         *,
         loss_tokens: Optional[npt.ArrayLike] = None,
-        ties: Optional[npt.ArrayLike] = None,
+        links: Optional[npt.ArrayLike] = None,
         vision: Optional[npt.ArrayLike] = None,
         modalities: Optional[npt.ArrayLike] = None,
     ) -> None:
         """Submits the next step and returns at once. Arrays are copied; see Lengths.from_array."""
         self._check()
         if isinstance(lengths, Lengths):
-            if any(own is not None for own in (loss_tokens, ties, vision, modalities)):
-                raise TypeError("hbp.Lengths have their own loss_tokens, ties, vision and modalities")
+            if any(own is not None for own in (loss_tokens, links, vision, modalities)):
+                raise TypeError("hbp.Lengths have their own loss_tokens, links, vision and modalities")
             self._shared.append((self.summary().submitted, lengths))  # until taken: it may borrow an array
             call_long(lib.hbp_stepper_submit_lengths, self, lengths)
             return
@@ -118,7 +118,7 @@ class Stepper(Owned):
     def plans(
         self, batches: Iterable[Batch], lengths: Optional[Callable[[Batch], Any]] = None
     ) -> Iterator[tuple[Batch, Plan]]:
-        """Each batch with its plan, while the next ones are planned. `lengths` tells the lengths of a batch;
+        """Each batch with its plan, while the next ones are planned. `lengths` gives the lengths of a batch;
         without it a batch is lengths."""
         self._check()
         if self.summary().submitted != self.summary().taken:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _native
-from ._arrays import ViewColumn
+from ._arrays import ViewColumn, read_view, texts
 from ._context import ProgressFn, call, call_long
 from ._files import Path, Saved, path_bytes
 from ._native import lib
@@ -140,24 +140,24 @@ class TaskSchedule(Saved):
     @property
     def digest(self) -> int:
         """64 bits that ranks compare: equal schedules, and only those, agree."""
-        return lib.hbp_task_schedule_get_digest(self)
+        return self.summary().digest
 
-    def _name(self, function: Any, what: str, index: int) -> str:
-        name = function(self, index)
-        if name is None:
+    def _name(self, names: str, rows: str, what: str, index: int) -> str:
+        found = read_view(self)
+        if not 0 <= index < getattr(found, rows):
             raise IndexError(f"there is no {what} {index}")
-        return name.decode()
+        return texts(getattr(found, names), index + 1)[index]
 
     def meta_op_name(self, meta_op: int) -> str:
         """Of its first operator."""
-        return self._name(lib.hbp_task_schedule_get_meta_op_name, "MetaOp", meta_op)
+        return self._name("meta_op_names", "meta_ops", "MetaOp", meta_op)
 
     def task_name(self, task: int) -> str:
-        return self._name(lib.hbp_task_schedule_get_task_name, "task", task)
+        return self._name("task_names", "tasks", "task", task)
 
     def parameters_name(self, parameters: int) -> str:
         """Of a set of weights, a row of parameter_groups."""
-        return self._name(lib.hbp_task_schedule_get_parameters_name, "set of weights", parameters)
+        return self._name("parameter_names", "parameters", "set of weights", parameters)
 
     def group(self, group: int) -> npt.NDArray[np.int32]:
         """Ranks of a group, ascending."""
@@ -202,8 +202,8 @@ def plan_tasks(
     graph: Graph,
     machine: Machine,
     *,
-    mode: str = "overlap",
-    placement: str = "flows",
+    method: str = "overlap",
+    placement_method: str = "flows",
     effort: int = 0,
     reserve_bytes: Optional[int] = None,
     limit_bytes: int = 0,
@@ -214,11 +214,11 @@ def plan_tasks(
     """Plans one step of all tasks of the graph on all GPUs of the machine (Spindle): which operators run on
     how many GPUs, on which, when.
 
-    `mode` is "overlap" (levels may overlap, gaps are filled; `effort` 1..9), "paper" (Spindle's waves), or a
-    baseline: "sequential", "uniform", "optimus", "distmm". `placement` is "flows" (few bytes between GPUs and
-    domains), "paper" or "sequential". reserve_bytes None keeps 5 GB free on each GPU, 0 nothing; limit_bytes
+    `method` is "overlap" (levels may overlap, gaps are filled; `effort` 1..9), "spindle" (its waves), or one to
+    compare with: "sequential", "uniform", "optimus", "distmm". `placement_method` is "flows" (few bytes between
+    GPUs and domains), "spindle" or "sequential". reserve_bytes None keeps 5 GB free on each GPU, 0 nothing; limit_bytes
     takes the place of the GPU's memory less the reserve, -1: no limit. `previous` is the schedule from before
-    some task joined or left: states stay on their ranks where they can. The schedule is a pure function of
+    some task joined or left: states are reused on their ranks where possible. The schedule is a pure function of
     all of them."""
     options = TasksOptions.pick(
         locals(), reserve_bytes=0 if reserve_bytes is None else reserve_bytes or -1

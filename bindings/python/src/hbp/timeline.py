@@ -48,7 +48,7 @@ class Timeline(Saved):
     first_rank = _Column("First rank of the SP group.")
     sp = _Column("Ranks of the SP group.")
     recompute = _Column("Layers recomputed.")
-    samples = _Column("Samples; 0 for a dummy. May be None.")
+    samples = _Column("Samples; 0 for a padding pack. May be None.")
     tokens = _Column("Tokens computed, padding included.")
     sum_squares = _Column("Sum of squared document lengths.")
     start_ns = _Column("Since the run began. May be None.")
@@ -104,13 +104,13 @@ class Timeline(Saved):
         return columns
 
     def _measured(self) -> Measurements:
-        """The rows without dummies, as hbp_cost_fit takes them; the timeline owns them."""
+        """The rows without padding packs, as hbp_cost_fit takes them; the timeline owns them."""
         measured = Measurements()
         call(lib.hbp_timeline_get_measurements, self, ctypes.byref(measured))
         return measured
 
     def measurements(self) -> dict[str, npt.NDArray[Any]]:
-        """The columns that costs are fitted to, by name and without dummies, as read-only views."""
+        """The columns that costs are fitted to, by name and without padding packs, as read-only views."""
         measured = self._measured()
         return {
             name: view(getattr(measured, name), measured.count, field.column, self._handle)

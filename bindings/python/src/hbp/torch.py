@@ -96,7 +96,7 @@ class PlanSampler:
 
     With `rank` the batches are that rank's, one a micro-batch, for a plain DataLoader. Without, they are all
     ranks', rank by rank inside each micro-batch: what accelerate shards by itself into each process's own
-    (with even_batches=False). A batch of a dummy pack is empty.
+    (with even_batches=False). A batch of a padding pack is empty.
 
     `pieces`: batches hold Piece ids for a PieceDataset. None refuses plans that may have cut samples.
 
@@ -283,7 +283,7 @@ class VarlenCollate:
     Labels are the tokens themselves where a sample has none. `mask_first` gives the first label of each
     sample `ignore_index`: models that shift labels would predict it from the sample before; switch it off for
     labels that are shifted already. Plan with loss_tokens one below the lengths to have it counted. No
-    samples, a dummy pack, become one sequence of padding without loss.
+    samples, a padding pack, become one sequence of padding without loss.
 
     `keys` "transformers" names the borders as transformers' flash attention wants them."""
 

@@ -20,7 +20,7 @@ def iterative_fill(
     *,
     max_tokens: int,
     max_vision: int = 0,
-    mode: str = "default",
+    method: str = "vector",
     rounds: int = 0,
     effort: int = 0,
     max_samples: int = 0,
@@ -35,8 +35,8 @@ def iterative_fill(
 ) -> Packs:
     """Fills packs of at most `max_vision` vision units and `max_tokens` tokens (OmniBal, section 3.2).
 
-    "default" packs both sizes at once and loses no sample; `effort` 1..9 searches for fewer packs. "reference"
-    is OmniBal's program, sample by sample: `rounds`, `full_tokens`, `full_vision` and `seed` are its
+    Method "vector" packs both sizes at once and loses no sample; `effort` 1..9 searches for fewer packs. "isf" is
+    OmniBal's program, sample by sample: `rounds`, `full_tokens`, `full_vision` and `seed` are its
     parameters. `over_long`, "error" or "drop", is for samples over a budget."""
     options = IterativeFillOptions.pick(locals())
     source = Lengths.of(lengths)
@@ -48,7 +48,7 @@ def iterative_fill(
 def choose_budgets(
     lengths: Union[Lengths, npt.ArrayLike],
     *,
-    mode: str = "plane",
+    method: str = "plane",
     samples: int = 0,
     ranks: int = 0,
     rounds: int = 0,
@@ -61,7 +61,8 @@ def choose_budgets(
     progress: Optional[ProgressFn] = None,
 ) -> Budgets:
     """The budgets under which a pack holds `samples` samples on average (0: 4) and micro-batches of `ranks`
-    packs (0: 8) are fullest and most even: a search over both budgets, or OmniBal's own "line"."""
+    packs (0: 8) are fullest and most even: method "plane" searches over both budgets, "line" is
+    OmniBal's own."""
     options = BudgetsOptions.pick(locals())
     budgets = Budgets()
     call_long(

@@ -7,7 +7,7 @@ from typing import Any, Mapping
 
 from . import _native
 from ._context import Owned, call
-from ._native import lib
+from ._native import lib, presets
 from ._numbers import choice, text_bytes
 from ._records import VlmFields, VlmLayersOptions
 from ._results import VlmSummary
@@ -39,7 +39,7 @@ class Vlm(Owned):
     @staticmethod
     def presets() -> list[str]:
         """The presets' names."""
-        return [lib.hbp_vlm_get_preset_name(index).decode() for index in range(lib.hbp_vlm_count_presets())]
+        return presets("vlm")
 
     @property
     def name(self) -> str:
@@ -77,7 +77,7 @@ class Vlm(Owned):
         fused_cross_entropy: bool = False,
     ) -> Layers:
         """The layers as they run on `machine`, for a micro-batch of `vision` vision units and `tokens` tokens
-        whose squared lengths sum to `squares` (0: four samples alike)."""
+        whose squared lengths sum to `squares` (0: four equal samples)."""
         options = VlmLayersOptions.pick(
             locals(), zero_stage=choice("zero_stage", zero_stage, ZERO_STAGES)
         )

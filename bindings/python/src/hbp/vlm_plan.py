@@ -111,9 +111,9 @@ def plan_vlm(
     vlm: Optional[Vlm],
     machine: Machine,
     *,
-    data: str = "packed",
-    model: str = "optimal",
-    memory: str = "optimal",
+    data_method: str = "packed",
+    partition_method: str = "optimal",
+    recompute_method: str = "optimal",
     selective: str = "both",
     tensor_parallel: int = 0,
     pipeline_stages: int = 0,
@@ -142,12 +142,12 @@ def plan_vlm(
     """Plans a vision-language run (OmniBal): budgets and packs, stages for them, recomputation under every
     stage's memory, again until nothing changes. Numbers that are 0 have a default.
 
-    `lengths` has vision units. `data` is "packed", OmniBal's "isf", or padded batches, "random", "grouped" or
-    "sorted"; `model` a mode of partition_layers, `memory` and `selective` those of choose_recompute. A replica
-    is tensor_parallel x pipeline_stages GPUs; data_parallel is the number of replicas (0: all GPUs').
+    `lengths` has vision units. `data_method` is "packed", OmniBal's "isf", or padded batches, "random", "grouped"
+    or "sorted"; `partition_method` a method of partition_layers, `recompute_method` and `selective` those of
+    choose_recompute. A replica is tensor_parallel x pipeline_stages GPUs; data_parallel is the number of replicas (0: all GPUs').
     batch_samples are those of a step (0: 128), `samples` those of a micro-batch (0: 4); max_vision and
-    max_tokens are the budgets of a pack (0: chosen). the micro-batches of each step are put in the best order unless `keep_order`;
-    `modality_order` lets all replicas meet the same kinds. reserve_bytes None keeps 5 GB free on each GPU,
+    max_tokens are the budgets of a pack (0: chosen). The micro-batches of each step are put in the best order unless `keep_order`;
+    `modality_order` lets all replicas meet the same modalities. reserve_bytes None keeps 5 GB free on each GPU,
     0 nothing. `layers` are measured ones for layers_vision vision units and layers_tokens tokens, instead of
     those that follow from the shapes; `vlm` may then be None. The plan is a pure function of all of them."""
     options = VlmOptions.pick(
