@@ -1,5 +1,6 @@
 /* Plain packing: packs of at most 8,192 tokens for 8 ranks, balanced in attention; neither a model nor a
- * machine is needed. Then how one of those packs would be run by a model on a machine. */
+ * machine is needed. The same of packs made elsewhere. Then how a pack would be run by a model on a machine.
+ */
 #include <hbp/hbp.h>
 #include <stdio.h>
 
@@ -17,8 +18,8 @@ int main(void)
     hbp_lengths *lengths = NULL;
     hbp_cost *plain = NULL, *cost = NULL;
     hbp_groups *groups = NULL;
-    hbp_packs *packs = NULL;
-    hbp_plan *plan = NULL;
+    hbp_packs *packs = NULL, *own = NULL;
+    hbp_plan *plan = NULL, *own_plan = NULL;
     hbp_model *model = NULL;
     hbp_machine *machine = NULL;
     hbp_sp_choice choice = {.struct_size = sizeof choice};
@@ -41,6 +42,24 @@ int main(void)
                    (long long)(view.pack_offsets[p + 1] - view.pack_offsets[p]),
                    (long long)view.pack_tokens[p], (double)view.pack_squares[p] / 1e6);
     }
+
+    /* Packs of one's own packer, next fit here, are balanced just so; method "given" would keep their order.
+     */
+    static int64_t offsets[SAMPLES + 1], order[SAMPLES];
+    int64_t made = 0, held = 0;
+    for (int64_t i = 0; i < SAMPLES; i++) {
+        order[i] = i;
+        if (held + tokens[i] > pack_length) {
+            offsets[++made] = i;
+            held = 0;
+        }
+        held += tokens[i];
+    }
+    offsets[++made] = SAMPLES;
+    failed = failed || hbp_packs_create(ctx, lengths, groups, made, offsets, order, NULL, NULL, &own) < 0 ||
+             hbp_balance_attention(ctx, own, groups, plain, NULL, &own_plan) < 0;
+    if (!failed)
+        printf("packed by next fit they are %lld\n", (long long)made);
 
     /* With a model and a machine: hbp_plan_groups chooses lengths, degrees and recomputation, hbp_choose_sp
      * those of one pack. */
@@ -66,7 +85,9 @@ int main(void)
 
     hbp_machine_free(machine);
     hbp_model_free(model);
+    hbp_plan_free(own_plan);
     hbp_plan_free(plan);
+    hbp_packs_free(own);
     hbp_packs_free(packs);
     hbp_groups_free(groups);
     hbp_cost_free(cost);

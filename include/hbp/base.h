@@ -37,7 +37,8 @@ HBP_BEGIN_DECLS
 #define HBP_VERSION_PATCH  0
 #define HBP_VERSION_STRING "0.1.0"
 
-/* Raised whenever a caller built against older headers would break; equals the SONAME. */
+/* Raised whenever a caller built against older headers would break; equals the SONAME. 0: nothing is released
+ * yet, and headers and library must be of one commit. */
 #define HBP_ABI_VERSION 0
 
 /* "major.minor.patch" of the loaded library; static text. Thread: any. */

@@ -84,8 +84,10 @@ typedef struct hbp_epoch_options {
 /* All of it in one call, for a first look and for trainers that need no more: `tokens` [count] of each
  * sample, a model and a machine as hbp_model_create_preset and hbp_machine_create_preset take them
  * ("llama-3.1-8b", "h100:4"), options as hbp_plan_epoch does, NULL for defaults. The plan is the one of these
- * calls, byte for byte; free it with hbp_plan_free. Memory comes from malloc. On failure *out is NULL and
- * `why` [why_bytes] gets the message, cut where it does not fit; `why` may be NULL. Thread: any. */
+ * calls, byte for byte; free it with hbp_plan_free. hbp_plan_get_view reads it
+ * without a context; what takes one needs one of the caller's (hbp_context_create). Memory comes from malloc.
+ * On failure *out is NULL and `why` [why_bytes] gets the message, cut where it does not fit; `why` may be
+ * NULL. Thread: any. */
 HBP_API hbp_status hbp_plan_quick(const int64_t *tokens, int64_t count, const char *model,
                                   const char *machine, const hbp_epoch_options *options, hbp_plan **out,
                                   char *why, int64_t why_bytes);

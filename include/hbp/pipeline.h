@@ -166,15 +166,16 @@ typedef struct hbp_partition_summary {
     int64_t peak_bytes;    /* of the fullest stage, simulated */
 } hbp_partition_summary;
 
-/* Cuts the layers into S V chunks of at least one layer each. Mode optimal with V = 1 and equal micro-batches
- * is exact: of the partitions within the memory limits one of least predicted_ns, ties to the one with
- * earlier cuts. When micro-batches differ or V > 1, where the formula says less about the run, or by option,
- * it takes the candidate of least simulated_ns instead, from among the best by formula, what the other modes
- * make and what lies near those, and moves cuts while the run gets shorter; `proven` speaks of predicted_ns
- * all the same. HBP_E_INVALID for more chunks than layers, and for options out of range (the message names
- * the one and its limit); HBP_E_INFEASIBLE when no partition, or none of the mode, fits (the message names
- * the stage that is short and by how much); HBP_E_OVERFLOW when times might pass 2^62 ns; HBP_NOT_PROVEN (>
- * 0) with a partition when the search for the least predicted_ns ended at its limit. Thread: one per context.
+/* Cuts the layers into S V chunks of at least one layer each. Method optimal with V = 1 and equal
+ * micro-batches is exact: of the partitions within the memory limits one of least predicted_ns, ties to the
+ * one with earlier cuts. When micro-batches differ or V > 1, where the formula says less about the run, or by
+ * option, it takes the candidate of least simulated_ns instead, from among the best by formula, what the
+ * other methods make and what lies near those, and moves cuts while the run gets shorter; `proven` speaks of
+ * predicted_ns all the same. HBP_E_INVALID for more chunks than layers, and for options out of range (the
+ * message names the one and its limit); HBP_E_INFEASIBLE when no partition, or none of the method, fits (the
+ * message names the stage that is short and by how much); HBP_E_OVERFLOW when times might pass 2^62 ns;
+ * HBP_NOT_PROVEN (> 0) with a partition when the search for the least predicted_ns ended at its limit.
+ * Thread: one per context.
  */
 HBP_API hbp_status hbp_partition_layers(hbp_context *context, const hbp_layers *layers,
                                         const hbp_pipeline_options *pipeline,

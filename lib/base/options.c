@@ -81,6 +81,15 @@ hbp_status hbp__options_check(hbp_context *context, const char *structure, const
     return HBP_OK;
 }
 
+/* A field in whose middle the caller's struct ends is not given: half a pointer is none. */
+static void drop_cut_field(const char *structure, uint32_t size, void *options)
+{
+    const hbp__record *of = hbp__record_of(structure);
+    for (const hbp__record *f = of ? of + 1 : NULL; f && f->name; f++)
+        if (f->offset < size && f->offset + f->bytes > size)
+            memset((char *)options + f->offset, 0, f->bytes);
+}
+
 hbp_status hbp__options_read(hbp_context *context, void *all, uint32_t known_size, const void *caller,
                              const char *name)
 {
@@ -96,6 +105,7 @@ hbp_status hbp__options_read(hbp_context *context, void *all, uint32_t known_siz
                                  (unsigned)size, (unsigned)known_size);
     }
     memcpy(all, &known_size, sizeof known_size);
+    drop_cut_field(name, size, all);
     HBP__TRY(hbp__options_check(context, name, all));
     settle_methods(name, all);
     return HBP_OK;

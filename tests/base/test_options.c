@@ -1,4 +1,5 @@
 #include "base/options.h"
+#include "hbp/step.h"
 
 #include "test.h"
 
@@ -119,5 +120,21 @@ START_TEST(a_view_needs_no_context)
 }
 END_TEST
 
-TEST_MAIN("options", init_zeroes_the_callers_bytes_and_no_more, options_of_any_age_are_read,
-          results_are_written_as_far_as_the_caller_knows_them, a_view_needs_no_context)
+/* Half a pointer is none: a caller's struct that ends in a field does not give it. */
+START_TEST(a_field_that_is_cut_is_not_given)
+{
+    hbp_context *context = test_context();
+    hbp_step_options given = {.struct_size = sizeof given, .method = "flexsp", .effort = 3}, all;
+    for (uint32_t size = 4; size <= sizeof given; size++) {
+        given.struct_size = size;
+        OK(context, hbp__options_read(context, &all, sizeof all, &given, "hbp_step_options"));
+        ck_assert_str_eq(all.method, size < offsetof(hbp_step_options, effort) ? "search" : "flexsp");
+        ck_assert_int_eq(all.effort, size < offsetof(hbp_step_options, exact) ? 0 : 3);
+    }
+    hbp_context_free(context);
+}
+END_TEST
+
+TEST_MAIN("options", a_field_that_is_cut_is_not_given, init_zeroes_the_callers_bytes_and_no_more,
+          options_of_any_age_are_read, results_are_written_as_far_as_the_caller_knows_them,
+          a_view_needs_no_context)

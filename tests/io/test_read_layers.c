@@ -116,6 +116,10 @@ START_TEST(names_that_end_in_a_unit_are_columns_or_refused)
           read_text(context, "forward_ns,actvation_mib\n1,2\n", &layers));
     FAILS(context, HBP_E_FORMAT, "line 1: no column of layers is called 'bakward_ns'",
           read_text(context, "{\"forward_ns\": 1, \"bakward_ns\": 2}\n", &layers));
+    FAILS(context, HBP_E_FORMAT, "line 1: column 'kind' is called 'type'",
+          read_text(context, "kind,forward_ns\nvision,1\n", &layers));
+    FAILS(context, HBP_E_FORMAT, "line 1: column 'cut_kind' is called 'cut_type'",
+          read_text(context, "{\"forward_ns\": 1, \"cut_kind\": \"vision\"}\n", &layers));
     OK(context, read_text(context, "forward_ns,device,module_class\n1,2,3\n", &layers));
     hbp_layers_free(layers);
     hbp_context_free(context);

@@ -107,6 +107,7 @@ START_TEST_IN_CONTEXT(breaches_are_named)
     REFUSES("sample_indices[2] is 4; it must be in 0..3", wrong.samples[2] = 4);
     REFUSES("sample_indices[0] is -1; it must be in 0..3", wrong.samples[0] = -1);
     REFUSES("sample 0 is in pack 0 and in pack 1", wrong.samples[2] = 0);
+    REFUSES("sample 0 is in pack 0 twice", wrong.samples[1] = wrong.samples[0] = 0);
     REFUSES("sample 0 is in pack 1, samples linked to it in pack 0",
             (wrong.samples[1] = 2, wrong.samples[3] = 0));
     REFUSES("pack_groups[1] is 2; it must be in 0..1", wrong.groups[1] = 2);

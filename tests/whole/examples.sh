@@ -30,6 +30,7 @@ pack) # 14,000 samples of 100 to 1,299 tokens, each hundredth of 6,000 to 7,999;
     says "packs past their length, or of very unlike squares" '/^  rank / { n++; gsub(",", "")
         if ($2 + 0 != n - 1 || $5 > 8192 || $3 < 1) bad = 1
         if (!least || $7 < least) least = $7; if ($7 > most) most = $7 } END { if (n != 8 || most > 1.05 * least) exit 1 }'
+    says "no packs of its own" '/^packed by next fit/ { n++; if ($NF + 0 < 1) bad = 1 }'
     says "no SP degree" '/^a pack of / { n++; if ($11 != "SP" || $12 + 0 < 1) bad = 1 }'
     says "no groups" '/^the groups / { n++; if ($0 !~ / x SP /) bad = 1 }'
     ;;

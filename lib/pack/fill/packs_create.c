@@ -56,6 +56,9 @@ static hbp_status copy_samples(hbp_context *context, const given *g, hbp_packs *
                 return hbp__fail(context, HBP_E_INVALID,
                                  "sample_indices[%lld] is %lld; it must be in 0..%lld", (long long)i,
                                  (long long)sample, (long long)lengths->count - 1);
+            if (pack_of[sample] == p)
+                return hbp__fail(context, HBP_E_INVALID, "sample %lld is in pack %lld twice",
+                                 (long long)sample, (long long)p);
             if (pack_of[sample] >= 0)
                 return hbp__fail(context, HBP_E_INVALID, "sample %lld is in pack %lld and in pack %lld",
                                  (long long)sample, (long long)pack_of[sample], (long long)p);
