@@ -45,7 +45,7 @@ static int take_choice(const cli_option *o, const cli_taken *taken, const char *
     const char *names[MOST_WORDS];
     char all[512] = "";
     int count = 0;
-    for (; count < MOST_WORDS && (names[count] = cli_choice_name(o, taken, count, value)) != NULL; count++) {
+    for (; count < MOST_WORDS && (names[count] = cli_choice_name(taken, count, value)) != NULL; count++) {
         if (strcmp(names[count], text) == 0)
             return 0;
         size_t at = strlen(all);

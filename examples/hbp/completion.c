@@ -11,7 +11,7 @@ static int put_choices(const cli_option *option, const char *between)
     const char *name;
     int64_t value;
     int i = 0;
-    for (; (name = cli_choice_name(option, &taken, i, &value)) != NULL; i++)
+    for (; (name = cli_choice_name(&taken, i, &value)) != NULL; i++)
         printf("%s%s", i ? between : "", name);
     return i;
 }
@@ -30,7 +30,7 @@ static int has_choices(const cli_option *option)
 {
     cli_taken taken = cli_option_takes(option);
     int64_t value;
-    return cli_choice_name(option, &taken, 0, &value) != NULL;
+    return cli_choice_name(&taken, 0, &value) != NULL;
 }
 
 static int is_preset(const cli_option *option)

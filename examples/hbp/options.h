@@ -39,8 +39,7 @@ typedef struct cli_option {
     int commands;
     const char *fields; /* "hbp_step_options.effort"; more behind blanks are fields that it sets as well */
     const char *placeholder;
-    const char *help;                      /* NULL: the text of the first field that has one */
-    const char *(*name_of)(int64_t value); /* the names of a choice that no record lists; NULL past the end */
+    const char *help; /* NULL: the text of the first field that has one */
 } cli_option;
 
 /* What an option takes. */
@@ -59,11 +58,10 @@ const cli_option *cli_get_options(int *count);
 const char *cli_section_name(int section);
 cli_taken cli_option_takes(const cli_option *option);
 /* Choice `index` of what an option takes, with its value; NULL past the end. */
-const char *cli_choice_name(const cli_option *option, const cli_taken *taken, int index, int64_t *value);
+const char *cli_choice_name(const cli_taken *taken, int index, int64_t *value);
 /* The option's text with range or choices and default, as --help has it. */
 void cli_describe(const cli_option *option, char *text, size_t bytes);
 
-const char *cli_collective_name(int64_t value);
 /* The name of a value among the choices of a record: ("HBP_TASKS_METHODS", 1) is "spindle". */
 const char *cli_value_name(const char *choices, int64_t value);
 

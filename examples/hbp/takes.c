@@ -86,7 +86,7 @@ cli_taken cli_option_takes(const cli_option *option)
         taken.most = INT64_MAX;
     if (known && field.is_ranged)
         take_range(&taken, &field);
-    taken.choices = known && taken.kind == CLI_CHOICE && !option->name_of ? field.choices : NULL;
+    taken.choices = known && taken.kind == CLI_CHOICE ? field.choices : NULL;
     known = known && taken.kind != CLI_FLAG && taken.kind != CLI_CHOICE && taken.kind != CLI_TEXT;
     for (const char *at = option->fields; known; at = strchr(at, ' ')) {
         if (!at || !find_field(at + (*at == ' '), &field))
@@ -105,14 +105,10 @@ cli_taken cli_option_takes(const cli_option *option)
     return taken;
 }
 
-const char *cli_choice_name(const cli_option *option, const cli_taken *taken, int index, int64_t *value)
+const char *cli_choice_name(const cli_taken *taken, int index, int64_t *value)
 {
     if (taken->kind != CLI_CHOICE)
         return NULL;
-    if (option->name_of) {
-        *value = index;
-        return option->name_of(index);
-    }
     int left = index;
     for (int64_t i = 0;; i++) {
         hbp_choice choice = {.struct_size = sizeof choice};
@@ -131,13 +127,6 @@ const char *cli_value_name(const char *choices, int64_t value)
         if (choice.value == value)
             return choice.name;
     return "unknown";
-}
-
-const char *cli_collective_name(int64_t value)
-{
-    static const char *const names[HBP_COLLECTIVE_COUNT] = {"all-to-all", "all-gather", "reduce-scatter",
-                                                            "all-reduce"};
-    return value < HBP_COLLECTIVE_COUNT ? names[value] : NULL;
 }
 
 /* A record's text without what it says to a caller in C: "0: 6", "-1: none", "nonzero: ". */
@@ -192,13 +181,13 @@ static void cut_default(char *text, char *preset, size_t bytes)
 }
 
 /* Choices behind one another; the default's name, where nothing else says what it is. */
-static size_t put_choices(const cli_option *option, cli_taken *taken, char *text, size_t bytes)
+static size_t put_choices(cli_taken *taken, char *text, size_t bytes)
 {
     size_t at = 0;
     int64_t value;
     const char *name;
     int is_own = taken->preset[0] != '\0';
-    for (int i = 0; (name = cli_choice_name(option, taken, i, &value)) != NULL && at < bytes; i++) {
+    for (int i = 0; (name = cli_choice_name(taken, i, &value)) != NULL && at < bytes; i++) {
         if (value == 0 && is_own && strcmp(name, "default") == 0)
             continue;
         at += (size_t)snprintf(text + at, bytes - at, "%s%s", at ? ", " : "", name);
@@ -220,7 +209,7 @@ void cli_describe(const cli_option *option, char *text, size_t bytes)
     int is_open = taken.most == INT64_MAX || taken.most == INT32_MAX || taken.most == INT64_MAX >> 20;
     char range[512] = "";
     if (taken.kind == CLI_CHOICE)
-        put_choices(option, &taken, range, sizeof range);
+        put_choices(&taken, range, sizeof range);
     else if (taken.kind == CLI_SHARE || (taken.kind == CLI_REAL && taken.is_ranged))
         snprintf(range, sizeof range, "%g..%g", taken.least_real, taken.most_real);
     else if (taken.is_ranged && taken.kind != CLI_FLAG && taken.kind != CLI_TEXT && !is_open)

@@ -8,8 +8,12 @@
 #define ROW(id, name, paper, text) {name, paper, text},
 #define FAMILY(family, list)                                                                                 \
     static const hbp__method family##_rows[] = {list(ROW)};                                                  \
-    const hbp__methods hbp__##family##_methods = {#list, family##_rows,                                      \
-                                                  sizeof family##_rows / sizeof *family##_rows};
+    static const char *get_##family(int64_t index)                                                           \
+    {                                                                                                        \
+        return family##_rows[index].name;                                                                    \
+    }                                                                                                        \
+    const hbp__methods hbp__##family##_methods = {                                                           \
+        #list, family##_rows, sizeof family##_rows / sizeof *family##_rows, get_##family};
 HBP__METHOD_FAMILIES(FAMILY)
 #undef FAMILY
 
@@ -30,15 +34,11 @@ hbp_status hbp__method_check(hbp_context *context, const hbp__methods *family, c
     if (hbp__method_of(family, method) >= 0)
         return HBP_OK;
     char names[HBP__MESSAGE_BYTES] = "";
-    const char *nearest = family->rows[0].name;
     size_t at = 0;
     for (int32_t i = 0; i < family->count; i++) {
-        const char *known = family->rows[i].name;
-        if (hbp__edit_distance(method, known) < hbp__edit_distance(method, nearest))
-            nearest = known;
-        int put = snprintf(names + at, sizeof names - at, "%s%s", i ? ", " : "", known);
+        int put = snprintf(names + at, sizeof names - at, "%s%s", i ? ", " : "", family->rows[i].name);
         at += put > 0 && at + (size_t)put < sizeof names ? (size_t)put : 0;
     }
     return hbp__fail(context, HBP_E_INVALID, "`%s` is '%.40s'; did you mean '%s'? It must be one of %s", name,
-                     method, nearest, names);
+                     method, hbp__nearest(method, family->get_name, family->count), names);
 }

@@ -25,6 +25,7 @@ typedef struct hbp__methods {
     const char *list; /* "HBP_STEP_METHODS" */
     const hbp__method *rows;
     int32_t count;
+    const char *(*get_name)(int64_t index);
 } hbp__methods;
 
 /* The family of a list; NULL for no such list. */

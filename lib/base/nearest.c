@@ -13,7 +13,7 @@ static int length_of(const char *text)
 }
 
 /* Wagner and Fischer (1974), one row of the table at a time. */
-int hbp__edit_distance(const char *a, const char *b)
+static int edit_distance(const char *a, const char *b)
 {
     int row[MOST + 1];
     int columns = length_of(b), rows = length_of(a);
@@ -40,7 +40,7 @@ const char *hbp__nearest(const char *name, const char *(*get)(int64_t index), in
     const char *nearest = NULL;
     int least = 0;
     for (int64_t i = 0; i < count; i++) {
-        int here = hbp__edit_distance(name, get(i));
+        int here = edit_distance(name, get(i));
         if (!nearest || here < least) {
             nearest = get(i);
             least = here;

@@ -8,7 +8,4 @@
  * of equals; NULL when count is 0. Only the first 64 bytes of a name count. O(count x 64 x 64). */
 const char *hbp__nearest(const char *name, const char *(*get)(int64_t index), int64_t count);
 
-/* Edit distance (Levenshtein) of the first 64 bytes of each. */
-int hbp__edit_distance(const char *a, const char *b);
-
 #endif

@@ -55,10 +55,24 @@ static hbp_status check_method(hbp_context *context, const hbp__record *field, c
     return hbp__method_check(context, hbp__methods_of(field->choices), field->name, name);
 }
 
-/* Names of methods become the registry's own texts, the default's where there is none. */
-static void settle_methods(const char *structure, void *options)
+static hbp_status check_fields(hbp_context *context, const hbp__record *of, const void *options)
 {
-    const hbp__record *of = hbp__record_of(structure);
+    for (const hbp__record *f = of ? of + 1 : NULL; f && f->name; f++)
+        if (f->check == HBP__CHECK_RANGE)
+            HBP__TRY(check_field(context, f, options));
+        else if (f->check == HBP__CHECK_METHOD)
+            HBP__TRY(check_method(context, f, options));
+    return HBP_OK;
+}
+
+hbp_status hbp__options_check(hbp_context *context, const char *structure, const void *options)
+{
+    return check_fields(context, hbp__record_of(structure), options);
+}
+
+/* Names of methods become the registry's own texts, the default's where there is none. */
+static void settle_methods(const hbp__record *of, void *options)
+{
     for (const hbp__record *f = of ? of + 1 : NULL; f && f->name; f++) {
         if (f->check != HBP__CHECK_METHOD)
             continue;
@@ -70,21 +84,9 @@ static void settle_methods(const char *structure, void *options)
     }
 }
 
-hbp_status hbp__options_check(hbp_context *context, const char *structure, const void *options)
-{
-    const hbp__record *of = hbp__record_of(structure);
-    for (const hbp__record *f = of ? of + 1 : NULL; f && f->name; f++)
-        if (f->check == HBP__CHECK_RANGE)
-            HBP__TRY(check_field(context, f, options));
-        else if (f->check == HBP__CHECK_METHOD)
-            HBP__TRY(check_method(context, f, options));
-    return HBP_OK;
-}
-
 /* A field in whose middle the caller's struct ends is not given: half a pointer is none. */
-static void drop_cut_field(const char *structure, uint32_t size, void *options)
+static void drop_cut_field(const hbp__record *of, uint32_t size, void *options)
 {
-    const hbp__record *of = hbp__record_of(structure);
     for (const hbp__record *f = of ? of + 1 : NULL; f && f->name; f++)
         if (f->offset < size && f->offset + f->bytes > size)
             memset((char *)options + f->offset, 0, f->bytes);
@@ -105,9 +107,10 @@ hbp_status hbp__options_read(hbp_context *context, void *all, uint32_t known_siz
                                  (unsigned)size, (unsigned)known_size);
     }
     memcpy(all, &known_size, sizeof known_size);
-    drop_cut_field(name, size, all);
-    HBP__TRY(hbp__options_check(context, name, all));
-    settle_methods(name, all);
+    const hbp__record *of = hbp__record_of(name);
+    drop_cut_field(of, size, all);
+    HBP__TRY(check_fields(context, of, all));
+    settle_methods(of, all);
     return HBP_OK;
 }
 

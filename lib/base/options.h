@@ -13,11 +13,12 @@
  * no struct has, below 4 or past HBP__MOST_STRUCT, leaves it as it is. */
 void hbp__struct_init(void *structure, uint32_t struct_size);
 
-/* Copies the caller's options into `all` [known_size], zeros where the caller's struct is shorter or NULL.
- * `name` is the struct's. HBP_E_INVALID when struct_size is below 4 or past HBP__MOST_STRUCT, and for a field
- * that is not in the range of its record (base/records.h) or names no method. Names of methods come out as
- * the registry's own texts (base/methods.h), the default's for NULL; HBP_E_VERSION when a longer caller's
- * struct sets a field this library does not know. */
+/* Copies the caller's options into `all` [known_size], zeros where the caller's struct is shorter or NULL; a
+ * field in whose middle it ends is not given. Names of methods come out as the registry's own texts
+ * (base/methods.h), the default's for NULL. `name` is the struct's. HBP_E_INVALID when struct_size is below 4
+ * or past HBP__MOST_STRUCT, for a field that is not in the range of its record (base/records.h) and for one
+ * that names no method; HBP_E_VERSION when a longer caller's struct sets a field this library does not know.
+ */
 hbp_status hbp__options_read(hbp_context *context, void *all, uint32_t known_size, const void *caller,
                              const char *name);
 

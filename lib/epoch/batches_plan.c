@@ -30,14 +30,13 @@ hbp_status hbp__batches_plan_step(const hbp__epoch *epoch, hbp_context *context,
     hbp_step_options options;
     hbp__epoch_step_options(&epoch->options, &options);
     options.method = hbp__step_name(epoch->step_method);
-    if (hbp__step_method(options.method) == HBP__STEP_HYBRID_CP ||
-        hbp__step_method(options.method) == HBP__STEP_DYNAMIC_CP)
+    if (epoch->step_method == HBP__STEP_HYBRID_CP || epoch->step_method == HBP__STEP_DYNAMIC_CP)
         options.min_sp = epoch->options.min_sp;
     HBP__TRY(hbp__tick(context, "steps", step, b->steps));
     hbp_status status = hbp__batches_subset(epoch, context, b, step, &subset);
     if (status >= 0)
         status = hbp__step_plan(context, subset, epoch->cost, &options,
-                                hbp__step_method(options.method) == HBP__STEP_SEARCH, out);
+                                epoch->step_method == HBP__STEP_SEARCH, out);
     hbp_lengths_free(subset);
     return status;
 }

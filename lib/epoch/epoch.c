@@ -23,10 +23,8 @@
  * published way takes what is asked for as its authors do. */
 static hbp_status record_tokens(const hbp__epoch *epoch, const hbp_groups *groups, hbp_plan *plan)
 {
-    int64_t asked = hbp__epoch_method(epoch->options.method) == HBP__EPOCH_SEARCH
-                        ? epoch->options.tokens_per_step
-                        : 0,
-            most = 0;
+    int is_search = hbp__epoch_method(epoch->options.method) == HBP__EPOCH_SEARCH;
+    int64_t asked = is_search ? epoch->options.tokens_per_step : 0, most = 0;
     for (int64_t i = 0; i < plan->steps; i++)
         most = hbp__max_i64(most, plan->step_tokens[i]);
     plan->tokens_per_step = asked ? asked : groups->tokens_per_step;

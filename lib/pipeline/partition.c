@@ -59,7 +59,7 @@ static hbp_status search_rounds(planner *p, int64_t work)
     const hbp__rounds rounds = {&s->chain, s->stages, s->reach ? lack_of : NULL, s};
     hbp_status status = hbp__cut_rounds(p->context, &rounds, &work, &p->best, p->cuts, &p->bound);
     if (status != HBP_E_INFEASIBLE || hbp__partition_method(p->options.method) != HBP__PARTITION_OPTIMAL)
-        return status == HBP_E_INFEASIBLE ? HBP_OK : status; /* other modes only want the bound */
+        return status == HBP_E_INFEASIBLE ? HBP_OK : status; /* other methods only want the bound */
     return fall_short(p, "no partition was found that fits; with the cuts that come nearest");
 }
 

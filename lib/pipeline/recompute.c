@@ -1,4 +1,4 @@
-/* Which layers recompute: options, modes, report. */
+/* Which layers recompute: options, methods, report. */
 #include "pipeline/recompute.h"
 
 #include <string.h>

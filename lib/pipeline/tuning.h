@@ -9,7 +9,7 @@
 /* Stages: the run's time for time to cut; bench_stages has 1,000 layers on 64 stages. */
 
 /* Parts looked at for the optimum, some seconds at most; with several chunks a stage one in so many of them;
- * and for others near it and for bounds of other modes, tenths of a second. bench_stages. */
+ * and for others near it and for bounds of other methods, tenths of a second. bench_stages. */
 #define HBP__CUT_WORK         (INT64_C(1) << 30)
 #define HBP__CUT_ROUNDS_SHARE 4
 #define HBP__CUT_LIST_WORK    (INT64_C(1) << 25)

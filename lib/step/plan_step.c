@@ -193,18 +193,18 @@ static hbp_status plan(const hbp__step *step, int bounds, hbp_plan **out)
     hbp__step_solution solution = {.ns = 0};
     hbp_status status = solve(step, &solution), remark = status;
     const hbp_step_options *o = &step->options;
-    if (status == HBP_E_INFEASIBLE && hbp__step_method(o->method) == HBP__STEP_SEARCH &&
-        o->max_micro_batches && o->min_micro_batches == o->max_micro_batches)
+    int is_search = hbp__step_method(o->method) == HBP__STEP_SEARCH;
+    if (status == HBP_E_INFEASIBLE && is_search && o->max_micro_batches &&
+        o->min_micro_batches == o->max_micro_batches)
         status = refuse_number(step, &solution);
     int64_t bound_ns = 0;
-    if (status >= 0 && !solution.bound_ns && (bounds || hbp__step_method(o->method) == HBP__STEP_SEARCH))
+    if (status >= 0 && !solution.bound_ns && (bounds || is_search))
         status = hbp__step_bound(step, solution.ns, &bound_ns);
     if (status >= 0 && bound_ns > solution.bound_ns)
         solution.bound_ns = bound_ns;
-    if (status >= 0 && step->options.exact && hbp__step_method(step->options.method) == HBP__STEP_SEARCH)
+    if (status >= 0 && o->exact && is_search)
         status = remark = hbp__step_exact(step, &solution);
-    if (status >= 0 && hbp__step_method(step->options.method) == HBP__STEP_SEARCH &&
-        !step->options.equal_samples && !step->cost->terms.lockstep_ranks) {
+    if (status >= 0 && is_search && !o->equal_samples && !step->cost->terms.lockstep_ranks) {
         int64_t found = solution.micro_batches, found_ns = solution.ns;
         status = hbp__step_spread(step, &solution);
         if (status >= 0 && !o->exact)
@@ -219,9 +219,10 @@ static hbp_status plan(const hbp__step *step, int bounds, hbp_plan **out)
 static hbp_status check_equal(const hbp__step *step)
 {
     const hbp_step_options *o = &step->options;
-    if (!o->equal_samples || (hbp__step_method(o->method) == HBP__STEP_SEARCH && !o->exact))
+    int is_search = hbp__step_method(o->method) == HBP__STEP_SEARCH;
+    if (!o->equal_samples || (is_search && !o->exact))
         return HBP_OK;
-    if (hbp__step_method(o->method) != HBP__STEP_SEARCH)
+    if (!is_search)
         return hbp__fail(step->context, HBP_E_INVALID,
                          "`equal_samples` is set; method %s does not plan for it, search does", o->method);
     return hbp__fail(step->context, HBP_E_INVALID,
@@ -232,13 +233,13 @@ static hbp_status check_equal(const hbp__step *step)
 static hbp_status check_vision(const hbp__step *step)
 {
     const hbp_step_options *o = &step->options;
-    if (!step->vision || (!o->exact && hbp__step_method(o->method) != HBP__STEP_FLEXSP))
+    int is_flexsp = hbp__step_method(o->method) == HBP__STEP_FLEXSP;
+    if (!step->vision || (!o->exact && !is_flexsp))
         return HBP_OK;
     return hbp__fail(
         step->context, HBP_E_INVALID,
         "hbp_step_options: %s does not plan for vision units, which the lengths have %lld of; %s",
-        hbp__step_method(o->method) == HBP__STEP_FLEXSP ? "method flexsp" : "`exact`",
-        (long long)step->lengths->vision_sum,
+        is_flexsp ? "method flexsp" : "`exact`", (long long)step->lengths->vision_sum,
         hbp__cost_charges_vision(step->cost) ? "the cost charges them" : "max_vision is set");
 }
 

@@ -34,7 +34,8 @@ static hbp_status check_exact(hbp_context *context, const hbp_step_options *o)
 {
     if (!o->exact)
         return HBP_OK;
-    if (hbp__step_method(o->method) != HBP__STEP_SEARCH && hbp__step_method(o->method) != HBP__STEP_FLEXSP)
+    int32_t method = hbp__step_method(o->method);
+    if (method != HBP__STEP_SEARCH && method != HBP__STEP_FLEXSP)
         return hbp__fail(context, HBP_E_INVALID, "`exact` is set; method %s has no use for it", o->method);
     const struct {
         const char *name;

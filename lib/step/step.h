@@ -80,7 +80,7 @@ void hbp__step_set_columns(hbp__step *step);
  * than sequence_tokens_per_rank allows. */
 int64_t hbp__step_sequence_most(const hbp__step *step, int32_t j);
 
-/* As hbp_plan_step, with arguments that are not NULL; without `bounds`, modes other than default leave the
+/* As hbp_plan_step, with arguments that are not NULL; without `bounds`, methods other than search leave the
  * bound unknown, which takes most of their time. */
 hbp_status hbp__step_plan(hbp_context *context, const hbp_lengths *batch_lengths, const hbp_cost *cost,
                           const hbp_step_options *options, int bounds, hbp_plan **out);

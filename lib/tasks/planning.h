@@ -24,7 +24,7 @@ typedef struct hbp__planning {
     hbp__misfit misfit;  /* of the last slices that were not placed */
 } hbp__planning;
 
-/* Slices of one of the published methods, by HBP_TASKS_*; none for HBP__TASKS_OVERLAP. */
+/* Slices of one of the published methods, by HBP__TASKS_*; none for HBP__TASKS_OVERLAP. */
 hbp_status hbp__planning_slices(hbp__planning *planning, int32_t method, const hbp__task_problem *problem,
                                 hbp__task_slices *slices);
 

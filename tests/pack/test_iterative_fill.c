@@ -134,7 +134,6 @@ START_TEST_IN_CONTEXT(bad_options_are_named)
         ck_assert_ptr_null(packs);                                                                           \
     } while (0)
     REFUSED(0, method, "isff", "`method` is 'isff'; did you mean 'isf'?");
-    REFUSED(0, method, "isff", "`method` is 'isff'; did you mean 'isf'?");
     REFUSED(1, rounds, -1, "`rounds` is -1; it must be in 0..2147483647");
     REFUSED(0, effort, 10, "`effort` is 10; it must be in 0..9");
     REFUSED(0, effort, -1, "`effort` is -1; it must be in 0..9");

@@ -211,8 +211,8 @@ START_TEST_IN_CONTEXT(wrong_arguments_are_named)
     static instance t;
     int32_t choices[8] = {7, 7, 7, 7, 7, 7, 7, 7};
     four(context, &t, 340, 180);
-    WRONG("`method` is \'nonne\'; did you mean \'none\'?", method, "nonne");
-    WRONG("`method` is \'nonne\'; did you mean \'none\'?", method, "nonne");
+    WRONG("`method` is 'nonne'; did you mean 'none'?", method, "nonne");
+    WRONG("`method` is 'nonne'; did you mean 'none'?", method, "nonne");
     WRONG("`selective` is 4; it must be in -1..3", selective, 4);
     WRONG("`selective` is -2; it must be in -1..3", selective, -2);
     WRONG("measured_vision_bytes is -1; for 8 layers it must be in 0..576460752303423488",

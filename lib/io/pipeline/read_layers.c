@@ -63,12 +63,13 @@ static int32_t find_field(const char *name, int64_t bytes, double *unit)
 static hbp_status check_name(const layer_rows *rows, int64_t line, const char *name, int64_t bytes)
 {
     char shown[48];
-    for (int cut = 0; cut < 2; cut++) { /* what was passed over would make every layer a language layer */
-        const char *old = &"cut_kind"[cut ? 0 : 4];
-        if (bytes == (int64_t)strlen(old) && memcmp(name, old, (size_t)bytes) == 0)
-            return hbp__fail(rows->context, HBP_E_FORMAT, "%s, line %lld: column '%s' is called '%s'",
-                             hbp__stream_name(rows->in), (long long)line, old, cut ? "cut_type" : "type");
-    }
+    /* The old names, which passed over would make every layer a language layer; the short is the long's end.
+     */
+    const char *old = "cut_kind", *now = "cut_type";
+    int64_t skip = bytes == 4 ? 4 : 0;
+    if (bytes == 8 - skip && memcmp(name, old + skip, (size_t)bytes) == 0)
+        return hbp__fail(rows->context, HBP_E_FORMAT, "%s, line %lld: column '%s' is called '%s'",
+                         hbp__stream_name(rows->in), (long long)line, old + skip, now + skip);
     if (!hbp__column_has_unit(name, bytes))
         return HBP_OK;
     hbp__printable_text(shown, sizeof shown, name, bytes);

@@ -18,7 +18,7 @@ typedef struct hbp__misfit {
 } hbp__misfit;
 
 /* Writes ranks [sum of gpus], ascending within each slice, slices as in hbp__task_schedule_build: no rank
- * runs two slices at a time, and none passes limit_bytes. `placement` is HBP_PLACE_*; `previous` as in
+ * runs two slices at a time, and none passes limit_bytes. `placement` is HBP__PLACEMENT_*; `previous` as in
  * hbp_tasks_options. HBP_E_INFEASIBLE without a message when no placement that was tried fits: *misfit says
  * why. */
 hbp_status hbp__place_slices(hbp_context *context, const hbp__task_problem *problem,

@@ -187,8 +187,8 @@ def choices(enumeration: str) -> dict[str, int]:
 @functools.lru_cache(maxsize=None)
 def families() -> dict[str, str]:
     """The lists of methods that options have, by what Python calls them: "step" is "HBP_STEP_METHODS"."""
-    kinds = [getattr(sys.modules[__name__], name) for name in structs()]
-    found = {field.choices or "" for kind in kinds for field in kind._record.values()}
+    known = [getattr(sys.modules[__name__], name) for name in structs()]
+    found = {field.choices or "" for struct in known for field in struct._record.values()}
     return {
         name[len("HBP_") : -len("_METHODS")].lower().replace("_", "-"): name
         for name in sorted(found)

@@ -49,7 +49,7 @@ class Lengths(Owned):
     ) -> Lengths:
         """Sample i has lengths[i] tokens, of which loss_tokens[i] carry loss (all by default); samples of one
         link >= 0 share a pack, -1 is free. `vision` is the second size: images, tiles or vision tokens, whatever
-        the encoder's time is proportional to, 0 for text alone. `modalities` are modalities, 0 to 61: 1
+        the encoder's time is proportional to, 0 for text alone. `modalities` are numbers, 0 to 61: 1
         with vision units and 0 without unless given.
 
         The values are copied. With `copy` False a contiguous uint32 array is borrowed instead: used in place
