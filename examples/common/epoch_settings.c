@@ -87,7 +87,6 @@ static hbp_status plan_with(const trial *t, int64_t value, epoch_setting *settin
         options.tokens_per_rank = value;
     } else {
         *setting = (epoch_setting){.pack_length = value, .sp = sp};
-        options.micro_batches_per_step = options.equal_samples = 0; /* not of groups */
         setting->recompute = find_recompute(s, sp, value);
         if (setting->recompute < 0)
             return HBP_E_INFEASIBLE;
@@ -303,6 +302,29 @@ static hbp_status sweep_all(search *s, const hbp_lengths *lengths, trial *trials
     return status < 0 ? status : plan_best(trials, count, lengths, best, out);
 }
 
+/* The contract as far as the method keeps it; the library refuses the rest. */
+static hbp_epoch_options keep_contract(const hbp_epoch_options *options, const hbp_lengths_summary *l)
+{
+    hbp_epoch_options o = *options;
+    if (is(&o, "hbp"))
+        return o;
+    o.equal_samples = 0;
+    o.window_samples = o.max_vision = 0;
+    if (has_own_steps(&o) || is(&o, "flexsp")) {
+        o.modality_order = 0;
+        if (o.composition != HBP_COMPOSITION_STRATIFIED || !o.samples_per_step)
+            o.composition = HBP_COMPOSITION_AUTO;
+        return o;
+    }
+    o.composition = HBP_COMPOSITION_AUTO;
+    o.micro_batches_per_step = 0;
+    o.curriculum_steps = 0;
+    if (o.batches)
+        o.samples_per_step = (l->samples + o.batches / 2) / o.batches;
+    o.batches = 0;
+    return o;
+}
+
 hbp_status epoch_settings_plan(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
                                const hbp_epoch_options *options, epoch_setting *best, hbp_plan **out)
 {
@@ -317,6 +339,8 @@ hbp_status epoch_settings_plan(hbp_context *context, const hbp_lengths *lengths,
     if (status < 0)
         return status;
     s.tokens_per_step = tokens_of_step(options, &l);
+    s.options = keep_contract(options, &l);
+    options = &s.options;
     s.longest =
         options->max_length && options->max_length < l.max_length ? options->max_length : l.max_length;
     int own = has_own_steps(options), count = s.terms.degrees;

@@ -1,5 +1,6 @@
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "cli.h"
 #include "hbp/io.h"
@@ -30,14 +31,10 @@ static int print_json(cli *c, const hbp_plan_summary *s, const hbp_report *r, do
     return cli_print_json(c);
 }
 
-/* search and hbp plan under the contract as it is given. */
-#define FIRST_BASELINE 2
-
 /* Steps that are not what was asked for, where no other kept to the tokens or the windows. */
 static void print_other_composition(const cli *c, const hbp_plan_summary *s)
 {
-    if (c->method < FIRST_BASELINE && !c->batches_file && c->composition && s->composition &&
-        s->composition != c->composition)
+    if (!c->batches_file && c->composition && s->composition && s->composition != c->composition)
         printf(
             "note: composition %s was asked for; the steps are %s, since none that are %s keep to the other "
             "options\n",
@@ -79,13 +76,17 @@ static void print_text(const cli *c, const hbp_plan_summary *s, const hbp_report
         printf("digest %s; -o FILE writes the plan\n", show_digest(s->digest).s);
 }
 
-/* Steps as large as those of this library's plan, for the methods of others. */
-static hbp_status plan_baseline(cli *c, hbp_epoch_options *options)
+/* With no contract the methods of others get steps as large as those of this library's plan. */
+static hbp_status make_plan(cli *c, hbp_epoch_options *options)
 {
-    hbp_status status = cli_make_groups(c, 0);
-    if (status >= 0 && !options->tokens_per_step && !options->samples_per_step && !options->batches)
+    int is_other = strcmp(options->method, "search") != 0 && strcmp(options->method, "hbp") != 0;
+    if (is_other && !options->tokens_per_step && !options->samples_per_step && !options->batches) {
+        hbp_status status = cli_make_groups(c, 0);
+        if (status < 0)
+            return status;
         options->tokens_per_step = cli_tokens_of_groups(c);
-    return status < 0 ? status : hbp_plan_epoch(c->context, c->lengths, c->cost, options, &c->plan);
+    }
+    return hbp_plan_epoch(c->context, c->lengths, c->cost, options, &c->plan);
 }
 
 /* The plan's own bound; a plan without one gets that of its samples in as many steps, unless it drops some.
@@ -106,9 +107,7 @@ int cli_plan(cli *c)
     cli_epoch_options(c, &options);
     CLI_TRY(c, cli_read_batches(c, &options));
     double start = cli_now();
-    CLI_TRY(c, c->method >= FIRST_BASELINE
-                   ? plan_baseline(c, &options)
-                   : hbp_plan_epoch(c->context, c->lengths, c->cost, &options, &c->plan));
+    CLI_TRY(c, make_plan(c, &options));
     double seconds = cli_now() - start;
     hbp_report report = {.struct_size = sizeof report};
     hbp_simulate_options simulate = {.struct_size = sizeof simulate};

@@ -49,7 +49,7 @@ static int print_json(cli *c, const hbp_partition *partition, const hbp_partitio
                                   json_number(view.candidate_variance[i]), "ranked",
                                   show_ranked(view.candidate_ranked[i]).s));
     c->result =
-        json_pack("{s:s,s:o,s:b,s:I,s:I,s:I,s:i,s:I,s:I,s:o,s:o,s:I,s:o,s:o,s:o}", "partition",
+        json_pack("{s:s,s:o,s:b,s:I,s:I,s:I,s:i,s:I,s:I,s:o,s:o,s:I,s:o,s:o,s:o}", "partition_method",
                   cli_value_name("HBP_PARTITION_METHODS", c->partition), "cuts",
                   cuts_json(view.cuts, view.chunks + 1), "proven", (int)s->proven, "predicted_ns",
                   (json_int_t)s->predicted_ns, "bound_ns", (json_int_t)s->bound_ns, "simulated_ns",

@@ -122,6 +122,8 @@ shown show_rivals(const hbp_plan_summary *s)
     shown out = {"plan of these samples in so many steps"};
     /* The samples of each step were chosen before the steps were planned. */
     int are_chosen = s->composition == HBP_COMPOSITION_RANDOM && !s->mixture_ns;
+    if (!s->bound_ns)
+        return out;
     if (are_chosen || s->composition == HBP_COMPOSITION_GIVEN || s->samples_per_step > 0)
         snprintf(out.s, sizeof out.s, "schedule of these very steps");
     else if (s->tokens_per_step)

@@ -11,11 +11,12 @@
 HBP_BEGIN_DECLS
 
 /* How an epoch is planned; all but the first two to compare with. From no-packing to first-fit-shuffled packs
- * are of one length, each on one SP degree; the last three plan each step for itself. */
+ * are of one length, each on one SP degree; the last three plan each step for itself. An option that says
+ * what a plan holds is kept or refused: docs: contract, other methods, says by which. */
 #define HBP_EPOCH_METHODS(X)                                                                                 \
     X(SEARCH, "search", "", "the fastest plan found under the contract of the steps")                        \
     X(HBP, "hbp", "HBP, arXiv 2503.07680", "as published: its groups, greedy fill, sorted balance")          \
-    X(NO_PACKING, "no-packing", "", "one sample a pack, none padded")                                        \
+    X(NO_PACKING, "no-packing", "", "one sample a pack, in random order")                                    \
     X(SORTED, "sorted", "LongAlign, arXiv 2401.18058",                                                       \
       "sort, cut into micro-batches in order, permute these")                                                \
     X(NEXT_FIT, "next-fit", "LongAlign, arXiv 2401.18058", "next fit in the order given")                    \
@@ -72,9 +73,10 @@ typedef struct hbp_epoch_options {
     int32_t max_groups;               /* [0..HBP_MAX_GROUPS] as in hbp_groups_options */
     int32_t step_slack;               /* [-1..99] as in hbp_groups_options */
     int32_t max_samples;              /* [0..INT32_MAX] per pack, as in hbp_fill_options */
-    int32_t min_sp; /* [0..65536] as in hbp_step_options: methods hybrid-cp and dynamic-cp */
-    int64_t sequence_tokens_per_rank; /* [0..HBP_MAX_LENGTH] as in hbp_step_options: method hybrid-cp */
-    int32_t effort;                   /* [0..9] */
+    int32_t min_sp; /* [0..65536] as in hbp_step_options: methods hybrid-cp and dynamic-cp alone */
+    int64_t sequence_tokens_per_rank; /* [0..HBP_MAX_LENGTH] as in hbp_step_options: method hybrid-cp alone */
+    int32_t effort;  /* [0..9] as in hbp_fill_options and, where steps are planned one by one,
+                        hbp_step_options */
     int32_t threads; /* [0..1024] that plan steps side by side; 0: 1. The same plan for any number. With more
                         than one the context's allocator is called from all of them */
     uint64_t seed;
@@ -101,14 +103,15 @@ HBP_API hbp_status hbp_plan_quick(const int64_t *tokens, int64_t count, const ch
  * at most a hundredth longer. Given groups and modality_order keep their places, whose padding packs get
  * samples of fuller packs. Method hbp leaves padding packs as they are (docs: contract, where they remain).
  *
- * Methods of one group: `groups`, which must then be one, says how long packs are and on which degree they
- * run; without, they are of max_length (or of the longest sample) on the degree that hbp_choose_sp finds; a
- * step has the tokens that the contract says, of samples_per_step or batches on average, and where a sample
- * is a pack as many samples as have these. Methods that plan each step for itself hold the samples that the
- * contract says, drawn at random unless composition is stratified; their plan has no bound, and
- * tokens_per_rank, sequence_tokens_per_rank and min_sp are theirs to be tuned. Options that one of these
- * methods has no use for are ignored; HBP_E_INVALID where the cost charges vision units and the lengths have
- * some, or for several groups.
+ * Methods whose packs are of one length: `groups`, which must then be one, says how long and on which degree;
+ * without, they are of max_length (or of the longest sample) on the degree that hbp_choose_sp finds. Steps
+ * are filled up to tokens_per_step, of samples_per_step what as many samples have on average, but hold at
+ * least one micro-batch; where a sample is a pack, they are of as many samples as have these tokens on
+ * average, so a step may have more. Methods that plan each step for itself hold the samples that the contract
+ * says, drawn at random unless composition is stratified, which takes samples_per_step; tokens_per_rank,
+ * sequence_tokens_per_rank and min_sp are theirs to be tuned. Neither plan has a bound. HBP_E_INVALID for an
+ * option that the method does not keep, for several groups, and where the cost charges vision units and the
+ * lengths have some.
  *
  * A pure function of (lengths, cost, options) for one version of the library. HBP_E_INVALID for two contracts
  * at once, linked samples that no step can hold, a sample that batches name twice or not at all, a sample

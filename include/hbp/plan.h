@@ -77,8 +77,9 @@ typedef struct hbp_plan_summary {
     double gap;              /* predicted_ns / bound_ns - 1; NaN when the bound is not known */
     int64_t vision;          /* vision units in all; -1: the plan has no second size */
     int64_t modalities;      /* modalities that occur, bit k for modality k; 0: no order of modalities */
-    int32_t composition;     /* HBP_COMPOSITION_* of its steps; 0: not recorded */
-    int32_t proven;          /* nonzero: predicted_ns is bound_ns: none is faster */
+    int32_t composition; /* HBP_COMPOSITION_* of its steps; 0: packs of one length, dealt as they are; or not
+                            recorded */
+    int32_t proven;      /* nonzero: predicted_ns is bound_ns: none is faster */
     int64_t samples_per_step;         /* asked for; 0: it was not */
     int64_t tokens_per_step;          /* the most that was asked for or chosen; 0: none */
     int64_t sequence_multiple_per_sp; /* as in hbp_step_options, as is the next; 0: none */

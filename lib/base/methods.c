@@ -39,6 +39,10 @@ hbp_status hbp__method_check(hbp_context *context, const hbp__methods *family, c
         int put = snprintf(names + at, sizeof names - at, "%s%s", i ? ", " : "", family->rows[i].name);
         at += put > 0 && at + (size_t)put < sizeof names ? (size_t)put : 0;
     }
+    const char *meant = hbp__resembling(method, family->get_name, family->count);
+    if (!meant)
+        return hbp__fail(context, HBP_E_INVALID, "`%s` is '%.40s'; it must be one of %s", name, method,
+                         names);
     return hbp__fail(context, HBP_E_INVALID, "`%s` is '%.40s'; did you mean '%s'? It must be one of %s", name,
-                     method, hbp__nearest(method, family->get_name, family->count), names);
+                     method, meant, names);
 }

@@ -1,26 +1,21 @@
 /* Methods of others to plan an epoch, so that everything that reads plans can compare them. */
 #include "base/checked.h"
 #include "base/methods.h"
-#include "base/options.h"
-#include "base/scratch.h"
 #include "epoch/batches.h"
 #include "epoch/units.h"
 #include "hbp/pack.h"
-#include "pack/fill/classic.h"
 #include "pack/groups/hierarchy.h"
 #include "schedule/balance.h"
 
-/* What batches of samples come to on average, for methods that know tokens of a step alone. */
+/* What the samples of a step come to on average, for methods that know tokens of a step alone. */
 static void read_contract(hbp__epoch *epoch)
 {
     hbp_epoch_options *o = &epoch->options;
     const hbp_lengths *lengths = epoch->lengths;
-    if (o->batches)
-        o->tokens_per_step = hbp__max_i64(1, lengths->tokens / o->batches);
-    else if (o->samples_per_step)
+    if (o->samples_per_step)
         o->tokens_per_step = hbp__round_i64((double)lengths->tokens / (double)lengths->count *
                                             (double)hbp__min_i64(o->samples_per_step, lengths->count));
-    o->samples_per_step = o->batches = 0;
+    o->samples_per_step = 0;
 }
 
 static int is_one_sample(int32_t method)
@@ -28,42 +23,55 @@ static int is_one_sample(int32_t method)
     return method == HBP__EPOCH_NO_PACKING || method == HBP__EPOCH_SORTED;
 }
 
-/* Steps of as many samples, each a pack, as have the tokens of a step on average: those of the contract or,
- * without one, of `groups`. */
-static hbp_status count_group_samples(const hbp__epoch *epoch, const hbp_groups *groups, hbp_groups **out)
+/* One group with steps of so many tokens, or of one micro-batch where that has more. */
+static hbp_status make_group(const hbp__epoch *epoch, int64_t pack_length, int32_t sp, int32_t recompute,
+                             int64_t tokens_per_step, hbp_groups **out)
 {
-    const hbp_lengths *lengths = epoch->lengths;
-    int64_t asked = epoch->options.tokens_per_step, tokens = asked ? asked : groups->tokens_per_step;
-    int64_t samples = hbp__round_i64((double)tokens * (double)lengths->count / (double)lengths->tokens);
-    int64_t side_by_side = epoch->cost->terms.ranks / groups->sp[0];
-    samples = hbp__max_i64(side_by_side, hbp__min_i64(samples, lengths->count));
-    return hbp__groups_create(epoch->context, epoch->cost, 1, groups->pack_length, groups->sp,
-                              groups->recompute, hbp__mul_saturating(samples, groups->pack_length[0]), out);
+    int64_t one = hbp__mul_saturating(epoch->cost->terms.ranks / sp, pack_length);
+    return hbp__groups_create(epoch->context, epoch->cost, 1, &pack_length, &sp, &recompute,
+                              hbp__max_i64(one, tokens_per_step), out);
 }
 
-/* One group: packs of max_length on the degree that serves them best; the longest sample's length when no
- * maximum is given. *out stays NULL where the caller gives the group. */
-static hbp_status choose_single_group(const hbp__epoch *epoch, int32_t method, hbp_groups **out)
+/* The group with packs of one sample counted as if they were full: as many as have `tokens` on average. */
+static hbp_status count_samples(const hbp__epoch *epoch, int64_t tokens, hbp_groups **group)
+{
+    const hbp_lengths *lengths = epoch->lengths;
+    int64_t length = (*group)->pack_length[0];
+    int32_t sp = (*group)->sp[0], recompute = (*group)->recompute[0];
+    int64_t samples = hbp__round_i64((double)tokens * (double)lengths->count / (double)lengths->tokens);
+    samples = hbp__min_i64(samples, lengths->count);
+    hbp_groups_free(*group);
+    *group = NULL;
+    return make_group(epoch, length, sp, recompute, hbp__mul_saturating(samples, length), group);
+}
+
+/* The group that the caller gives, or packs of max_length on the degree that serves them best; of the longest
+ * sample's length when no maximum is given. Its steps have the tokens of the contract, where there is one. */
+static hbp_status choose_group(const hbp__epoch *epoch, int32_t method, hbp_groups **out)
 {
     hbp_groups_options options;
-    const hbp_groups *given = epoch->options.groups;
+    const hbp_epoch_options *o = &epoch->options;
+    const hbp_groups *given = o->groups;
     if (given && given->count != 1)
-        return hbp__fail(epoch->context, HBP_E_INVALID,
-                         "epoch: groups has %lld groups; method %s has packs of one", (long long)given->count,
-                         epoch->options.method);
+        return hbp__fail(epoch->context, HBP_E_INVALID, "groups has %lld groups; method %s has packs of one",
+                         (long long)given->count, o->method);
     if (given)
-        return HBP_OK;
-    hbp__epoch_groups_options(&epoch->options, &options);
+        return make_group(epoch, given->pack_length[0], given->sp[0], given->recompute[0],
+                          o->tokens_per_step ? o->tokens_per_step : given->tokens_per_step, out);
+    if (o->sequence_multiple_per_sp || o->pack_multiple_per_sp)
+        hbp__epoch_widest_options(epoch, &options);
+    else
+        hbp__epoch_groups_options(o, &options);
     if (is_one_sample(method))
-        options.tokens_per_step = 0; /* count_samples heeds it: packs are no longer than their sample */
+        options.tokens_per_step = 0; /* packs are no longer than their sample */
     options.method = hbp__groups_name(HBP__GROUPS_HBP);
     hbp_groups *paper = NULL;
     HBP__TRY(hbp__plan_groups(epoch->context, epoch->lengths, epoch->cost, &options, 0, &paper));
-    int64_t last = paper->count - 1, length = paper->pack_length[last],
-            tokens_per_step = paper->tokens_per_step;
-    int32_t sp = paper->sp[last], recompute = paper->recompute[last];
+    int64_t last = paper->count - 1;
+    hbp_status status = make_group(epoch, paper->pack_length[last], paper->sp[last], paper->recompute[last],
+                                   paper->tokens_per_step, out);
     hbp_groups_free(paper);
-    return hbp__groups_create(epoch->context, epoch->cost, 1, &length, &sp, &recompute, tokens_per_step, out);
+    return status;
 }
 
 /* Packs in random order, as trainers shuffle them; sorted batches keep their order inside, so that the batch
@@ -77,32 +85,47 @@ static int32_t balance_method(int32_t method)
     return HBP__BALANCE_RANDOM;
 }
 
-static hbp_status plan_single(const hbp__epoch *epoch, int32_t method, hbp_plan **out)
+static hbp_status fill_group(const hbp__epoch *epoch, int32_t method, const hbp_groups *group,
+                             hbp_packs **out)
 {
     hbp_fill_options fill;
-    hbp_balance_options balance;
+    if (method != HBP__EPOCH_HOMOGENEOUS_SP)
+        return hbp__epoch_fill_classic(epoch, group, method, out);
     hbp__epoch_fill_options(&epoch->options, &fill);
+    return hbp__epoch_fill(epoch, epoch->lengths, group, &fill, out);
+}
+
+/* The most that a step holds, with balance's micro_batch_multiple. */
+static int64_t most_tokens(const hbp_groups *group, const hbp_balance_options *balance)
+{
+    int64_t multiple = hbp__max_i64(1, balance->micro_batch_multiple),
+            least = hbp__round_up(group->micro_batches[0], multiple) * group->packs[0];
+    return balance->tokens_per_step
+               ? group->tokens_per_step
+               : hbp__max_i64(group->tokens_per_step, hbp__mul_saturating(least, group->pack_length[0]));
+}
+
+static hbp_status plan_single(const hbp__epoch *epoch, int32_t method, hbp_plan **out)
+{
+    int64_t asked = epoch->options.tokens_per_step;
+    hbp_balance_options balance;
     hbp__epoch_balance_options(epoch, &balance);
-    fill.method = hbp__fill_name(HBP__FILL_BALANCED);
     balance.method = hbp__balance_name(balance_method(method));
-    balance.curriculum_steps = balance.tokens_per_step = 0; /* the groups' */
-    hbp_groups *chosen = NULL, *counted = NULL;
+    hbp_groups *group = NULL;
     hbp_packs *packs = NULL;
-    hbp_status status = choose_single_group(epoch, method, &chosen);
-    const hbp_groups *groups = chosen ? chosen : epoch->options.groups;
-    if (status >= 0 && is_one_sample(method)) {
-        status = count_group_samples(epoch, groups, &counted);
-        groups = counted;
-    }
-    if (status >= 0 && method == HBP__EPOCH_HOMOGENEOUS_SP)
-        status = hbp__epoch_fill(epoch, epoch->lengths, groups, &fill, &packs);
-    else if (status >= 0)
-        status = hbp__fill_classic(epoch->context, epoch->lengths, groups, method, &fill, &packs);
+    hbp_status status = choose_group(epoch, method, &group);
+    if (status >= 0 && is_one_sample(method))
+        status = count_samples(epoch, asked ? asked : group->tokens_per_step, &group);
+    if (status >= 0) /* what is chosen gives way to a multiple, what is asked for does not */
+        balance.tokens_per_step = asked && !is_one_sample(method) ? group->tokens_per_step : 0;
     if (status >= 0)
-        status = hbp__balance(epoch->context, packs, groups, epoch->cost, &balance, 0, out);
+        status = fill_group(epoch, method, group, &packs);
+    if (status >= 0)
+        status = hbp__balance(epoch->context, packs, group, epoch->cost, &balance, 0, out);
+    if (status >= 0 && !is_one_sample(method)) /* a sample's tokens are not counted one by one */
+        (*out)->tokens_per_step = most_tokens(group, &balance);
     hbp_packs_free(packs);
-    hbp_groups_free(counted);
-    hbp_groups_free(chosen);
+    hbp_groups_free(group);
     return status;
 }
 
@@ -121,26 +144,15 @@ static int32_t step_method(int32_t method)
     }
 }
 
-/* Steps drawn or given, each planned for itself. */
-static hbp_status plan_steps(hbp__epoch *epoch, int32_t steps, hbp_plan **out)
-{
-    hbp_epoch_options *o = &epoch->options;
-    epoch->step_method = steps;
-    o->method = hbp__epoch_name(HBP__EPOCH_SEARCH);
-    o->groups = NULL;
-    o->modality_order = o->equal_samples = 0;
-    o->window_samples = 0;
-    if (!o->batches && (o->composition != HBP_COMPOSITION_STRATIFIED || !o->samples_per_step))
-        o->composition = HBP_COMPOSITION_RANDOM;
-    HBP__TRY(hbp__units_check_tokens(epoch));
-    return hbp__epoch_plan_batches(epoch, out);
-}
-
 hbp_status hbp__epoch_plan_baseline(hbp__epoch *epoch, hbp_plan **out)
 {
     int32_t method = hbp__epoch_method(epoch->options.method), steps = step_method(method);
-    if (steps >= 0)
-        return plan_steps(epoch, steps, out);
-    read_contract(epoch);
-    return plan_single(epoch, method, out);
+    HBP__TRY(hbp__units_check_tokens(epoch));
+    if (steps < 0) {
+        read_contract(epoch);
+        return plan_single(epoch, method, out);
+    }
+    epoch->step_method = steps;
+    epoch->options.method = hbp__epoch_name(HBP__EPOCH_SEARCH);
+    return hbp__epoch_plan_batches(epoch, out);
 }

@@ -43,16 +43,16 @@ static hbp_status check_offsets(const hbp__epoch *epoch)
 {
     const hbp_epoch_options *o = &epoch->options;
     hbp_context *context = epoch->context;
-    HBP__TRY(hbp__require(context, o->batch_offsets, "epoch: batch_offsets"));
-    HBP__TRY(hbp__require(context, o->batch_samples, "epoch: batch_samples"));
+    HBP__TRY(hbp__require(context, o->batch_offsets, "batch_offsets"));
+    HBP__TRY(hbp__require(context, o->batch_samples, "batch_samples"));
     if (o->batch_offsets[0] != 0)
-        return hbp__fail(context, HBP_E_INVALID, "epoch: batch_offsets[0] is %lld; it must be 0",
+        return hbp__fail(context, HBP_E_INVALID, "`batch_offsets[0]` is %lld; it must be 0",
                          (long long)o->batch_offsets[0]);
     for (int64_t b = 0; b < o->batches; b++) {
         HBP__TRY(hbp__tick_row(context, "batches", b, o->batches));
         if (o->batch_offsets[b + 1] <= o->batch_offsets[b])
             return hbp__fail(context, HBP_E_INVALID,
-                             "epoch: batch %lld has no samples: batch_offsets[%lld] is %lld after %lld",
+                             "batch %lld has no samples: batch_offsets[%lld] is %lld after %lld",
                              (long long)b, (long long)b + 1, (long long)o->batch_offsets[b + 1],
                              (long long)o->batch_offsets[b]);
     }
@@ -70,12 +70,11 @@ static hbp_status fill_batches(const hbp__epoch *epoch, const pieces *p, int64_t
             HBP__TRY(hbp__tick_row(context, "batches", i, o->batch_offsets[o->batches]));
             int64_t id = o->batch_samples[i];
             if (id < 0 || id >= p->samples)
-                return hbp__fail(context, HBP_E_INVALID,
-                                 "epoch: batch %lld names sample %lld; samples are 0..%lld", (long long)step,
-                                 (long long)id, (long long)p->samples - 1);
+                return hbp__fail(context, HBP_E_INVALID, "batch %lld names sample %lld; samples are 0..%lld",
+                                 (long long)step, (long long)id, (long long)p->samples - 1);
             if (seen[id])
                 return hbp__fail(context, HBP_E_INVALID,
-                                 "epoch: batch %lld names sample %lld, which is in batch %lld already",
+                                 "batch %lld names sample %lld, which is in batch %lld already",
                                  (long long)step, (long long)id, (long long)seen[id] - 1);
             seen[id] = step + 1;
             for (int64_t k = p->first[id]; k < p->first[id + 1]; k++)
@@ -106,13 +105,13 @@ static hbp_status check_samples_named(const hbp__epoch *epoch, const int64_t *se
             continue;
         if (home[link] && home[link] != seen[id])
             return hbp__fail(context, HBP_E_INVALID,
-                             "epoch: sample %lld is in batch %lld, and one linked to it in batch %lld",
+                             "sample %lld is in batch %lld, and one linked to it in batch %lld",
                              (long long)id, (long long)seen[id] - 1, (long long)home[link] - 1);
         home[link] = seen[id];
     }
     if (missing)
         return hbp__fail(context, HBP_E_INVALID,
-                         "epoch: the batches do not name %lld of %lld samples, the first is sample %lld",
+                         "the batches do not name %lld of %lld samples, the first is sample %lld",
                          (long long)missing, (long long)lengths->count, (long long)first);
     return HBP_OK;
 }

@@ -4,7 +4,6 @@
 #include "base/methods.h"
 #include "base/scratch.h"
 #include "cost/cost.h"
-#include "data/packs/padding.h"
 #include "epoch/tuning.h"
 #include "epoch/vision.h"
 #include "pack/fill/score.h"
@@ -114,13 +113,8 @@ hbp_status hbp__epoch_choose(const hbp__epoch *epoch, hbp__trial *best)
         !(o->sequence_multiple_per_sp || o->pack_multiple_per_sp))
         return status;
     /* A fill pads by the widest degree, which is not known before: lengths that hold it whichever that is. */
-    int32_t widest = epoch->cost->degree[epoch->cost->terms.degrees - 1];
     hbp__forgive(epoch->context);
-    hbp__epoch_groups_options(o, &options);
-    options.sequence_multiple =
-        hbp__padding_multiple(hbp__max_i64(1, o->sequence_multiple), o->sequence_multiple_per_sp, widest);
-    options.pack_multiple =
-        hbp__padding_multiple(hbp__max_i64(1, o->pack_multiple), o->pack_multiple_per_sp, widest);
+    hbp__epoch_widest_options(epoch, &options);
     return choose_trial(epoch, &options, best, &is_planned);
 }
 

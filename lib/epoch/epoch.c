@@ -170,10 +170,8 @@ static hbp_status plan_epoch(hbp_context *context, const hbp_lengths *lengths, c
     epoch.groups = epoch.options.groups;
     int32_t method = hbp__epoch_method(epoch.options.method);
     int is_baseline = method != HBP__EPOCH_SEARCH && method != HBP__EPOCH_HBP;
-    if (is_baseline) {
+    if (is_baseline)
         HBP__TRY(hbp__epoch_check_vision(&epoch));
-        epoch.options.max_vision = 0;
-    }
     hbp_lengths *limited = NULL;
     HBP__TRY(hbp__epoch_limit(context, lengths, &epoch.options, &limited));
     if (limited)

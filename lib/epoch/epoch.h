@@ -28,11 +28,16 @@ hbp_status hbp__plan_epoch(hbp_context *context, const hbp_lengths *lengths, con
 
 /* The options of the four moves, and of a step, that follow from the epoch's. */
 void hbp__epoch_groups_options(const hbp_epoch_options *options, hbp_groups_options *groups);
+/* The same for lengths that hold the padding of the widest degree, which a fill may pad by. */
+void hbp__epoch_widest_options(const hbp__epoch *epoch, hbp_groups_options *groups);
 void hbp__epoch_fill_options(const hbp_epoch_options *options, hbp_fill_options *fill);
 /* A fill of `lengths` with these options, under both budgets where vision units count, and the padding of the
  * epoch's, which may depend on the degree of a pack. */
 hbp_status hbp__epoch_fill(const hbp__epoch *epoch, const hbp_lengths *lengths, const hbp_groups *groups,
                            const hbp_fill_options *options, hbp_packs **out);
+/* The same of all lengths by a classic method, one group. */
+hbp_status hbp__epoch_fill_classic(const hbp__epoch *epoch, const hbp_groups *groups, int32_t method,
+                                   hbp_packs **out);
 void hbp__epoch_balance_options(const hbp__epoch *epoch, hbp_balance_options *balance);
 void hbp__epoch_step_options(const hbp_epoch_options *options, hbp_step_options *step);
 

@@ -4,34 +4,56 @@
 #include "data/packs/padding.h"
 #include "epoch/epoch.h"
 #include "epoch/vision.h"
+#include "pack/fill/classic.h"
+
+/* The epoch's padding, and that of a fill, which pads samples of all groups alike: by the widest degree, so
+ * that capacities hold whatever the degree. */
+static hbp_status find_padding(const hbp__epoch *epoch, const hbp_groups *groups, hbp_fill_options *fill,
+                               hbp__padding *padding)
+{
+    const hbp_epoch_options *o = &epoch->options;
+    int32_t widest = 1;
+    for (int64_t g = 0; g < groups->count; g++)
+        widest = groups->sp[g] > widest ? groups->sp[g] : widest;
+    *padding = (hbp__padding){hbp__max_i64(1, o->sequence_multiple), hbp__max_i64(1, o->pack_multiple),
+                              o->sequence_multiple_per_sp, o->pack_multiple_per_sp};
+    fill->sequence_multiple =
+        hbp__padding_multiple(padding->sequence_multiple, padding->sequence_multiple_per_sp, widest);
+    fill->pack_multiple =
+        hbp__padding_multiple(padding->pack_multiple, padding->pack_multiple_per_sp, widest);
+    /* Given groups that pack_multiple alone is too long for are the caller's mistake, which the fill names.
+     */
+    if ((o->pack_multiple_per_sp || !o->groups) && groups->pack_length[0] < fill->pack_multiple)
+        return hbp__fail(epoch->context, HBP_E_INFEASIBLE,
+                         "packs of %lld tokens are shorter than what packs of degree %d are padded to, "
+                         "%lld; pack_multiple is %lld, pack_multiple_per_sp %lld",
+                         (long long)groups->pack_length[0], (int)widest, (long long)fill->pack_multiple,
+                         (long long)padding->pack_multiple, (long long)padding->pack_multiple_per_sp);
+    return HBP_OK;
+}
 
 hbp_status hbp__epoch_fill(const hbp__epoch *epoch, const hbp_lengths *lengths, const hbp_groups *groups,
                            const hbp_fill_options *options, hbp_packs **out)
 {
-    const hbp_epoch_options *o = &epoch->options;
     hbp_fill_options fill = *options;
-    int32_t widest = 1;
-    for (int64_t g = 0; g < groups->count; g++)
-        widest = groups->sp[g] > widest ? groups->sp[g] : widest;
-    /* A fill pads samples of all groups alike: by the widest, so that capacities hold whatever the degree. */
-    hbp__padding padding = {hbp__max_i64(1, o->sequence_multiple), hbp__max_i64(1, o->pack_multiple),
-                            o->sequence_multiple_per_sp, o->pack_multiple_per_sp};
-    fill.sequence_multiple =
-        hbp__padding_multiple(padding.sequence_multiple, padding.sequence_multiple_per_sp, widest);
-    fill.pack_multiple = hbp__padding_multiple(padding.pack_multiple, padding.pack_multiple_per_sp, widest);
-    /* Given groups that pack_multiple alone is too long for are the caller's mistake, which the fill names.
-     */
-    if ((o->pack_multiple_per_sp || !o->groups) && groups->pack_length[0] < fill.pack_multiple)
-        return hbp__fail(
-            epoch->context, HBP_E_INFEASIBLE,
-            "epoch: packs of %lld tokens are shorter than what packs of degree %d are padded to, "
-            "%lld; pack_multiple is %lld, pack_multiple_per_sp %lld",
-            (long long)groups->pack_length[0], (int)widest, (long long)fill.pack_multiple,
-            (long long)padding.pack_multiple, (long long)padding.pack_multiple_per_sp);
+    hbp__padding padding;
+    HBP__TRY(find_padding(epoch, groups, &fill, &padding));
     if (hbp__epoch_counts_vision(epoch))
         HBP__TRY(hbp__epoch_fill_vision(epoch, lengths, groups, &fill, out));
     else
         HBP__TRY(hbp__greedy_fill(epoch->context, lengths, groups, &fill, out));
+    (*out)->padding = padding;
+    return HBP_OK;
+}
+
+hbp_status hbp__epoch_fill_classic(const hbp__epoch *epoch, const hbp_groups *groups, int32_t method,
+                                   hbp_packs **out)
+{
+    hbp_fill_options fill;
+    hbp__padding padding;
+    hbp__epoch_fill_options(&epoch->options, &fill);
+    HBP__TRY(find_padding(epoch, groups, &fill, &padding));
+    HBP__TRY(hbp__fill_classic(epoch->context, epoch->lengths, groups, method, &fill, out));
     (*out)->padding = padding;
     return HBP_OK;
 }

@@ -1,10 +1,13 @@
 /* Options of an epoch: checked together, and handed on to the pieces that each governs. */
-#include "base/options.h"
+#include <string.h>
+
 #include "base/checked.h"
 #include "base/methods.h"
+#include "base/options.h"
 #include "cost/cost.h"
 #include "data/lengths/lengths_make.h"
 #include "data/lengths/lengths_subset.h"
+#include "data/packs/padding.h"
 #include "epoch/epoch.h"
 
 static int is_published(const hbp_epoch_options *options)
@@ -26,6 +29,17 @@ void hbp__epoch_groups_options(const hbp_epoch_options *options, hbp_groups_opti
     groups->step_slack = options->step_slack;
     groups->max_pack_length = options->max_pack_length;
     groups->tokens_per_rank = options->tokens_per_rank;
+}
+
+void hbp__epoch_widest_options(const hbp__epoch *epoch, hbp_groups_options *groups)
+{
+    const hbp_epoch_options *o = &epoch->options;
+    int32_t widest = epoch->cost->degree[epoch->cost->terms.degrees - 1];
+    hbp__epoch_groups_options(o, groups);
+    groups->sequence_multiple =
+        hbp__padding_multiple(hbp__max_i64(1, o->sequence_multiple), o->sequence_multiple_per_sp, widest);
+    groups->pack_multiple =
+        hbp__padding_multiple(hbp__max_i64(1, o->pack_multiple), o->pack_multiple_per_sp, widest);
 }
 
 void hbp__epoch_fill_options(const hbp_epoch_options *options, hbp_fill_options *fill)
@@ -91,33 +105,91 @@ static hbp_status check_contract(hbp_context *context, const hbp_epoch_options *
             if (contracts[i].value && contracts[k].value)
                 return hbp__fail(
                     context, HBP_E_INVALID,
-                    "epoch: %s and %s are both given; what a step holds is asked for in one form, so leave "
+                    "%s and %s are both given; what a step holds is asked for in one form, so leave "
                     "one of them out",
                     contracts[i].name, contracts[k].name);
     const char *given = o->batches ? "batches" : o->samples_per_step ? "samples_per_step" : "window_samples";
     if (o->composition == HBP_COMPOSITION_HIERARCHY && (o->batches || o->samples_per_step))
-        return hbp__fail(
-            context, HBP_E_INVALID,
-            "epoch: composition hierarchy and %s exclude each other: a group says what its steps "
-            "hold; give tokens_per_step",
-            given);
+        return hbp__fail(context, HBP_E_INVALID,
+                         "composition hierarchy and %s exclude each other: a group says what its steps "
+                         "hold; give tokens_per_step",
+                         given);
     if (o->composition != HBP_COMPOSITION_AUTO && o->batches)
-        return hbp__fail(
-            context, HBP_E_INVALID,
-            "epoch: composition %s and batches exclude each other: batches say what each step holds",
-            hbp_composition_name(o->composition));
+        return hbp__fail(context, HBP_E_INVALID,
+                         "composition %s and batches exclude each other: batches say what each step holds",
+                         hbp_composition_name(o->composition));
     if (o->composition == HBP_COMPOSITION_RANDOM && o->window_samples)
         return hbp__fail(context, HBP_E_INVALID,
-                         "epoch: composition random and window_samples %lld exclude each other",
+                         "composition random and window_samples %lld exclude each other",
                          (long long)o->window_samples);
-    if (is_published(o) && o->composition == HBP_COMPOSITION_STRATIFIED && !o->samples_per_step)
-        return hbp__fail(
-            context, HBP_E_INVALID,
-            "epoch: composition stratified and method hbp exclude each other: what was published is "
-            "the hierarchy; give samples_per_step, or method search");
     if (o->batches && (o->curriculum_steps || o->drop_last))
-        return hbp__fail(context, HBP_E_INVALID, "epoch: %s has no meaning where batches are given",
+        return hbp__fail(context, HBP_E_INVALID, "%s has no meaning where batches are given",
                          o->curriculum_steps ? "curriculum_steps" : "drop_last");
+    return HBP_OK;
+}
+
+/* What the methods plan: the search and the published groups under the whole contract, packs of one group, or
+ * each step for itself. */
+enum { SEARCH = 1, PUBLISHED = 2, ONE_GROUP = 4, STEPS = 8, MEGATRON = 16, HYBRID = 32 };
+
+static int32_t kind_of(int32_t method)
+{
+    switch (method) {
+    case HBP__EPOCH_SEARCH:
+        return SEARCH;
+    case HBP__EPOCH_HBP:
+        return PUBLISHED;
+    case HBP__EPOCH_FLEXSP:
+        return STEPS;
+    case HBP__EPOCH_DYNAMIC_CP:
+        return STEPS | MEGATRON;
+    case HBP__EPOCH_HYBRID_CP:
+        return STEPS | MEGATRON | HYBRID;
+    default:
+        return ONE_GROUP;
+    }
+}
+
+/* Refuses an option that says what a plan holds to a method that does not keep it. */
+static hbp_status check_method(hbp_context *context, const hbp_epoch_options *o)
+{
+    static const char by_step[] = "search, hbp, flexsp, hybrid-cp and dynamic-cp",
+                      by_group[] = "search, hbp and those whose packs are of one length";
+    const struct {
+        const char *asked;
+        int is_asked;
+        int32_t kept_by;
+        const char *keepers;
+    } options[] = {
+        {"`batches` is", o->batches > 0, SEARCH | PUBLISHED | STEPS, by_step},
+        {"`curriculum_steps` is", o->curriculum_steps > 0, SEARCH | PUBLISHED | STEPS, by_step},
+        {"composition random is", o->composition == HBP_COMPOSITION_RANDOM, SEARCH | PUBLISHED | STEPS,
+         by_step},
+        {"composition stratified is", o->composition == HBP_COMPOSITION_STRATIFIED,
+         SEARCH | PUBLISHED | STEPS, by_step},
+        {"composition hierarchy is", o->composition == HBP_COMPOSITION_HIERARCHY, SEARCH | PUBLISHED,
+         "search and hbp"},
+        {"`window_samples` is", o->window_samples > 0, SEARCH | PUBLISHED, "search and hbp"},
+        {"`groups` is", o->groups != NULL, SEARCH | PUBLISHED | ONE_GROUP, by_group},
+        {"`modality_order` is", o->modality_order != 0, SEARCH | PUBLISHED | ONE_GROUP, by_group},
+        {"`max_vision` is", o->max_vision > 0, SEARCH, "search"},
+        {"`micro_batches_per_step` is", o->micro_batches_per_step > 0, SEARCH | STEPS,
+         "search, flexsp, hybrid-cp and dynamic-cp"},
+        {"`equal_samples` is", o->equal_samples != 0, SEARCH, "search"},
+        {"`min_sp` is", o->min_sp > 0, MEGATRON, "hybrid-cp and dynamic-cp"},
+        {"`sequence_tokens_per_rank` is", o->sequence_tokens_per_rank > 0, HYBRID, "hybrid-cp"},
+    };
+    int32_t kind = kind_of(hbp__epoch_method(o->method));
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+        if (options[i].is_asked && !(options[i].kept_by & kind))
+            return hbp__fail(context, HBP_E_INVALID, "%s for %s %s; %s does not keep it", options[i].asked,
+                             strchr(options[i].keepers, ' ') ? "methods" : "method", options[i].keepers,
+                             o->method);
+    if (kind != SEARCH && o->composition == HBP_COMPOSITION_STRATIFIED && !o->samples_per_step)
+        return hbp__fail(context, HBP_E_INVALID,
+                         "composition stratified with method %s needs samples_per_step; with method "
+                         "search it needs none",
+                         o->method);
     return HBP_OK;
 }
 
@@ -125,21 +197,18 @@ static hbp_status check_contract(hbp_context *context, const hbp_epoch_options *
 static hbp_status check_steps(hbp_context *context, const hbp_epoch_options *o)
 {
     const char *option = o->micro_batches_per_step ? "micro_batches_per_step" : "equal_samples";
-    const char *groups = is_published(o)                               ? "method hbp"
-                         : o->composition == HBP_COMPOSITION_HIERARCHY ? "composition hierarchy"
-                         : o->groups                                   ? "given groups"
-                         : o->window_samples                           ? "window_samples"
-                         : o->modality_order                           ? "modality_order"
-                                                                       : NULL;
+    const char *groups = o->composition == HBP_COMPOSITION_HIERARCHY ? "composition hierarchy"
+                         : o->groups                                 ? "given groups"
+                         : o->window_samples                         ? "window_samples"
+                         : o->modality_order                         ? "modality_order"
+                                                                     : NULL;
     if (groups && (o->micro_batches_per_step || o->equal_samples))
         return hbp__fail(context, HBP_E_INVALID,
-                         "epoch: %s asks for steps planned one by one; %s has packs of groups", option,
-                         groups);
+                         "%s asks for steps planned one by one; %s has packs of groups", option, groups);
     if (o->micro_batch_multiple > 0 && o->micro_batches_per_step % o->micro_batch_multiple)
-        return hbp__fail(
-            context, HBP_E_INVALID,
-            "epoch: micro_batches_per_step is %d, which micro_batch_multiple, %d, does not divide",
-            (int)o->micro_batches_per_step, (int)o->micro_batch_multiple);
+        return hbp__fail(context, HBP_E_INVALID,
+                         "`micro_batches_per_step` is %d, which micro_batch_multiple, %d, does not divide",
+                         (int)o->micro_batches_per_step, (int)o->micro_batch_multiple);
     return HBP_OK;
 }
 
@@ -150,13 +219,12 @@ static hbp_status check_groups(hbp_context *context, const hbp_epoch_options *o)
         int64_t length = o->groups->pack_length[g], sp = o->groups->sp[g];
         if (o->max_pack_length && length > o->max_pack_length)
             return hbp__fail(context, HBP_E_INVALID,
-                             "epoch: packs of group %lld have %lld tokens; max_pack_length is %lld",
-                             (long long)g, (long long)length, (long long)o->max_pack_length);
+                             "packs of group %lld have %lld tokens; max_pack_length is %lld", (long long)g,
+                             (long long)length, (long long)o->max_pack_length);
         if (o->tokens_per_rank && length > o->tokens_per_rank * sp)
-            return hbp__fail(
-                context, HBP_E_INVALID,
-                "epoch: packs of group %lld have %lld tokens on %lld rank(s); tokens_per_rank is %lld",
-                (long long)g, (long long)length, (long long)sp, (long long)o->tokens_per_rank);
+            return hbp__fail(context, HBP_E_INVALID,
+                             "packs of group %lld have %lld tokens on %lld rank(s); tokens_per_rank is %lld",
+                             (long long)g, (long long)length, (long long)sp, (long long)o->tokens_per_rank);
     }
     return HBP_OK;
 }
@@ -166,7 +234,8 @@ hbp_status hbp__epoch_check(hbp_context *context, const hbp_epoch_options *optio
     if (options->modality_order && options->composition != HBP_COMPOSITION_AUTO &&
         options->composition != HBP_COMPOSITION_HIERARCHY)
         return hbp__fail(context, HBP_E_INVALID,
-                         "epoch: modality_order is for composition hierarchy; others do not keep it");
+                         "`modality_order` is for composition hierarchy; others do not keep it");
+    HBP__TRY(check_method(context, options));
     HBP__TRY(check_contract(context, options));
     HBP__TRY(check_groups(context, options));
     return check_steps(context, options);

@@ -14,15 +14,10 @@ hbp_status hbp__epoch_check_vision_options(const hbp__epoch *epoch)
     hbp_context *context = epoch->context;
     const hbp_epoch_options *o = &epoch->options;
     if (!epoch->lengths->vision)
-        return hbp__fail(context, HBP_E_INVALID,
-                         "epoch: max_vision is %lld, but the lengths have no vision units",
+        return hbp__fail(context, HBP_E_INVALID, "`max_vision` is %lld, but the lengths have no vision units",
                          (long long)o->max_vision);
     if (hbp__epoch_method(o->method) == HBP__EPOCH_SEARCH)
         return HBP_OK;
-    if (o->max_vision)
-        return hbp__fail(context, HBP_E_INVALID,
-                         "epoch: max_vision %lld is for method search; hbp fills by tokens alone",
-                         (long long)o->max_vision);
     return hbp__epoch_check_vision(epoch);
 }
 

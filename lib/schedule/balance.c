@@ -15,18 +15,18 @@ static hbp_status check_match(hbp_context *context, const hbp_packs *packs, cons
                               const hbp_cost *cost)
 {
     if (groups->ranks != cost->terms.ranks)
-        return hbp__fail(context, HBP_E_INVALID, "balance: the groups are for %d ranks, the cost for %d",
+        return hbp__fail(context, HBP_E_INVALID, "the groups are for %d ranks, the cost for %d",
                          (int)groups->ranks, (int)cost->terms.ranks);
     for (int64_t g = 0; g < groups->count; g++)
         if (hbp__cost_row(cost, groups->sp[g]) < 0 || groups->recompute[g] > cost->terms.layers)
             return hbp__fail(context, HBP_E_INVALID,
-                             "balance: group %lld runs at SP %d with %d layers recomputed, "
+                             "group %lld runs at SP %d with %d layers recomputed, "
                              "which the cost does not allow",
                              (long long)g, (int)groups->sp[g], (int)groups->recompute[g]);
     for (int64_t p = 0; p < packs->count; p++)
         if (packs->group[p] >= groups->count || packs->padded[p] > groups->pack_length[packs->group[p]])
             return hbp__fail(context, HBP_E_INVALID,
-                             "balance: pack %lld of group %d with %lld tokens is not of these "
+                             "pack %lld of group %d with %lld tokens is not of these "
                              "groups",
                              (long long)p, (int)packs->group[p], (long long)packs->padded[p]);
     return HBP_OK;

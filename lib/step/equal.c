@@ -501,7 +501,7 @@ static hbp_status run(equal *e, hbp__step_solution *solution)
     int64_t least = find_least(e);
     if (!least)
         return hbp__fail(step->context, HBP_E_INFEASIBLE,
-                         "hbp_step_options.equal_samples is set, and no SP degree that divides the %d ranks "
+                         "`equal_samples` is set, and no SP degree that divides the %d ranks "
                          "holds every sequence; the longest has %lld tokens with padding",
                          (int)step->ranks, (long long)step->tokens[0]);
     for (e->room = 4 * (least + step->options.micro_batch_multiple);; e->room *= 2) {
@@ -512,7 +512,7 @@ static hbp_status run(equal *e, hbp__step_solution *solution)
             break;
         if (e->room == cap)
             return hbp__fail(step->context, HBP_E_INFEASIBLE,
-                             "hbp_step_options.equal_samples is set, and no plan of at most %lld "
+                             "`equal_samples` is set, and no plan of at most %lld "
                              "micro-batches was found",
                              (long long)cap);
     }

@@ -226,7 +226,7 @@ static hbp_status check_equal(const hbp__step *step)
         return hbp__fail(step->context, HBP_E_INVALID,
                          "`equal_samples` is set; method %s does not plan for it, search does", o->method);
     return hbp__fail(step->context, HBP_E_INVALID,
-                     "hbp_step_options.equal_samples is set; the exact solver does not plan for it");
+                     "`equal_samples` is set; the exact solver does not plan for it");
 }
 
 /* FlexSP's program and its buckets know one size of a sequence. */
@@ -236,11 +236,10 @@ static hbp_status check_vision(const hbp__step *step)
     int is_flexsp = hbp__step_method(o->method) == HBP__STEP_FLEXSP;
     if (!step->vision || (!o->exact && !is_flexsp))
         return HBP_OK;
-    return hbp__fail(
-        step->context, HBP_E_INVALID,
-        "hbp_step_options: %s does not plan for vision units, which the lengths have %lld of; %s",
-        is_flexsp ? "method flexsp" : "`exact`", (long long)step->lengths->vision_sum,
-        hbp__cost_charges_vision(step->cost) ? "the cost charges them" : "max_vision is set");
+    return hbp__fail(step->context, HBP_E_INVALID,
+                     "%s does not plan for vision units, which the lengths have %lld of; %s",
+                     is_flexsp ? "method flexsp" : "`exact`", (long long)step->lengths->vision_sum,
+                     hbp__cost_charges_vision(step->cost) ? "the cost charges them" : "max_vision is set");
 }
 
 static hbp_status plan_open(hbp__step *step, int bounds, hbp_plan **out)

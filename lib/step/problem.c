@@ -59,17 +59,16 @@ static hbp_status read_options(hbp__step *step, const hbp_step_options *caller)
     HBP__TRY(hbp__check_range(context, "min_sp", o->min_sp, 0, step->ranks));
     if (o->max_micro_batches && o->min_micro_batches > o->max_micro_batches)
         return hbp__fail(context, HBP_E_INVALID,
-                         "hbp_step_options.min_micro_batches is %d, above max_micro_batches, which is %d",
+                         "`min_micro_batches` is %d, above max_micro_batches, which is %d",
                          (int)o->min_micro_batches, (int)o->max_micro_batches);
     HBP__TRY(check_exact(context, o));
     int64_t multiple = o->micro_batch_multiple ? o->micro_batch_multiple : 1;
     if (o->max_micro_batches &&
         hbp__round_up(hbp__max_i64(o->min_micro_batches, 1), multiple) > o->max_micro_batches)
-        return hbp__fail(
-            context, HBP_E_INVALID,
-            "hbp_step_options.max_micro_batches is %d; no multiple of micro_batch_multiple, which is %lld, "
-            "lies between min_micro_batches and it",
-            (int)o->max_micro_batches, (long long)multiple);
+        return hbp__fail(context, HBP_E_INVALID,
+                         "`max_micro_batches` is %d; no multiple of micro_batch_multiple, which is %lld, "
+                         "lies between min_micro_batches and it",
+                         (int)o->max_micro_batches, (long long)multiple);
     if (!o->effort)
         o->effort = 1;
     if (!o->min_sp)

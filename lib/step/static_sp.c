@@ -20,7 +20,7 @@ hbp_status hbp__step_static_sp(const hbp__step *step, hbp__step_solution *soluti
     int64_t stated = step->options.longest_tokens, most = hbp__step_capacity(step);
     if (stated > most)
         return hbp__fail(step->context, HBP_E_INFEASIBLE,
-                         "hbp_step_options.longest_tokens is %lld; the largest SP group holds %lld tokens",
+                         "`longest_tokens` is %lld; the largest SP group holds %lld tokens",
                          (long long)stated, (long long)most);
     int32_t j = find_degree(step, stated, most);
     if (j == step->degrees)

@@ -110,7 +110,7 @@ static hbp_status pad_in_order(const hbp__vlm_run *run, const uint32_t *order, i
     if (most * samples > HBP_MAX_LENGTH)
         return hbp__fail(
             context, HBP_E_OVERFLOW,
-            "vlm: %d samples padded to the longest, %lld tokens, pass the %lld that a micro-batch may hold",
+            "%d samples padded to the longest, %lld tokens, pass the %lld that a micro-batch may hold",
             (int)samples, (long long)most, (long long)HBP_MAX_LENGTH);
     for (int64_t p = 0; p < count; p++) {
         int64_t first = p * samples, end = hbp__min_i64(first + samples, lengths->count), longest = 0;
@@ -174,7 +174,7 @@ hbp_status hbp__vlm_fill(const hbp__vlm_run *run, int32_t samples, hbp__vlm_pack
     hbp_status status = packed ? fill_packs(run, samples, out) : pad_samples(run, samples, out);
     if (status >= 0 && !(hbp__vlm_mean(out).vision > 0))
         status = hbp__fail(run->context, HBP_E_INFEASIBLE,
-                           "vlm: no sample with vision units is left; %lld of %lld samples were dropped",
+                           "no sample with vision units is left; %lld of %lld samples were dropped",
                            (long long)out->packs->dropped, (long long)run->lengths->count);
     if (status < 0)
         hbp__vlm_packs_close(out);
@@ -270,7 +270,7 @@ hbp_status hbp__vlm_deal(const hbp__vlm_run *run, const hbp__vlm_packs *packs,
         length = hbp__max_i64(length, packs->length[p]);
     if (!hbp__mul_i64(length, (int64_t)micro_batches * run->options.data_parallel, &tokens))
         return hbp__fail(run->context, HBP_E_OVERFLOW,
-                         "vlm: a step of %d micro-batches of %lld tokens passes 2^63", (int)micro_batches,
+                         "a step of %d micro-batches of %lld tokens passes 2^63", (int)micro_batches,
                          (long long)length);
     hbp_cost *cost = NULL;
     HBP__TRY(make_cost(run, reference, &cost));

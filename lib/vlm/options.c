@@ -30,11 +30,11 @@ static hbp_status check_sizes(hbp_context *context, hbp_vlm_options *options)
 {
     if (!options->max_vision != !options->max_tokens)
         return hbp__fail(context, HBP_E_INVALID,
-                         "vlm: max_vision is %lld and max_tokens %lld; give both or neither",
+                         "`max_vision` is %lld and max_tokens %lld; give both or neither",
                          (long long)options->max_vision, (long long)options->max_tokens);
     if (options->layers && (!(options->layers_vision > 0) || !(options->layers_tokens > 0)))
         return hbp__fail(context, HBP_E_INVALID,
-                         "vlm: layers are given, so layers_vision and layers_tokens must say for how many "
+                         "layers are given, so layers_vision and layers_tokens must say for how many "
                          "units and tokens; they are %g and %g",
                          options->layers_vision, options->layers_tokens);
     return HBP_OK;
@@ -47,19 +47,18 @@ static hbp_status place_replicas(hbp__vlm_run *run)
     int64_t all = (int64_t)run->fields.nodes * run->fields.gpus_per_node;
     int64_t replica = (int64_t)o->tensor_parallel * o->pipeline_stages;
     if (all < 1)
-        return hbp__fail(run->context, HBP_E_INVALID, "vlm: the machine has 0 GPUs");
+        return hbp__fail(run->context, HBP_E_INVALID, "the machine has 0 GPUs");
     if (!o->data_parallel) {
         if (all % replica)
-            return hbp__fail(
-                run->context, HBP_E_INVALID,
-                "vlm: %lld GPUs are not a multiple of tensor_parallel %d x pipeline_stages %d; give "
-                "data_parallel to leave some idle",
-                (long long)all, (int)o->tensor_parallel, (int)o->pipeline_stages);
+            return hbp__fail(run->context, HBP_E_INVALID,
+                             "%lld GPUs are not a multiple of tensor_parallel %d x pipeline_stages %d; give "
+                             "data_parallel to leave some idle",
+                             (long long)all, (int)o->tensor_parallel, (int)o->pipeline_stages);
         o->data_parallel = (int32_t)(all / replica);
     }
     if (replica * o->data_parallel > all)
         return hbp__fail(run->context, HBP_E_INVALID,
-                         "vlm: tensor_parallel %d x pipeline_stages %d x data_parallel %d is %lld GPUs; the "
+                         "tensor_parallel %d x pipeline_stages %d x data_parallel %d is %lld GPUs; the "
                          "machine has %lld",
                          (int)o->tensor_parallel, (int)o->pipeline_stages, (int)o->data_parallel,
                          (long long)(replica * o->data_parallel), (long long)all);
@@ -86,7 +85,7 @@ static hbp_status check_projected(hbp_context *context, const hbp_lengths *lengt
         return HBP_OK;
     return hbp__fail(
         context, HBP_E_INVALID,
-        "vlm: %lld samples have fewer tokens than their vision units become, the first is sample %lld: "
+        "%lld samples have fewer tokens than their vision units become, the first is sample %lld: "
         "%lld tokens, %lld units of %lld; lengths count the language model's tokens of both",
         (long long)bad, (long long)(lengths->origin ? lengths->origin[first] : first),
         (long long)hbp__lengths_get(lengths, first), (long long)hbp__lengths_vision(lengths, first),
@@ -105,9 +104,9 @@ hbp_status hbp__vlm_open(hbp_context *context, const hbp_lengths *lengths, const
         return hbp__fail(context, HBP_E_INVALID, "vlm is NULL, and no layers are given in its place");
     if (!lengths->vision)
         return hbp__fail(context, HBP_E_INVALID,
-                         "vlm: the lengths have no vision units; give them with the samples");
+                         "the lengths have no vision units; give them with the samples");
     if (!lengths->vision_sum)
-        return hbp__fail(context, HBP_E_INVALID, "vlm: none of %lld samples has vision units",
+        return hbp__fail(context, HBP_E_INVALID, "none of %lld samples has vision units",
                          (long long)lengths->count);
     if (!o->layers)
         HBP__TRY(check_projected(context, lengths, vlm));
@@ -116,11 +115,11 @@ hbp_status hbp__vlm_open(hbp_context *context, const hbp_lengths *lengths, const
     int64_t reserve = o->reserve_bytes < 0 ? 0 : o->reserve_bytes;
     run->limit_bytes = run->fields.hbm_bytes - reserve;
     if (run->limit_bytes <= 0)
-        return hbp__fail(context, HBP_E_INVALID, "vlm: reserve_bytes is %lld; a GPU has %lld",
+        return hbp__fail(context, HBP_E_INVALID, "`reserve_bytes` is %lld; a GPU has %lld",
                          (long long)reserve, (long long)run->fields.hbm_bytes);
     if (o->virtual_stages > 1 && o->micro_batches % o->pipeline_stages)
         return hbp__fail(context, HBP_E_INVALID,
-                         "vlm: micro_batches is %d; interleaved stages need a multiple of pipeline_stages %d",
+                         "`micro_batches` is %d; interleaved stages need a multiple of pipeline_stages %d",
                          (int)o->micro_batches, (int)o->pipeline_stages);
     return HBP_OK;
 }

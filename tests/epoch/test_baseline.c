@@ -53,10 +53,10 @@ START_TEST_IN_CONTEXT(steps_are_those_of_the_step_planner)
             hbp_step_options step = {.struct_size = sizeof step,
                                      .method = hbp__step_name(mode[k]),
                                      .tokens_per_rank = options.tokens_per_rank};
-            if (k == 1)
-                options.sequence_tokens_per_rank = step.sequence_tokens_per_rank = 5000;
             hbp_plan *ours = NULL, *plan = NULL;
             OK(context, hbp_plan_epoch(context, lengths, cost, &options, &ours));
+            if (k == 1)
+                options.sequence_tokens_per_rank = step.sequence_tokens_per_rank = 5000;
             OK(context, test_plan_by(context, lengths, cost, HBP__EPOCH_FLEXSP + k, &options, &plan));
             planned_check(context, plan, lengths);
             ck_assert_int_eq(plan->steps, ours->steps);
@@ -105,20 +105,157 @@ START_TEST_IN_CONTEXT(a_group_is_the_setting_of_classic_ways)
         hbp_plan *plan = NULL;
         hbp_epoch_options options = {.struct_size = sizeof options, .groups = groups};
         int steps = b >= HBP__EPOCH_FLEXSP, own = b == HBP__EPOCH_HBP;
+        if (steps) {
+            FAILS(context, HBP_E_INVALID,
+                  "`groups` is for methods search, hbp and those whose packs are of one",
+                  test_plan_by(context, lengths, cost, b, &options, &plan));
+            continue;
+        }
         OK(context, test_plan_by(context, lengths, cost, b, &options, &plan));
         planned_check(context, plan, lengths);
-        for (int64_t p = 0; p < plan->packs && !steps && !own; p++) {
+        for (int64_t p = 0; p < plan->packs && !own; p++) {
             ck_assert_int_eq(plan->pack_sp[p], 2);
             ck_assert_int_eq(plan->pack_capacity[p], 10000);
         }
         hbp_plan_free(plan);
         plan = NULL;
         options.groups = two;
-        if (steps || own)
+        if (own)
             continue;
         FAILS(context, HBP_E_INVALID, "groups has 2 groups;",
               test_plan_by(context, lengths, cost, b, &options, &plan));
     }
+}
+END_TEST
+
+static int keeps_refused(const hbp_context *context)
+{
+    return strstr(hbp_context_message(context), "does not keep it") != NULL;
+}
+
+/* The most of each that a step has, and the least micro-batches but in the last step. */
+typedef struct most {
+    int64_t samples, pack_tokens, rank_tokens, micro_batches, least_micro_batches, rest;
+} most;
+
+static most measure(const hbp_plan *plan, int64_t multiple)
+{
+    most m = {.least_micro_batches = INT64_MAX};
+    for (int64_t p = 0; p < plan->packs; p++) {
+        int64_t samples = plan->pack_offsets[p + 1] - plan->pack_offsets[p],
+                tokens = plan->pack_padded_tokens[p];
+        m.samples = samples > m.samples ? samples : m.samples;
+        m.pack_tokens = tokens > m.pack_tokens ? tokens : m.pack_tokens;
+        m.rank_tokens = tokens / plan->pack_sp[p] > m.rank_tokens ? tokens / plan->pack_sp[p] : m.rank_tokens;
+    }
+    for (int64_t s = 0; s < plan->steps; s++) {
+        int64_t count = plan->step_offsets[s + 1] - plan->step_offsets[s];
+        m.micro_batches = count > m.micro_batches ? count : m.micro_batches;
+        m.least_micro_batches = count < m.least_micro_batches ? count : m.least_micro_batches;
+        m.rest += count % multiple;
+    }
+    return m;
+}
+
+/* Options that say what a plan holds, one at a time, for every method. */
+START_TEST_IN_CONTEXT(what_is_asked_for_is_kept_or_refused)
+{
+    static int64_t offsets[] = {0, 50, 60, 200}, samples[200];
+    static const int32_t lone[] = {4};
+    hbp_cost *cost = keep(test_cost(context));
+    hbp_lengths *lengths = keep(test_long_tail(context, 9, 200, 9000));
+    hbp_groups *groups = NULL;
+    const int64_t length = 18432;
+    const int32_t none = 0;
+    MAKES(context, groups, hbp_groups_create(context, cost, 1, &length, lone, &none, 100000, &groups));
+    for (int64_t i = 0; i < 200; i++)
+        samples[i] = 199 - i;
+    enum {
+        PER_SP,
+        MULTIPLE,
+        EXACT,
+        SAMPLES,
+        LENGTH,
+        RANK,
+        GIVEN,
+        EQUAL,
+        WINDOWS,
+        CURRICULUM,
+        HIERARCHY,
+        MIN_SP,
+        TOKENS,
+        ASKS
+    };
+    const hbp_epoch_options asked[ASKS] = {
+        [PER_SP] = {.groups = groups, .sequence_multiple_per_sp = 16, .pack_multiple_per_sp = 64},
+        [MULTIPLE] = {.tokens_per_step = 100000, .micro_batch_multiple = 3},
+        [EXACT] = {.samples_per_step = 64, .micro_batches_per_step = 9},
+        [SAMPLES] = {.samples_per_step = 50, .max_samples = 2},
+        [LENGTH] = {.samples_per_step = 50, .max_pack_length = 9100},
+        [RANK] = {.samples_per_step = 50, .tokens_per_rank = 4600},
+        [GIVEN] = {.batches = 3, .batch_offsets = offsets, .batch_samples = samples},
+        [EQUAL] = {.samples_per_step = 50, .equal_samples = 1},
+        [WINDOWS] = {.window_samples = 50},
+        [CURRICULUM] = {.samples_per_step = 50, .curriculum_steps = 1},
+        [HIERARCHY] = {.composition = HBP_COMPOSITION_HIERARCHY},
+        [MIN_SP] = {.samples_per_step = 50, .min_sp = 2},
+        [TOKENS] = {.tokens_per_step = 90000},
+    };
+    int kept[ASKS] = {0}, refused[ASKS] = {0};
+    for (int a = 0; a < ASKS; a++)
+        for (int32_t method = 0; method < HBP__EPOCH_METHOD_COUNT; method++) {
+            hbp_plan *plan = NULL;
+            hbp_epoch_options options = asked[a];
+            options.struct_size = sizeof options;
+            options.method = hbp__epoch_name(method);
+            if (a == PER_SP && method >= HBP__EPOCH_FLEXSP)
+                options.groups = NULL;
+            hbp_status status = hbp_plan_epoch(context, lengths, cost, &options, &plan);
+            if (status < 0) {
+                ck_assert_msg(status == HBP_E_INVALID && keeps_refused(context), "%s, %d: %s", options.method,
+                              a, hbp_context_message(context));
+                refused[a]++;
+                continue;
+            }
+            kept[a]++;
+            planned_check(context, plan, lengths);
+            most m = measure(plan, a == MULTIPLE ? 3 : 1);
+            ck_assert_msg(m.rest == 0, "%s", options.method);
+            ck_assert_msg(a != EXACT || (m.micro_batches == 9 && m.least_micro_batches == 9), "%s: %d to %d",
+                          options.method, (int)m.least_micro_batches, (int)m.micro_batches);
+            ck_assert_msg(a != SAMPLES || m.samples <= 2, "%s", options.method);
+            ck_assert_msg(a != LENGTH || m.pack_tokens <= 9100, "%s", options.method);
+            ck_assert_msg(a != RANK || m.rank_tokens <= 4600, "%s", options.method);
+            for (int64_t s = 0; a == TOKENS && s < plan->steps; s++)
+                ck_assert_msg(plan->step_tokens[s] <= 90000 || method == HBP__EPOCH_NO_PACKING ||
+                                  method == HBP__EPOCH_SORTED || method == HBP__EPOCH_HBP,
+                              "%s", options.method);
+            int is_one_sample = method == HBP__EPOCH_NO_PACKING || method == HBP__EPOCH_SORTED;
+            ck_assert_msg(a != TOKENS || is_one_sample || plan->tokens_per_step > 0, "%s", options.method);
+            for (int64_t s = 0; plan->tokens_per_step && method != HBP__EPOCH_HBP && s < plan->steps; s++)
+                ck_assert_msg(plan->step_tokens[s] <= plan->tokens_per_step, "%s, %d", options.method, a);
+            if (a == PER_SP) {
+                ck_assert_int_eq(plan->sequence_multiple_per_sp, 16);
+                for (int64_t p = 0; p < plan->packs; p++)
+                    ck_assert_msg(plan->pack_sp[p] == 1 ||
+                                      plan->pack_padded_tokens[p] % (64 * plan->pack_sp[p]) == 0,
+                                  "%s", options.method);
+            }
+            for (int64_t s = 0; a == GIVEN && s < plan->steps; s++)
+                ck_assert_int_eq(plan->step_samples[s], offsets[s + 1] - offsets[s]);
+            hbp_plan_free(plan);
+        }
+    static const int keepers[ASKS] = {15, 15, 4, 15, 15, 15, 5, 1, 2, 5, 2, 2, 15};
+    for (int a = 0; a < ASKS; a++) {
+        ck_assert_msg(kept[a] == keepers[a], "%d: %d", a, kept[a]);
+        ck_assert_int_eq(kept[a] + refused[a], HBP__EPOCH_METHOD_COUNT);
+    }
+    hbp_plan *plan = NULL;
+    samples[0] = samples[1];
+    hbp_epoch_options twice = asked[GIVEN];
+    twice.struct_size = sizeof twice;
+    FAILS(context, HBP_E_INVALID, "which is in batch 0 already",
+          test_plan_by(context, lengths, cost, HBP__EPOCH_FLEXSP, &twice, &plan));
 }
 END_TEST
 
@@ -137,5 +274,6 @@ START_TEST_IN_CONTEXT(unknown_baselines_are_named)
 }
 END_TEST
 
-TEST_MAIN("baseline", every_baseline_is_a_sound_plan, steps_are_those_of_the_step_planner,
-          a_group_is_the_setting_of_classic_ways, unknown_baselines_are_named)
+TEST_MAIN("baseline", what_is_asked_for_is_kept_or_refused, every_baseline_is_a_sound_plan,
+          steps_are_those_of_the_step_planner, a_group_is_the_setting_of_classic_ways,
+          unknown_baselines_are_named)

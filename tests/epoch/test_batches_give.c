@@ -83,7 +83,7 @@ START_TEST_IN_CONTEXT(wrong_batches_are_named)
     REFUSES("batch 1 names sample 10; samples are 0..9", g.samples[3] = 10);
     REFUSES("batch 0 names sample -1", g.samples[0] = -1);
     REFUSES("do not name 2 of 10 samples, the first is sample 6", g.batches = 3);
-    REFUSES("batch_offsets[0] is 1; it must be 0", g.offsets[0] = 1);
+    REFUSES("`batch_offsets[0]` is 1; it must be 0", g.offsets[0] = 1);
     REFUSES("batch 1 has no samples: batch_offsets[2] is 3 after 3", g.offsets[2] = 3);
     REFUSES("sample 2 is in batch 3, and one linked to it in batch 2", (g.samples[5] = 8, g.samples[9] = 2));
     hbp_lengths_free(good.lengths);

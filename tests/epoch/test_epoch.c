@@ -251,8 +251,7 @@ START_TEST_IN_CONTEXT(senseless_requests_are_named)
     FAILS(context, HBP_E_INVALID, "8192", hbp_plan_epoch(context, lengths, cost, &options, &plan));
     ck_assert_ptr_null(plan);
     options = (hbp_epoch_options){.struct_size = sizeof options, .method = "paper"};
-    FAILS(context, HBP_E_INVALID,
-          "`method` is 'paper'; did you mean 'hbp'? It must be one of search, hbp, no-packing,",
+    FAILS(context, HBP_E_INVALID, "`method` is 'paper'; it must be one of search, hbp, no-packing,",
           hbp_plan_epoch(context, lengths, cost, &options, &plan));
     options = (hbp_epoch_options){.struct_size = sizeof options, .max_length = -1};
     FAILS(context, HBP_E_INVALID, "`max_length` is -1",
@@ -286,19 +285,19 @@ START_TEST_IN_CONTEXT(senseless_requests_are_named)
         {{.composition = HBP_COMPOSITION_RANDOM, .window_samples = 8},
          "composition random and window_samples 8 exclude each other"},
         {{.micro_batches_per_step = 2, .method = hbp__epoch_name(HBP__EPOCH_HBP)},
-         "micro_batches_per_step asks for steps planned one by one; method hbp has packs of groups"},
+         "`micro_batches_per_step` is for methods search, flexsp, hybrid-cp and dynamic-cp; hbp does not"},
         {{.equal_samples = 1, .window_samples = 9},
          "equal_samples asks for steps planned one by one; window_samples"},
         {{.threads = 1025}, "`threads` is 1025; it must be in 0..1024"},
         {{.micro_batches_per_step = -1}, "`micro_batches_per_step` is -1"},
         {{.micro_batches_per_step = 3, .micro_batch_multiple = 2},
-         "micro_batches_per_step is 3, which micro_batch_multiple, 2, does not divide"},
+         "`micro_batches_per_step` is 3, which micro_batch_multiple, 2, does not divide"},
         {{.effort = 10}, "`effort` is 10; it must be in 0..9"},
         {{.tokens_per_step = 9}, "tokens_per_step is 9; at least "},
         {{.tokens_per_step = 9, .composition = HBP_COMPOSITION_HIERARCHY}, "tokens_per_step is 9; at least "},
         {{.tokens_per_step = 9, .window_samples = 30}, "tokens_per_step is 9; at least "},
         {{.method = hbp__epoch_name(HBP__EPOCH_HBP), .composition = HBP_COMPOSITION_STRATIFIED},
-         "composition stratified and method hbp exclude each other"},
+         "composition stratified with method hbp needs samples_per_step"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         options = wrong[i].options;

@@ -153,11 +153,11 @@ START_TEST_IN_CONTEXT(what_is_no_small_copy_is_named)
     hbp_plan *plan = NULL;
     hbp_epoch_options options = {.struct_size = sizeof options, .composition = HBP_COMPOSITION_STRATIFIED};
     options.method = hbp__epoch_name(HBP__EPOCH_HBP);
-    FAILS(context, HBP_E_INVALID, "composition stratified and method hbp exclude each other",
+    FAILS(context, HBP_E_INVALID, "composition stratified with method hbp needs samples_per_step",
           hbp_plan_epoch(context, lengths, cost, &options, &plan));
     options.method = hbp__epoch_name(HBP__EPOCH_SEARCH);
     options.modality_order = 1;
-    FAILS(context, HBP_E_INVALID, "modality_order is for composition hierarchy",
+    FAILS(context, HBP_E_INVALID, "`modality_order` is for composition hierarchy",
           hbp_plan_epoch(context, lengths, cost, &options, &plan));
     options.modality_order = 0;
     options.batches = 1;

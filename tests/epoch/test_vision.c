@@ -150,14 +150,15 @@ START_TEST_IN_CONTEXT(what_does_not_go_together_is_refused)
         FAILS(context, HBP_E_INVALID, text, hbp_plan_epoch(context, lengths, cost, &options, &plan));        \
         ck_assert_ptr_null(plan);                                                                            \
     } while (0)
-    REFUSES("max_vision 18 is for method search; hbp", .method = hbp__epoch_name(HBP__EPOCH_HBP));
+    REFUSES("`max_vision` is for method search; hbp does not keep it",
+            .method = hbp__epoch_name(HBP__EPOCH_HBP));
     REFUSES("`max_samples` is -1", .max_samples = -1);
     hbp_epoch_options options = {.struct_size = sizeof options, .max_vision = -2};
     hbp_plan *plan = NULL;
     FAILS(context, HBP_E_INVALID, "`max_vision` is -2",
           hbp_plan_epoch(context, lengths, cost, &options, &plan));
     options.max_vision = 18;
-    FAILS(context, HBP_E_INVALID, "max_vision is 18, but the lengths have no vision units",
+    FAILS(context, HBP_E_INVALID, "`max_vision` is 18, but the lengths have no vision units",
           hbp_plan_epoch(context, plain, cost, &options, &plan));
     options = (hbp_epoch_options){
         .struct_size = sizeof options, .composition = HBP_COMPOSITION_STRATIFIED, .modality_order = 1};

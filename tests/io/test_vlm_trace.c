@@ -95,8 +95,7 @@ START_TEST_IN_CONTEXT(steps_that_are_not_there_are_named)
     snprintf(text, sizeof text, "1 steps from step %d; the plan has %d", (int)plan->steps, (int)plan->steps);
     FAILS(context, HBP_E_INVALID, text, hbp_vlm_plan_trace(context, plan, "x", STEPS(plan->steps, 1)));
     const hbp_timeline *line = (const hbp_timeline *)plan; /* nobody looks at it */
-    FAILS(context, HBP_E_INVALID, "hbp_trace_options.timeline",
-          hbp_vlm_plan_trace(context, plan, "x", MEASURED(line, 0, 0)));
+    FAILS(context, HBP_E_INVALID, "`timeline`", hbp_vlm_plan_trace(context, plan, "x", MEASURED(line, 0, 0)));
     FAILS(context, HBP_E_INVALID, "plan is NULL", hbp_vlm_plan_trace(context, NULL, "x", NULL));
     FAILS(context, HBP_E_INVALID, "path is NULL", hbp_vlm_plan_trace(context, plan, NULL, NULL));
     FAILS(context, HBP_E_SYSTEM, "none/trace", hbp_vlm_plan_trace(context, plan, "none/trace", NULL));

@@ -100,9 +100,9 @@ START_TEST_IN_CONTEXT(senseless_options_are_named)
     hbp_lengths *lengths = NULL;
     MAKES(context, lengths, hbp_lengths_create_i64(context, (int64_t[]){100, 1}, 2, NULL, &lengths));
     hbp_packs *packs = (hbp_packs *)1;
-    hbp_fill_options options = {.struct_size = sizeof options, .method = "tite"};
+    hbp_fill_options options = {.struct_size = sizeof options, .method = "tihgt"};
     FAILS(context, HBP_E_INVALID,
-          "`method` is 'tite'; did you mean 'tight'? It must be one of balanced, tight, hbp",
+          "`method` is 'tihgt'; did you mean 'tight'? It must be one of balanced, tight, hbp",
           hbp_greedy_fill(context, lengths, groups, &options, &packs));
     ck_assert_ptr_null(packs);
     options = (hbp_fill_options){.struct_size = sizeof options, .effort = 10};

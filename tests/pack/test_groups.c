@@ -283,8 +283,8 @@ START_TEST_IN_CONTEXT(packs_past_every_length_name_what_asks_for_them)
         hbp_lengths_options linked = {.struct_size = sizeof linked, .links = i == 1 ? links : NULL};
         hbp_groups_options options = {.struct_size = sizeof options,
                                       .max_length = i == 2 ? INT64_C(2147483648) : 0};
-        static const char *const texts[] = {"groups: sample 1 has 2147483647 tokens", "linked samples",
-                                            "groups: max_length is 2147483648, which takes packs"};
+        static const char *const texts[] = {"sample 1 has 2147483647 tokens", "linked samples",
+                                            "max_length is 2147483648, which takes packs"};
         hbp_lengths *lengths = NULL;
         hbp_groups *groups = NULL;
         OK(context, hbp_lengths_create_u32(context, length, 3, &linked, &lengths));

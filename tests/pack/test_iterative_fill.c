@@ -149,14 +149,12 @@ START_TEST_IN_CONTEXT(bad_options_are_named)
     REFUSED(1, full_vision, -3, "`full_vision` is -3; it must be in 0..");
     REFUSED(0, sequence_multiple, -1, "`sequence_multiple` is -1; it must be in 0..1048576");
     REFUSED(0, pack_multiple, 1048577, "`pack_multiple` is 1048577; it must be in 0..1048576");
-    REFUSED(0, pack_multiple, 4097,
-            "iterative fill: a pack of 4096 tokens is shorter than pack_multiple 4097");
-    REFUSED(1, max_samples, 3, "iterative fill: max_samples is 3; the published fill caps no samples");
-    REFUSED(1, sequence_multiple, 8,
-            "iterative fill: sequence_multiple is 8; the published fill does not pad");
-    REFUSED(1, pack_multiple, 64, "iterative fill: pack_multiple is 64; the published fill does not pad");
+    REFUSED(0, pack_multiple, 4097, "a pack of 4096 tokens is shorter than pack_multiple 4097");
+    REFUSED(1, max_samples, 3, "max_samples is 3; the published fill caps no samples");
+    REFUSED(1, sequence_multiple, 8, "sequence_multiple is 8; the published fill does not pad");
+    REFUSED(1, pack_multiple, 64, "pack_multiple is 64; the published fill does not pad");
     REFUSED(1, seed, UINT64_C(4294967248),
-            "iterative fill: the seed is 4294967248; numpy takes at most 4294967247 for 50 rounds");
+            "the seed is 4294967248; numpy takes at most 4294967247 for 50 rounds");
     REFUSED(0, struct_size, 3, "hbp_iterative_fill_options");
 #undef REFUSED
     o = options_of(1);
@@ -182,12 +180,12 @@ START_TEST_IN_CONTEXT(the_reference_refuses_what_it_cannot_do)
     FAILS(context, HBP_E_INVALID, "the published fill cannot keep linked samples together",
           hbp_iterative_fill(context, linked, &options, &packs));
     options.max_tokens = 29;
-    FAILS(context, HBP_E_INVALID, "iterative fill: none of 3 samples is within 29 tokens and 20 vision units",
+    FAILS(context, HBP_E_INVALID, "none of 3 samples is within 29 tokens and 20 vision units",
           hbp_iterative_fill(context, lengths, &options, &packs));
     ck_assert_ptr_null(packs);
-    FAILS(context, HBP_E_INVALID, "iterative fill: none of 3 samples is within 29 tokens",
+    FAILS(context, HBP_E_INVALID, "none of 3 samples is within 29 tokens",
           hbp_iterative_fill(context, text, &options, &packs));
-    ck_assert_str_eq(hbp_context_message(context), "iterative fill: none of 3 samples is within 29 tokens");
+    ck_assert_str_eq(hbp_context_message(context), "none of 3 samples is within 29 tokens");
     /* Under ERROR, too, it drops what is over a budget, as the authors do. */
     options.max_tokens = 4096;
     options.max_vision = 2;

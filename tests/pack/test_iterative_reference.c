@@ -197,13 +197,12 @@ START_TEST_IN_CONTEXT(seeds_and_ties_that_numpy_or_the_authors_refuse)
     MAKES(context, linked, hbp_lengths_create_i64(context, tokens, 2, &links, &linked));
     OK(context, hbp__reference_check(context, lengths, 2, UINT32_MAX, "fill"));
     OK(context, hbp__reference_check(context, lengths, 50, UINT32_MAX - 48, "fill"));
-    FAILS(context, HBP_E_INVALID,
-          "fill: the seed is 4294967248; numpy takes at most 4294967247 for 50 rounds",
+    FAILS(context, HBP_E_INVALID, "the seed is 4294967248; numpy takes at most 4294967247 for 50 rounds",
           hbp__reference_check(context, lengths, 50, UINT32_MAX - 47, "fill"));
-    FAILS(context, HBP_E_INVALID, "fill: the seed is 4294967296; numpy takes at most 4294967295 for 1 rounds",
+    FAILS(context, HBP_E_INVALID, "the seed is 4294967296; numpy takes at most 4294967295 for 1 rounds",
           hbp__reference_check(context, lengths, 1, UINT64_C(4294967296), "fill"));
     FAILS(context, HBP_E_INVALID,
-          "fill: the published fill cannot keep linked samples together; the lengths have 1 links",
+          "the published fill cannot keep linked samples together; the lengths have 1 links",
           hbp__reference_check(context, linked, 1, 0, "fill"));
 }
 END_TEST

@@ -127,7 +127,7 @@ START_TEST_IN_CONTEXT(refuses_or_drops_samples_over_a_budget)
     hbp_iterative_fill_options o = options_of(4096, 8);
     hbp_packs *packs = NULL;
     FAILS(context, HBP_E_INVALID,
-          "iterative fill: 3 samples are over a budget; the first, sample 1, has 5000 tokens; a pack holds "
+          "3 samples are over a budget; the first, sample 1, has 5000 tokens; a pack holds "
           "4096",
           hbp_iterative_fill(context, lengths, &o, &packs));
     o.sequence_multiple = 64;

@@ -206,7 +206,7 @@ START_TEST(what_cannot_be_had_is_refused)
     s.options = (hbp_step_options){.struct_size = sizeof s.options, .equal_samples = 1, .max_samples = 2};
     s.options.max_micro_batches = 2;
     FAILS(s.context, HBP_E_INFEASIBLE,
-          "equal_samples is set, and no plan of at most 2 micro-batches was found",
+          "`equal_samples` is set, and no plan of at most 2 micro-batches was found",
           hbp_plan_step(s.context, s.lengths, s.cost, &s.options, &plan));
     s.options.min_micro_batches = 2;
     FAILS(s.context, HBP_E_INFEASIBLE, "does not fit the 2 micro-batches that are asked for",

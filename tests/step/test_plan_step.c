@@ -147,7 +147,7 @@ START_TEST_IN_CONTEXT(options_without_sense_are_refused)
     }
     b.options =
         (hbp_step_options){.struct_size = sizeof b.options, .min_micro_batches = 5, .max_micro_batches = 4};
-    refuse(&b, HBP_E_INVALID, "min_micro_batches is 5, above max_micro_batches, which is 4");
+    refuse(&b, HBP_E_INVALID, "`min_micro_batches` is 5, above max_micro_batches, which is 4");
     b.options = (hbp_step_options){
         .struct_size = sizeof b.options, .max_micro_batches = 2, .micro_batch_multiple = 3};
     refuse(&b, HBP_E_INVALID, "max_micro_batches");

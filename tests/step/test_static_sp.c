@@ -63,7 +63,7 @@ START_TEST(the_degree_is_the_least_that_holds_the_longest)
     ck_assert_int_eq(plan_lengths(length, 3, capacity_of(8), "").sp, 8);
     planned p = plan_lengths(length, 3, capacity_of(8) + 1, "the largest SP group holds");
     ck_assert_int_eq(p.status, HBP_E_INFEASIBLE);
-    p = plan_lengths(length, 3, 10000000, "longest_tokens is 10000000; the largest SP group holds");
+    p = plan_lengths(length, 3, 10000000, "`longest_tokens` is 10000000; the largest SP group holds");
     ck_assert_int_eq(p.status, HBP_E_INFEASIBLE);
 }
 END_TEST

@@ -375,7 +375,7 @@ units="--vision-column images"
     json "all(p['vision'] <= p['vision_capacity'] == 7 for p in r['packs'])" show ordered.msgpack --step 0
     good validate ordered.msgpack --lengths pictures.csv $units --modality-column kind $on
     wrong 1 "--max-vision is 7, but the lengths have no vision units" plan tokens.txt $on --max-vision 7
-    wrong 1 "hbp fills by tokens alone" plan pictures.csv $units $on --max-vision 7 --method hbp
+    wrong 1 "--max-vision is for method search; hbp does not keep it" plan pictures.csv $units $on --max-vision 7 --method hbp
     wrong 1 "has 5 vision units; --max-vision is 4 (5 would do)" plan pictures.csv $units $on --max-vision 4
 }
 

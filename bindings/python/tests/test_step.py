@@ -122,7 +122,7 @@ class TestStep(unittest.TestCase):
                 hbp.plan_step([100], cost, **wrong)
         with self.assertRaisesRegex(hbp.InvalidError, "`effort` is 10; it must be in 0..9"):
             hbp.plan_step([100], cost, effort=10)
-        with self.assertRaisesRegex(hbp.InvalidError, "min_micro_batches is 3"):
+        with self.assertRaisesRegex(hbp.InvalidError, "`min_micro_batches` is 3"):
             hbp.plan_step([100], cost, min_micro_batches=3, max_micro_batches=2)
         with self.assertRaises(OverflowError):
             hbp.plan_step([100], cost, buckets=2**31)

@@ -70,8 +70,9 @@ static hbp_status check_keys(hbp_context *context, const char *place, const hbp_
             continue;
         char printable[64];
         hbp__printable(printable, sizeof printable, key);
-        return hbp__fail(context, HBP_E_FORMAT, "%s has an unknown key '%s'; did you mean '%s'?", place,
-                         printable, hbp__nearest(key, get, count));
+        const char *meant = hbp__resembling(key, get, count);
+        return hbp__fail(context, HBP_E_FORMAT, "%s has an unknown key '%s'%s%s%s", place, printable,
+                         meant ? "; did you mean '" : "", meant ? meant : "", meant ? "'?" : "");
     }
     return HBP_OK;
 }

@@ -74,9 +74,8 @@ hbp_status hbp_vlm_plan_trace(hbp_context *context, const hbp_vlm_plan *plan, co
     int64_t first, end, rows = plan->stages * plan->summary.replicas;
     HBP__TRY(hbp__options_read(context, &all, sizeof all, options, "hbp_trace_options"));
     if (all.timeline)
-        return hbp__fail(
-            context, HBP_E_INVALID,
-            "hbp_trace_options.timeline is of packs; a vision-language plan has none to compare");
+        return hbp__fail(context, HBP_E_INVALID,
+                         "`timeline` is of packs; a vision-language plan has none to compare");
     HBP__TRY(hbp__trace_range(context, plan->data, &all, &first, &end));
     if (rows > INT32_MAX)
         return hbp__fail(context, HBP_E_OVERFLOW, "%lld stages of all replicas; a trace has at most %d rows",

@@ -85,7 +85,7 @@ static hbp_status greedy_fill(hbp_context *context, const hbp_lengths *lengths, 
     for (int64_t g = 0; g < groups->count; g++)
         if (groups->pack_length[g] < all.pack_multiple)
             return hbp__fail(context, HBP_E_INVALID,
-                             "fill: a pack of %lld tokens is shorter than pack_multiple %lld",
+                             "a pack of %lld tokens is shorter than pack_multiple %lld",
                              (long long)groups->pack_length[g], (long long)all.pack_multiple);
     if (hbp__fill_method(all.method) == HBP__FILL_BALANCED)
         return balanced_or_tight(context, lengths, groups, &all, out);

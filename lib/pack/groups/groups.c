@@ -53,7 +53,7 @@ static hbp_status check_lengths(hbp_context *context, const hbp_lengths *lengths
         return HBP_OK;
     return hbp__fail(
         context, HBP_E_INVALID,
-        "groups: %lld sample%s longer than max_length, %lld tokens; the longest has %lld; limit the lengths "
+        "%lld sample%s longer than max_length, %lld tokens; the longest has %lld; limit the lengths "
         "first (over_long drop, truncate or split)",
         (long long)over, over == 1 ? " is" : "s are", (long long)options->max_length,
         (long long)lengths->bin_length[lengths->bins - 1]);
@@ -66,22 +66,21 @@ static hbp_status fail_pack(hbp_context *context, const hbp_lengths *lengths, in
     int64_t given = options->max_pack_length ? options->max_pack_length : options->max_length, k = 0;
     if (given)
         return hbp__fail(context, HBP_E_INVALID,
-                         "groups: %s is %lld, which takes packs of %lld tokens; they hold at most %d",
+                         "%s is %lld, which takes packs of %lld tokens; they hold at most %d",
                          options->max_pack_length ? "max_pack_length" : "max_length", (long long)given,
                          (long long)pack, HBP_MAX_LENGTH);
     if (lengths->link)
         return hbp__fail(
             context, HBP_E_INVALID,
-            "groups: the longest of linked samples together and of single ones have %lld tokens with "
+            "the longest of linked samples together and of single ones have %lld tokens with "
             "padding; packs of a power of two of them take %lld and hold at most %d; give max_length",
             (long long)longest, (long long)pack, HBP_MAX_LENGTH);
     while (hbp__lengths_get(lengths, k) < lengths->bin_length[lengths->bins - 1])
         k++;
-    return hbp__fail(
-        context, HBP_E_INVALID,
-        "groups: sample %lld has %lld tokens, which takes packs of a power of two, %lld; they hold at "
-        "most %d; give max_length",
-        (long long)k, (long long)hbp__lengths_get(lengths, k), (long long)pack, HBP_MAX_LENGTH);
+    return hbp__fail(context, HBP_E_INVALID,
+                     "sample %lld has %lld tokens, which takes packs of a power of two, %lld; they hold at "
+                     "most %d; give max_length",
+                     (long long)k, (long long)hbp__lengths_get(lengths, k), (long long)pack, HBP_MAX_LENGTH);
 }
 
 /* The longest pack of the published rule: as given, or a power of two; HBP_E_INFEASIBLE when max_pack_length,
@@ -103,13 +102,12 @@ static hbp_status resolve_max_length(hbp_context *context, const hbp_lengths *le
         return HBP_OK;
     int is_one = lengths->bin_length[lengths->bins - 1] > pack || !lengths->link;
     if (options->max_pack_length)
-        return hbp__fail(context, HBP_E_INFEASIBLE,
-                         "groups: %s %lld tokens with padding; max_pack_length is %lld (%lld would do)",
-                         is_one ? "the longest sample has" : "linked samples together have",
-                         (long long)longest, (long long)options->max_pack_length,
-                         (long long)hbp__round_up(longest, options->pack_multiple));
+        return hbp__fail(
+            context, HBP_E_INFEASIBLE, "%s %lld tokens with padding; max_pack_length is %lld (%lld would do)",
+            is_one ? "the longest sample has" : "linked samples together have", (long long)longest,
+            (long long)options->max_pack_length, (long long)hbp__round_up(longest, options->pack_multiple));
     return hbp__fail(context, HBP_E_INVALID,
-                     "groups: linked samples have %lld tokens together; max_length makes packs of %lld",
+                     "linked samples have %lld tokens together; max_length makes packs of %lld",
                      (long long)longest, (long long)pack);
 }
 
@@ -262,7 +260,7 @@ static hbp_status fail_to_hold(hbp_context *context, const hbp__estimator *estim
     }
     if (least < INT64_MAX)
         return hbp__fail(context, HBP_E_INFEASIBLE,
-                         "groups: tokens_per_step is %lld; with a sample of %lld tokens a step on %d rank(s) "
+                         "`tokens_per_step` is %lld; with a sample of %lld tokens a step on %d rank(s) "
                          "holds at least %lld",
                          (long long)limits->tokens_per_step, (long long)longest, (int)cost->terms.ranks,
                          (long long)least);
@@ -467,7 +465,7 @@ hbp_status hbp__groups_create(hbp_context *context, const hbp_cost *cost, int64_
         return hbp__fail(context, HBP_E_INVALID, "%lld groups; there must be 1..%d", (long long)count,
                          HBP_MAX_GROUPS);
     if (tokens_per_step < 0)
-        return hbp__fail(context, HBP_E_INVALID, "tokens_per_step is %lld", (long long)tokens_per_step);
+        return hbp__fail(context, HBP_E_INVALID, "`tokens_per_step` is %lld", (long long)tokens_per_step);
     /* Without a number: what the largest micro-batch holds. */
     int64_t step_tokens = tokens_per_step;
     for (int64_t g = 0; g < count && !tokens_per_step; g++)

@@ -68,7 +68,7 @@ static hbp_status choose_longest(hbp_context *context, const hbp__estimator *est
     if (hbp__cost_fewest_layers(cost, widest, length, 0) < 0)
         return hbp__choose_sp(context, cost, length, options, choice);
     return hbp__fail(context, HBP_E_INFEASIBLE,
-                     "groups: a pack of %lld tokens on every SP group of %d rank(s) passes what a step "
+                     "a pack of %lld tokens on every SP group of %d rank(s) passes what a step "
                      "(%lld tokens) or a rank may hold",
                      (long long)length, (int)cost->degree[widest], (long long)limits->tokens_per_step);
 }

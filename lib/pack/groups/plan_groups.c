@@ -74,11 +74,10 @@ static hbp_status refuse_units(hbp_context *context, const hbp_lengths *lengths,
     hbp__forgive(context);
     HBP__TRY(hbp__groups_choose(context, lengths, cost, options, &groups));
     hbp_groups_free(groups);
-    return hbp__fail(
-        context, HBP_E_INFEASIBLE,
-        "groups: no SP degree holds a pack of %lld tokens and %lld vision units on %d rank(s), even "
-        "with every layer recomputed",
-        (long long)longest_pack(lengths, options), (long long)most, (int)cost->terms.ranks);
+    return hbp__fail(context, HBP_E_INFEASIBLE,
+                     "no SP degree holds a pack of %lld tokens and %lld vision units on %d rank(s), even "
+                     "with every layer recomputed",
+                     (long long)longest_pack(lengths, options), (long long)most, (int)cost->terms.ranks);
 }
 
 static hbp_status plan_with_units(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,

@@ -39,12 +39,10 @@ static hbp_status check_reference(hbp_context *context, const hbp_lengths *lengt
                                   const hbp_iterative_fill_options *o)
 {
     if (o->max_samples)
-        return hbp__fail(context, HBP_E_INVALID,
-                         "iterative fill: max_samples is %d; the published fill caps no samples",
+        return hbp__fail(context, HBP_E_INVALID, "max_samples is %d; the published fill caps no samples",
                          (int)o->max_samples);
     if (o->sequence_multiple != 1 || o->pack_multiple != 1)
-        return hbp__fail(context, HBP_E_INVALID,
-                         "iterative fill: %s_multiple is %lld; the published fill does not pad",
+        return hbp__fail(context, HBP_E_INVALID, "%s_multiple is %lld; the published fill does not pad",
                          o->sequence_multiple != 1 ? "sequence" : "pack",
                          (long long)(o->sequence_multiple != 1 ? o->sequence_multiple : o->pack_multiple));
     return hbp__reference_check(context, lengths, o->rounds, o->seed, "iterative fill");
@@ -62,7 +60,7 @@ static hbp_status iterative_fill(hbp_context *context, const hbp_lengths *length
     if (hbp__iterative_fill_method(all.method) == HBP__ITERATIVE_FILL_VECTOR) {
         if (all.pack_multiple > all.max_tokens)
             return hbp__fail(context, HBP_E_INVALID,
-                             "iterative fill: a pack of %lld tokens is shorter than pack_multiple %lld",
+                             "a pack of %lld tokens is shorter than pack_multiple %lld",
                              (long long)all.max_tokens, (long long)all.pack_multiple);
         return hbp__vector_fill(context, lengths, &all, out);
     }
@@ -73,10 +71,10 @@ static hbp_status iterative_fill(hbp_context *context, const hbp_lengths *length
     hbp_packs_free(*out);
     *out = NULL;
     if (!lengths->vision)
-        return hbp__fail(context, HBP_E_INVALID, "iterative fill: none of %lld samples is within %lld tokens",
+        return hbp__fail(context, HBP_E_INVALID, "none of %lld samples is within %lld tokens",
                          (long long)lengths->count, (long long)all.max_tokens);
     return hbp__fail(context, HBP_E_INVALID,
-                     "iterative fill: none of %lld samples is within %lld tokens and %lld vision units",
+                     "none of %lld samples is within %lld tokens and %lld vision units",
                      (long long)lengths->count, (long long)all.max_tokens, (long long)all.max_vision);
 }
 

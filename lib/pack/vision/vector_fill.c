@@ -55,7 +55,7 @@ static hbp_status refuse_item(const vector_fill *f, int64_t count, int64_t first
     int64_t size = is_long ? hbp__round_up(hbp__lengths_get(f->lengths, first), f->options->sequence_multiple)
                            : hbp__lengths_vision(f->lengths, first);
     return hbp__fail(f->context, HBP_E_INVALID,
-                     "iterative fill: %lld samples are over a budget; the first, sample %lld, has %lld %s%s; "
+                     "%lld samples are over a budget; the first, sample %lld, has %lld %s%s; "
                      "a pack holds %lld",
                      (long long)count, id_of(f, first), (long long)size, is_long ? "tokens" : "vision units",
                      is_long && f->options->sequence_multiple > 1 ? " with padding" : "",
@@ -105,7 +105,7 @@ static hbp_status find_over(vector_fill *f)
         HBP__TRY(drop_linked(f));
     if (f->dropped == lengths->count)
         return hbp__fail(f->context, HBP_E_INVALID,
-                         "iterative fill: none of %lld samples is within %lld tokens and %lld vision units",
+                         "none of %lld samples is within %lld tokens and %lld vision units",
                          (long long)lengths->count, (long long)f->max_tokens, (long long)f->max_vision);
     return HBP_OK;
 }
