@@ -246,6 +246,10 @@ enum { HBP_ZERO_DEFAULT = 0, HBP_ZERO_1 = 1, HBP_ZERO_2 = 2, HBP_ZERO_3 = 3, HBP
 /* The most GPUs of a cost. */
 #define HBP_MAX_RANKS 262144
 
+/* Memory that planners keep free on each GPU by default, for what no model of memory sees: the
+ * CUDA context, NCCL's buffers, fragmentation. OmniBal keeps 5 GB (section 3.4). */
+#define HBP_RESERVE_BYTES (INT64_C(4) << 30)
+
 typedef struct hbp_cost hbp_cost;
 
 typedef struct hbp_cost_options {
@@ -255,8 +259,8 @@ typedef struct hbp_cost_options {
     int32_t max_sp;    /* [0..INT32_MAX] allow no degree above it; 0: the model's and machine's own limit */
     double dp_overlap; /* [0..1] share of ZeRO traffic hidden behind compute; 0: none, until measured */
     double sp_overlap; /* [0..1] share of all-to-all hidden */
-    int64_t reserve_bytes; /* [-1..INT64_MAX] kept free on each GPU (CUDA context, NCCL, fragmentation); 0: 4
-                              GiB; -1: none */
+    int64_t reserve_bytes;    /* [-1..INT64_MAX] kept free on each GPU (CUDA context, NCCL, fragmentation); 0:
+                                 HBP_RESERVE_BYTES; -1: none */
     int64_t pack_overhead_ns; /* [0..INT64_MAX] launch and host time of a micro-batch, added to B */
     int32_t shard_ranks;      /* [0..HBP_MAX_RANKS] consecutive ranks that ZeRO shards over, replicas outside
                                  (HSDP); 0: all */

@@ -242,7 +242,7 @@ typedef struct hbp_tasks_options {
     int32_t effort;               /* [0..9] of method overlap; 0: 5 */
     const char *method;           /* [HBP_TASKS_METHODS] (docs: tasks) */
     const char *placement_method; /* [HBP_PLACEMENT_METHODS] */
-    int64_t reserve_bytes;        /* [-1..INT64_MAX] of each GPU; 0: 5 GB; -1: none */
+    int64_t reserve_bytes;        /* [-1..INT64_MAX] of each GPU; 0: HBP_RESERVE_BYTES; -1: none */
     int64_t limit_bytes; /* [-1..INT64_MAX] of each GPU, instead of its memory less the reserve; 0: that; -1:
                             no limit */
     const hbp_task_schedule *previous; /* planned before some task joined or left: states are reused on their

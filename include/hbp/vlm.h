@@ -123,7 +123,7 @@ typedef struct hbp_vlm_options {
     int32_t zero_stage;          /* [HBP_ZERO_*] 0: HBP_ZERO_1 */
     int32_t fused_cross_entropy; /* [flag] */
     int32_t effort;              /* [0..9] of the fill */
-    int64_t reserve_bytes;       /* [-1..INT64_MAX] of each GPU; 0: 5 GB; -1: none */
+    int64_t reserve_bytes;       /* [-1..INT64_MAX] of each GPU; 0: HBP_RESERVE_BYTES; -1: none */
     const hbp_layers *layers; /* measured, for a micro-batch of layers_vision units and layers_tokens tokens,
                                  instead of derived ones; NULL */
     double layers_vision;

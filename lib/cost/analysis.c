@@ -6,8 +6,6 @@
 #include "cost/cost.h"
 #include "cost/states.h"
 
-#define DEFAULT_RESERVE (INT64_C(4) << 30)
-
 /* What the optimiser moves per parameter: reads gradients and its states, writes its states and the bf16
  * weights. */
 #define UPDATE_BYTES (HBP__GRADIENT_BYTES + 2 * HBP__OPTIMISER_BYTES + HBP__WEIGHT_BYTES)
@@ -29,8 +27,7 @@ static hbp_status read_options(hbp_context *context, const hbp_cost_options *giv
     HBP__TRY(hbp__options_read(context, o, sizeof *o, given, "hbp_cost_options"));
     if (o->zero_stage == HBP_ZERO_DEFAULT)
         o->zero_stage = HBP_ZERO_3;
-    if (o->reserve_bytes <= 0)
-        o->reserve_bytes = o->reserve_bytes ? 0 : DEFAULT_RESERVE;
+    o->reserve_bytes = hbp__reserve(o->reserve_bytes);
     return HBP_OK;
 }
 

@@ -17,6 +17,12 @@ typedef struct hbp__load {
     int64_t samples; /* which cost nothing, but may be capped; 0: not counted */
 } hbp__load;
 
+/* The bytes of an option reserve_bytes: 0 the default, negative none. */
+static inline int64_t hbp__reserve(int64_t option)
+{
+    return option < 0 ? 0 : option ? option : HBP_RESERVE_BYTES;
+}
+
 /* A shallow copy of `cost`, never to be freed, under which no pack holds more than `tokens_per_rank` padded
  * tokens times its degree; 0: as the cost itself. hbp__cost_capacity and hbp__cost_fewest_layers keep to it
  * (cost/point.h), and so do all planners that are given the copy. */

@@ -7,13 +7,13 @@
 #include "base/checked.h"
 #include "base/options.h"
 #include "base/scratch.h"
+#include "cost/cost.h"
 #include "data/graph/graph_check.h"
 #include "data/machine/machine.h"
 #include "tasks/planning.h"
 #include "tasks/tuning.h"
 
-#define RESERVE_BYTES INT64_C(5000000000)
-#define MOST_GPUS     65536
+#define MOST_GPUS 65536
 
 static hbp_status read_options(hbp__planning *p, const hbp_tasks_options *given)
 {
@@ -34,7 +34,7 @@ static hbp_status read_limit(hbp__planning *p, const hbp_machine_fields *fields)
     if (fields->hbm_bytes < 1)
         return hbp__fail(p->context, HBP_E_INVALID,
                          "the machine's hbm_bytes is not known; set it, or give limit_bytes (-1: no limit)");
-    int64_t reserve = o->reserve_bytes < 0 ? 0 : o->reserve_bytes ? o->reserve_bytes : RESERVE_BYTES;
+    int64_t reserve = hbp__reserve(o->reserve_bytes);
     p->limit_bytes = fields->hbm_bytes - reserve;
     if (p->limit_bytes < 1)
         return hbp__fail(p->context, HBP_E_INFEASIBLE,

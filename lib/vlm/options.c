@@ -3,13 +3,11 @@
 
 #include "base/checked.h"
 #include "base/options.h"
+#include "cost/cost.h"
 #include "data/lengths/lengths.h"
 #include "data/machine/machine.h"
 #include "data/model/vlm.h"
 #include "vlm/vlm.h"
-
-/* 5 GB stay free for the allocator and NCCL (OmniBal, section 3.4). */
-#define RESERVE_BYTES INT64_C(5000000000)
 
 enum { BATCH_SAMPLES = 128, SAMPLES = 4, ROUNDS = 8 };
 
@@ -23,7 +21,7 @@ static void fill_defaults(hbp_vlm_options *o)
     o->samples = o->samples ? o->samples : SAMPLES;
     o->zero_stage = o->zero_stage ? o->zero_stage : HBP_ZERO_1;
     o->rounds = o->rounds ? o->rounds : ROUNDS;
-    o->reserve_bytes = o->reserve_bytes ? o->reserve_bytes : RESERVE_BYTES;
+    o->reserve_bytes = hbp__reserve(o->reserve_bytes);
 }
 
 static hbp_status check_sizes(hbp_context *context, hbp_vlm_options *options)
@@ -112,7 +110,7 @@ hbp_status hbp__vlm_open(hbp_context *context, const hbp_lengths *lengths, const
         HBP__TRY(check_projected(context, lengths, vlm));
     run->fields = machine->fields;
     HBP__TRY(place_replicas(run));
-    int64_t reserve = o->reserve_bytes < 0 ? 0 : o->reserve_bytes;
+    int64_t reserve = o->reserve_bytes;
     run->limit_bytes = run->fields.hbm_bytes - reserve;
     if (run->limit_bytes <= 0)
         return hbp__fail(context, HBP_E_INVALID, "`reserve_bytes` is %lld; a GPU has %lld",

@@ -371,7 +371,7 @@ START_TEST_IN_CONTEXT(failing_allocations_and_cancel)
     hbp_vlm_plan_summary s = {.pack_samples = 4};
     hbp_vlm_plan_free(make(&f, &s));
     ck_assert_int_eq(s.pack_samples, 4);
-    int64_t all = s.limit_bytes + INT64_C(5000000000), limit = s.peak_bytes;
+    int64_t all = s.limit_bytes + HBP_RESERVE_BYTES, limit = s.peak_bytes;
     for (; s.pack_samples == 4; limit -= limit / 16) {
         f.options.reserve_bytes = all - limit;
         hbp_vlm_plan_free(make(&f, &s));

@@ -216,7 +216,7 @@ def plan_tasks(
 
     `method` is "overlap" (levels may overlap, gaps are filled; `effort` 1..9), "spindle" (its waves), or one to
     compare with: "sequential", "uniform", "optimus", "distmm". `placement_method` is "flows" (few bytes between
-    GPUs and domains), "spindle" or "sequential". reserve_bytes None keeps 5 GB free on each GPU, 0 nothing; limit_bytes
+    GPUs and domains), "spindle" or "sequential". reserve_bytes None keeps 4 GiB free on each GPU, 0 nothing; limit_bytes
     takes the place of the GPU's memory less the reserve, -1: no limit. `previous` is the schedule from before
     some task joined or left: states are reused on their ranks where possible. The schedule is a pure function of
     all of them."""

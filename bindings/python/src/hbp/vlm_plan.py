@@ -147,7 +147,7 @@ def plan_vlm(
     choose_recompute. A replica is tensor_parallel x pipeline_stages GPUs; data_parallel is the number of replicas (0: all GPUs').
     batch_samples are those of a step (0: 128), `samples` those of a micro-batch (0: 4); max_vision and
     max_tokens are the budgets of a pack (0: chosen). The micro-batches of each step are put in the best order unless `keep_order`;
-    `modality_order` lets all replicas meet the same modalities. reserve_bytes None keeps 5 GB free on each GPU,
+    `modality_order` lets all replicas meet the same modalities. reserve_bytes None keeps 4 GiB free on each GPU,
     0 nothing. `layers` are measured ones for layers_vision vision units and layers_tokens tokens, instead of
     those that follow from the shapes; `vlm` may then be None. The plan is a pure function of all of them."""
     options = VlmOptions.pick(
