@@ -29,7 +29,8 @@ typedef struct search {
     hbp_cost_terms terms;
     hbp_epoch_options options;
     int64_t tokens_per_step; /* on average, where samples are asked for */
-    int64_t longest;         /* as packs are padded */
+    int64_t longest;         /* sample */
+    int has_links;           /* packs of one sample may be longer then */
 } search;
 
 /* Its part on one degree, or of tokens a rank with one least degree. */
@@ -157,7 +158,7 @@ static hbp_status sweep_packs(trial *t)
     if (o->tokens_per_rank)
         most = least_of(most, o->tokens_per_rank * t->sp);
     most -= most % multiple;
-    if (is_one_sample(&s->options))
+    if (is_one_sample(&s->options) && !s->has_links)
         return sweep_try(&t->sweep, least);
     /* Tokens that samples have on average are no cap: one micro-batch may pass them by a little. */
     if (most < least)
@@ -306,10 +307,15 @@ static hbp_status sweep_all(search *s, const hbp_lengths *lengths, trial *trials
 static hbp_epoch_options keep_contract(const hbp_epoch_options *options, const hbp_lengths_summary *l)
 {
     hbp_epoch_options o = *options;
-    if (is(&o, "hbp"))
-        return o;
     o.equal_samples = 0;
-    o.window_samples = o.max_vision = 0;
+    o.max_vision = 0;
+    if (is(&o, "hbp")) {
+        o.micro_batches_per_step = 0;
+        if (o.composition == HBP_COMPOSITION_STRATIFIED && !o.samples_per_step)
+            o.composition = HBP_COMPOSITION_AUTO;
+        return o;
+    }
+    o.window_samples = 0;
     if (has_own_steps(&o) || is(&o, "flexsp")) {
         o.modality_order = 0;
         if (o.composition != HBP_COMPOSITION_STRATIFIED || !o.samples_per_step)
@@ -328,7 +334,7 @@ static hbp_epoch_options keep_contract(const hbp_epoch_options *options, const h
 hbp_status epoch_settings_plan(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
                                const hbp_epoch_options *options, epoch_setting *best, hbp_plan **out)
 {
-    search s = {context, lengths, 0, cost, {.struct_size = sizeof s.terms}, *options, 0, 0};
+    search s = {context, lengths, 0, cost, {.struct_size = sizeof s.terms}, *options, 0, 0, 0};
     hbp_lengths_summary l = {.struct_size = sizeof l};
     hbp_lengths *part = NULL;
     hbp_status status = hbp_cost_get_terms(context, cost, &s.terms);
@@ -340,6 +346,7 @@ hbp_status epoch_settings_plan(hbp_context *context, const hbp_lengths *lengths,
         return status;
     s.tokens_per_step = tokens_of_step(options, &l);
     s.options = keep_contract(options, &l);
+    s.has_links = l.has_links != 0;
     options = &s.options;
     s.longest =
         options->max_length && options->max_length < l.max_length ? options->max_length : l.max_length;

@@ -128,7 +128,7 @@ static void print_steps_of(const way *ways)
     table_end(&t);
 }
 
-static void print_text(const way *ways, int64_t fewest, int64_t bound_ns, int by_samples)
+static void print_text(const way *ways, int64_t fewest, int64_t bound_ns, const hbp_epoch_options *asked)
 {
     static const char *const headers[COLUMNS] = {"<method",      "<best settings", "epoch", "x this",
                                                  "gap",          "idle",           "ABR",   "CR",
@@ -180,9 +180,14 @@ static void print_text(const way *ways, int64_t fewest, int64_t bound_ns, int by
         "mixture: how far a step's mixture of lengths is from the epoch's, 0 to 1.\n",
         ways[0].summary.lockstep_ranks ? "in steps without a pack"
                                        : "spent waiting for the slowest of a micro-batch");
-    if (by_samples)
-        printf("Only this plan, flexsp, hybrid-cp and dynamic-cp hold the very samples asked for in each "
-               "step; the others hold\nas many on average.\n");
+    if (asked->samples_per_step || asked->batches)
+        printf(
+            "Only this plan, flexsp, hybrid-cp and dynamic-cp hold as many samples in each step as are asked "
+            "for; the others\nhold about as many tokens, in whole packs and micro-batches.\n");
+    if (asked->batches || asked->composition || asked->window_samples || asked->curriculum_steps ||
+        asked->micro_batches_per_step || asked->equal_samples)
+        printf("A method that does not keep one of these options is planned without it "
+               "(docs/explanation/contract.md).\n");
     if (pads)
         printf("padding: share of the tokens computed that only fill up multiples.\n");
 }
@@ -227,6 +232,6 @@ int cli_compare(cli *c)
     cli_clear_progress();
     if (c->json)
         return print_json(c, ways, bound_ns);
-    print_text(ways, fewest, bound_ns, options.samples_per_step || options.batches);
+    print_text(ways, fewest, bound_ns, &options);
     return 0;
 }

@@ -104,10 +104,11 @@ HBP_API hbp_status hbp_plan_quick(const int64_t *tokens, int64_t count, const ch
  * samples of fuller packs. Method hbp leaves padding packs as they are (docs: contract, where they remain).
  *
  * Methods whose packs are of one length: `groups`, which must then be one, says how long and on which degree;
- * without, they are of max_length (or of the longest sample) on the degree that hbp_choose_sp finds. Steps
- * are filled up to tokens_per_step, of samples_per_step what as many samples have on average, but hold at
- * least one micro-batch; where a sample is a pack, they are of as many samples as have these tokens on
- * average, so a step may have more. Methods that plan each step for itself hold the samples that the contract
+ * without, they are those of method hbp's longest group: of max_length, or of the power of two that holds the
+ * longest sample. Steps are filled up to tokens_per_step (HBP_E_INFEASIBLE where a micro-batch has more),
+ * with samples_per_step up to what as many samples have on average, or one micro-batch. Where a sample is a
+ * pack, steps have as many samples as have these tokens on average, and at least one a rank's SP group, so
+ * that a step may have more tokens. Methods that plan each step for itself hold the samples that the contract
  * says, drawn at random unless composition is stratified, which takes samples_per_step; tokens_per_rank,
  * sequence_tokens_per_rank and min_sp are theirs to be tuned. Neither plan has a bound. HBP_E_INVALID for an
  * option that the method does not keep, for several groups, and where the cost charges vision units and the

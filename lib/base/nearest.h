@@ -9,8 +9,8 @@
  * O(count x 64 x 64). */
 const char *hbp__nearest(const char *name, const char *(*get)(int64_t index), int64_t count);
 
-/* The same where `name` resembles it, for "did you mean": a third of its letters are other ones at most, and
- * three, or it is the beginning; else NULL. */
+/* The same where `name` resembles it, for "did you mean": at most a third of its letters, one to three, are
+ * other ones, or it is the beginning, of three letters or more; else NULL. */
 const char *hbp__resembling(const char *name, const char *(*get)(int64_t index), int64_t count);
 
 #endif

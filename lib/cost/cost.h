@@ -79,17 +79,17 @@ static inline double hbp__cost_ns(const hbp_cost *cost, int32_t row, int32_t rec
     return ns;
 }
 
-/* What a dummy takes; a rank that may skip the micro-batch takes nothing. */
-static inline int64_t hbp__cost_dummy_ns(const hbp_cost *cost)
+/* What a padding pack takes; a rank that may skip the micro-batch takes nothing. */
+static inline int64_t hbp__cost_padding_ns(const hbp_cost *cost)
 {
     return cost->terms.uneven_micro_batches ? 0 : hbp__round_i64(cost->terms.pack_ns);
 }
 
-/* T of a pack in integer ns, as plans record it; an empty one is a dummy. */
+/* T of a pack in integer ns, as plans record it; an empty one is a padding pack. */
 static inline int64_t hbp__cost_pack_ns(const hbp_cost *cost, int32_t row, int32_t recompute, hbp__load load)
 {
     if (!load.tokens && !load.vision)
-        return hbp__cost_dummy_ns(cost);
+        return hbp__cost_padding_ns(cost);
     return hbp__round_i64(
         hbp__cost_ns(cost, row, recompute, (double)load.tokens, load.squares, (double)load.vision));
 }

@@ -88,25 +88,25 @@ void hbp__write_pack(hbp__plan_writer *w, const hbp__pack_place *place, const hb
 void hbp__write_micro_batch(hbp__plan_writer *w)
 {
     hbp_plan *plan = w->plan;
-    int64_t at = w->micro_batch++, slowest = 0, kinds = 0;
+    int64_t at = w->micro_batch++, slowest = 0, modalities = 0;
     int64_t first = plan->micro_batch_offsets[at];
     for (int64_t p = first; p < w->pack; p++)
         slowest = hbp__max_i64(slowest, plan->pack_ns[p]);
     for (int64_t i = plan->pack_offsets[first]; plan->sample_modalities && i < w->sample; i++)
-        kinds |= INT64_C(1) << plan->sample_modalities[i];
+        modalities |= INT64_C(1) << plan->sample_modalities[i];
     plan->micro_batch_offsets[at + 1] = w->pack;
     plan->micro_batch_ns[at] = slowest;
     if (plan->micro_batch_modalities)
-        plan->micro_batch_modalities[at] = kinds;
+        plan->micro_batch_modalities[at] = modalities;
 }
 
 int64_t hbp__write_step(hbp__plan_writer *w)
 {
     hbp_plan *plan = w->plan;
     int64_t at = w->step++, first = plan->step_offsets[at], pack = plan->micro_batch_offsets[first];
-    int64_t *kinds = plan->micro_batch_modalities, tokens = 0, loss = 0;
-    for (int64_t m = first; kinds && m < w->micro_batch; m++)
-        kinds[m] = kinds[m] ? kinds[m] : kinds[first];
+    int64_t *modalities = plan->micro_batch_modalities, tokens = 0, loss = 0;
+    for (int64_t m = first; modalities && m < w->micro_batch; m++)
+        modalities[m] = modalities[m] ? modalities[m] : modalities[first];
     for (int64_t p = pack; p < w->pack; p++) {
         tokens += plan->pack_tokens[p];
         loss += plan->pack_loss_tokens[p];

@@ -75,14 +75,14 @@ typedef struct hbp__pack_place {
     int64_t vision_capacity; /* read where the plan has vision units */
 } hbp__pack_place;
 
-/* The pack of the samples since the last one; none: a dummy. */
+/* The pack of the samples since the last one; none: a padding pack. */
 void hbp__write_pack(hbp__plan_writer *w, const hbp__pack_place *place, const hbp__pack_sums *sums);
 
 /* The micro-batch of the packs since the last one. */
 void hbp__write_micro_batch(hbp__plan_writer *w);
 
 /* The step of the micro-batches since the last one; returns its time, INT64_MAX when that passes 2^63 ns.
- * With an order of modalities its micro-batches of dummies run the kinds of its first. */
+ * With an order of modalities its micro-batches of padding packs run the modalities of its first. */
 int64_t hbp__write_step(hbp__plan_writer *w);
 
 /* The samples that the lengths dropped, into the first of a plan's dropped rows; HBP_E_CANCELLED. */

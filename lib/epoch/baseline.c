@@ -45,19 +45,12 @@ static hbp_status count_samples(const hbp__epoch *epoch, int64_t tokens, hbp_gro
     return make_group(epoch, length, sp, recompute, hbp__mul_saturating(samples, length), group);
 }
 
-/* The group that the caller gives, or packs of max_length on the degree that serves them best; of the longest
- * sample's length when no maximum is given. Its steps have the tokens of the contract, where there is one. */
-static hbp_status choose_group(const hbp__epoch *epoch, int32_t method, hbp_groups **out)
+/* Packs of HBP's longest group: of max_length, or of the power of two that holds the longest sample, on the
+ * degree that serves them best. Tokens that samples have on average are no limit to a micro-batch. */
+static hbp_status choose_group(const hbp__epoch *epoch, int32_t method, int is_average, hbp_groups **out)
 {
     hbp_groups_options options;
     const hbp_epoch_options *o = &epoch->options;
-    const hbp_groups *given = o->groups;
-    if (given && given->count != 1)
-        return hbp__fail(epoch->context, HBP_E_INVALID, "groups has %lld groups; method %s has packs of one",
-                         (long long)given->count, o->method);
-    if (given)
-        return make_group(epoch, given->pack_length[0], given->sp[0], given->recompute[0],
-                          o->tokens_per_step ? o->tokens_per_step : given->tokens_per_step, out);
     if (o->sequence_multiple_per_sp || o->pack_multiple_per_sp)
         hbp__epoch_widest_options(epoch, &options);
     else
@@ -66,12 +59,42 @@ static hbp_status choose_group(const hbp__epoch *epoch, int32_t method, hbp_grou
         options.tokens_per_step = 0; /* packs are no longer than their sample */
     options.method = hbp__groups_name(HBP__GROUPS_HBP);
     hbp_groups *paper = NULL;
-    HBP__TRY(hbp__plan_groups(epoch->context, epoch->lengths, epoch->cost, &options, 0, &paper));
-    int64_t last = paper->count - 1;
-    hbp_status status = make_group(epoch, paper->pack_length[last], paper->sp[last], paper->recompute[last],
-                                   paper->tokens_per_step, out);
+    hbp_status status = hbp__plan_groups(epoch->context, epoch->lengths, epoch->cost, &options, 0, &paper);
+    if (status == HBP_E_INFEASIBLE && is_average && options.tokens_per_step) {
+        options.tokens_per_step = 0;
+        hbp__forgive(epoch->context);
+        status = hbp__plan_groups(epoch->context, epoch->lengths, epoch->cost, &options, 0, &paper);
+    }
+    HBP__TRY(status);
+    int64_t last = paper->count - 1,
+            tokens = options.tokens_per_step || !is_average ? paper->tokens_per_step : o->tokens_per_step;
+    status =
+        make_group(epoch, paper->pack_length[last], paper->sp[last], paper->recompute[last], tokens, out);
     hbp_groups_free(paper);
     return status;
+}
+
+/* The group that the caller gives, or a chosen one. Its steps have the tokens of the contract, where there is
+ * one, which a micro-batch has to keep to unless they are those of samples on average. */
+static hbp_status take_group(const hbp__epoch *epoch, int32_t method, int is_average, hbp_groups **out)
+{
+    const hbp_epoch_options *o = &epoch->options;
+    const hbp_groups *given = o->groups;
+    if (!given)
+        return choose_group(epoch, method, is_average, out);
+    if (given->count != 1)
+        return hbp__fail(epoch->context, HBP_E_INVALID, "groups has %lld groups; method %s has packs of one",
+                         (long long)given->count, o->method);
+    int64_t length = given->pack_length[0],
+            one = hbp__mul_saturating(epoch->cost->terms.ranks / given->sp[0], length);
+    if (o->tokens_per_step && one > o->tokens_per_step && !is_average && !is_one_sample(method))
+        return hbp__fail(epoch->context, HBP_E_INFEASIBLE,
+                         "packs of %lld tokens on every SP group of %d rank(s) hold %lld; tokens_per_step is "
+                         "%lld",
+                         (long long)length, (int)epoch->cost->terms.ranks, (long long)one,
+                         (long long)o->tokens_per_step);
+    return make_group(epoch, length, given->sp[0], given->recompute[0],
+                      o->tokens_per_step ? o->tokens_per_step : given->tokens_per_step, out);
 }
 
 /* Packs in random order, as trainers shuffle them; sorted batches keep their order inside, so that the batch
@@ -105,7 +128,7 @@ static int64_t most_tokens(const hbp_groups *group, const hbp_balance_options *b
                : hbp__max_i64(group->tokens_per_step, hbp__mul_saturating(least, group->pack_length[0]));
 }
 
-static hbp_status plan_single(const hbp__epoch *epoch, int32_t method, hbp_plan **out)
+static hbp_status plan_single(const hbp__epoch *epoch, int32_t method, int is_average, hbp_plan **out)
 {
     int64_t asked = epoch->options.tokens_per_step;
     hbp_balance_options balance;
@@ -113,7 +136,7 @@ static hbp_status plan_single(const hbp__epoch *epoch, int32_t method, hbp_plan 
     balance.method = hbp__balance_name(balance_method(method));
     hbp_groups *group = NULL;
     hbp_packs *packs = NULL;
-    hbp_status status = choose_group(epoch, method, &group);
+    hbp_status status = take_group(epoch, method, is_average, &group);
     if (status >= 0 && is_one_sample(method))
         status = count_samples(epoch, asked ? asked : group->tokens_per_step, &group);
     if (status >= 0) /* what is chosen gives way to a multiple, what is asked for does not */
@@ -148,9 +171,10 @@ hbp_status hbp__epoch_plan_baseline(hbp__epoch *epoch, hbp_plan **out)
 {
     int32_t method = hbp__epoch_method(epoch->options.method), steps = step_method(method);
     HBP__TRY(hbp__units_check_tokens(epoch));
+    int is_average = epoch->options.samples_per_step > 0;
     if (steps < 0) {
         read_contract(epoch);
-        return plan_single(epoch, method, out);
+        return plan_single(epoch, method, is_average, out);
     }
     epoch->step_method = steps;
     epoch->options.method = hbp__epoch_name(HBP__EPOCH_SEARCH);

@@ -17,17 +17,17 @@
 #include "pack/fill/score.h"
 #include "pack/groups/hierarchy.h"
 #include "schedule/balance.h"
-#include "schedule/kinds.h"
+#include "schedule/modalities.h"
 
-/* Records the tokens of a step: those asked for, which given groups may let pass, or the groups'. The
- * published way takes what is asked for as its authors do. */
+/* Records the tokens of a step: those asked for, which given groups may let pass, or the groups', which
+ * published steps pass where micro_batch_multiple asks for more. */
 static hbp_status record_tokens(const hbp__epoch *epoch, const hbp_groups *groups, hbp_plan *plan)
 {
-    int is_search = hbp__epoch_method(epoch->options.method) == HBP__EPOCH_SEARCH;
-    int64_t asked = is_search ? epoch->options.tokens_per_step : 0, most = 0;
+    int is_promise = hbp__epoch_method(epoch->options.method) == HBP__EPOCH_SEARCH || epoch->options.groups;
+    int64_t asked = is_promise ? epoch->options.tokens_per_step : 0, most = 0;
     for (int64_t i = 0; i < plan->steps; i++)
         most = hbp__max_i64(most, plan->step_tokens[i]);
-    plan->tokens_per_step = asked ? asked : groups->tokens_per_step;
+    plan->tokens_per_step = asked ? asked : hbp__max_i64(groups->tokens_per_step, most);
     return asked && most > asked ? hbp__epoch_refuse_tokens(epoch, asked, most) : HBP_OK;
 }
 
@@ -49,7 +49,7 @@ static hbp_status plan_hierarchy(const hbp__epoch *epoch, hbp_plan **out)
     hbp__epoch_balance_options(epoch, &balance);
     const hbp_groups *groups = epoch->groups ? epoch->groups : best.groups;
     if (status >= 0 && balance.modality_order)
-        status = hbp__packs_even_kinds(epoch->context, groups, balance.seed, balance.epoch, best.packs);
+        status = hbp__packs_even_modalities(epoch->context, groups, balance.seed, balance.epoch, best.packs);
     if (status >= 0)
         status = hbp__balance(epoch->context, best.packs, groups, epoch->cost, &balance, 0, out);
     if (status >= 0) {
@@ -71,8 +71,8 @@ static hbp_status plan_batches_in_groups(const hbp__epoch *epoch, const hbp__bat
     return status;
 }
 
-/* The same in packs of one group, if that is faster: each set of kinds has micro-batches of its own in every
- * group, which a batch may be too small for. */
+/* The same in packs of one group, if that is faster: each set of modalities has micro-batches of its own in
+ * every group, which a batch may be too small for. */
 static hbp_status try_one_group(const hbp__epoch *epoch, const hbp__batches *batches, hbp_plan **plan)
 {
     hbp__epoch one = *epoch;
@@ -140,8 +140,7 @@ static hbp_status plan_contract(hbp__epoch *epoch, hbp_plan **out)
 {
     const hbp_epoch_options *o = &epoch->options;
     int64_t room = HBP__MEND_SAMPLES;
-    if (hbp__epoch_method(o->method) == HBP__EPOCH_SEARCH)
-        HBP__TRY(hbp__units_check_tokens(epoch));
+    HBP__TRY(hbp__units_check_tokens(epoch));
     if (hbp__epoch_counts_vision(epoch))
         HBP__TRY(hbp__epoch_check_vision_options(epoch));
     if (o->samples_per_step || o->batches || o->composition == HBP_COMPOSITION_RANDOM)

@@ -1,5 +1,5 @@
-/* Steps in which a rank is idle, planned anew: groups fill their last micro-batches with dummies, and the
- * step planner spreads samples instead. The samples of a step stay. */
+/* Steps in which a rank is idle, planned anew: groups fill their last micro-batches with padding packs, and
+ * the step planner spreads samples instead. The samples of a step stay. */
 #include "epoch/mend.h"
 #include "base/checked.h"
 #include "base/scratch.h"
@@ -22,12 +22,12 @@ typedef struct mending {
     int64_t parts;
 } mending;
 
-static int64_t dummies_of(const hbp_plan *plan, int64_t step)
+static int64_t padding_packs_of(const hbp_plan *plan, int64_t step)
 {
-    int64_t dummies = 0, end = plan->micro_batch_offsets[plan->step_offsets[step + 1]];
+    int64_t padding_packs = 0, end = plan->micro_batch_offsets[plan->step_offsets[step + 1]];
     for (int64_t p = plan->micro_batch_offsets[plan->step_offsets[step]]; p < end; p++)
-        dummies += plan->pack_offsets[p] == plan->pack_offsets[p + 1];
-    return dummies;
+        padding_packs += plan->pack_offsets[p] == plan->pack_offsets[p + 1];
+    return padding_packs;
 }
 
 static int64_t first_sample(const hbp_plan *plan, int64_t step)
@@ -44,7 +44,7 @@ static hbp_status take_mending(mending *m, int64_t *room)
     m->step = hbp__take(context, (uint64_t)plan->steps, sizeof *m->step);
     HBP__TRY(hbp__scratch_check(context, "the steps to be mended"));
     for (int64_t s = 0; s < plan->steps; s++)
-        if (dummies_of(plan, s) && samples + plan->step_samples[s] <= *room) {
+        if (padding_packs_of(plan, s) && samples + plan->step_samples[s] <= *room) {
             m->step[m->count++] = s;
             samples += plan->step_samples[s];
         }
@@ -77,19 +77,19 @@ static void free_mending(mending *m)
         hbp_plan_free(m->part[i]);
 }
 
-/* Keeps the better of the plans so far and *other, which is consumed: fewer dummies, then shorter; but none
- * that takes more than a hundredth longer than the step did. */
+/* Keeps the better of the plans so far and *other, which is consumed: fewer padding packs, then shorter; but
+ * none that takes more than a hundredth longer than the step did. */
 static void keep_better(const mending *m, int64_t k, hbp_plan **other)
 {
     const hbp_plan *plan = m->plan, *known = m->anew[k];
     int64_t s = m->step[k], ns = known ? known->step_ns[0] : plan->step_ns[s];
-    int64_t dummies = known ? dummies_of(known, 0) : dummies_of(plan, s),
-            own = *other ? dummies_of(*other, 0) : 0;
+    int64_t padding_packs = known ? padding_packs_of(known, 0) : padding_packs_of(plan, s),
+            own = *other ? padding_packs_of(*other, 0) : 0;
     /* With drop_last, steps of a mixed layout hold as many micro-batches each. */
     int fits = *other && (!m->epoch->options.drop_last ||
                           (*other)->micro_batches == plan->step_offsets[s + 1] - plan->step_offsets[s]);
     int is_better = fits && (*other)->step_ns[0] <= plan->step_ns[s] + plan->step_ns[s] / HBP__MEND_PART &&
-                    (own < dummies || (own == dummies && (*other)->step_ns[0] < ns));
+                    (own < padding_packs || (own == padding_packs && (*other)->step_ns[0] < ns));
     hbp_plan *worse = is_better ? m->anew[k] : *other;
     if (is_better)
         m->anew[k] = *other;

@@ -15,9 +15,9 @@ hbp_status hbp__epoch_pieces(const hbp__epoch *epoch, const hbp_plan *plan, uint
  * hbp__epoch_share instead. */
 hbp_status hbp__epoch_mend(const hbp__epoch *epoch, int64_t *room, hbp_plan **plan);
 
-/* Gives dummies samples of fuller packs of their step, where that takes at most a hundredth longer: the
- * places with their degrees, recomputation and capacities stay, and the kinds of samples in a micro-batch.
- * O(samples of the plan), and dummies times samples of their steps. */
+/* Gives padding packs samples of fuller packs of their step, where that takes at most a hundredth longer: the
+ * places with their degrees, recomputation and capacities stay, and the modalities of samples in a
+ * micro-batch. O(samples of the plan), and padding packs times samples of their steps. */
 hbp_status hbp__epoch_share(const hbp__epoch *epoch, hbp_plan *plan);
 
 #endif

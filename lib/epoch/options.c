@@ -231,11 +231,11 @@ static hbp_status check_groups(hbp_context *context, const hbp_epoch_options *o)
 
 hbp_status hbp__epoch_check(hbp_context *context, const hbp_epoch_options *options)
 {
+    HBP__TRY(check_method(context, options));
     if (options->modality_order && options->composition != HBP_COMPOSITION_AUTO &&
         options->composition != HBP_COMPOSITION_HIERARCHY)
         return hbp__fail(context, HBP_E_INVALID,
                          "`modality_order` is for composition hierarchy; others do not keep it");
-    HBP__TRY(check_method(context, options));
     HBP__TRY(check_contract(context, options));
     HBP__TRY(check_groups(context, options));
     return check_steps(context, options);

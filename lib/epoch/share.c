@@ -1,11 +1,11 @@
-/* Idle ranks of packs whose groups must stay: dummies get samples of fuller packs.
+/* Idle ranks of packs whose groups must stay: padding packs get samples of fuller packs.
  *
- * A dummy stands in a place of some degree, recomputation and capacity, which stay. It gets the shortest
- * sample of a pack, linked ones together, and with an order of modalities one of each kind, so that both
- * packs hold all kinds of their micro-batch. The longest pack of the dummy's own micro-batch and kind that
- * can gives first, which takes no time; then the pack of the step whose samples take least in the dummy's
- * place, as a fill puts short samples into longer packs. In: a plan. Out: the same plan with samples moved
- * inside their steps. O(dummies x samples of their step). */
+ * A padding pack stands in a place of some degree, recomputation and capacity, which stay. It gets the
+ * shortest sample of a pack, linked ones together, and with an order of modalities one of each kind, so that
+ * both packs hold all modalities of their micro-batch. The longest pack of the padding pack's own micro-batch
+ * and kind that can gives first, which takes no time; then the pack of the step whose samples take least in
+ * the padding pack's place, as a fill puts short samples into longer packs. In: a plan. Out: the same plan
+ * with samples moved inside their steps. O(padding packs x samples of their step). */
 #include <string.h>
 
 #include "base/checked.h"
@@ -23,10 +23,10 @@ typedef struct sharing {
     int64_t *home;   /* [samples] the pack of each row */
     int64_t *unit;   /* [samples] scratch: the first row of those linked with it; then rows in a new order */
     int64_t *tokens; /* [samples] scratch: of the rows that `unit` names */
-    int64_t *kinds;  /* [samples] scratch: mask of the same */
-    int64_t *leader; /* [links] scratch: NO_ROW between packs */
-    uint8_t *leaves; /* [samples] scratch: rows that a pack gives */
-    int64_t *column; /* [samples] scratch: a column in its new order */
+    int64_t *modalities; /* [samples] scratch: mask of the same */
+    int64_t *leader;     /* [links] scratch: NO_ROW between packs */
+    uint8_t *leaves;     /* [samples] scratch: rows that a pack gives */
+    int64_t *column;     /* [samples] scratch: a column in its new order */
     hbp__clock clock;
     int has_moved;
 } sharing;
@@ -68,12 +68,12 @@ static void measure_pack(sharing *s, int64_t p)
     hbp__plan_price_pack(plan, s->epoch->cost, p, &sums);
 }
 
-/* The units of pack p, linked samples being one: of each the first row, its tokens and kinds. Returns how
- * many units, and their kinds in *kinds. */
-static int64_t list_units(sharing *s, int64_t p, int64_t *kinds)
+/* The units of pack p, linked samples being one: of each the first row, its tokens and modalities. Returns
+ * how many units, and their modalities in *modalities. */
+static int64_t list_units(sharing *s, int64_t p, int64_t *modalities)
 {
     int64_t units = 0;
-    *kinds = 0;
+    *modalities = 0;
     for (int64_t i = first_row(s, p); i < end_row(s, p); i++) {
         if (s->home[i] != p)
             continue;
@@ -85,8 +85,8 @@ static int64_t list_units(sharing *s, int64_t p, int64_t *kinds)
         s->unit[i] = lead;
         s->leaves[i] = 0;
         s->tokens[lead] = (lead == i ? 0 : s->tokens[lead]) + s->plan->sample_tokens[i];
-        s->kinds[lead] = (lead == i ? 0 : s->kinds[lead]) | kind_of(s, i);
-        *kinds |= kind_of(s, i);
+        s->modalities[lead] = (lead == i ? 0 : s->modalities[lead]) | kind_of(s, i);
+        *modalities |= kind_of(s, i);
     }
     for (int64_t i = first_row(s, p); i < end_row(s, p); i++)
         if (s->home[i] == p && link_of(s, i) != HBP__FREE)
@@ -94,16 +94,17 @@ static int64_t list_units(sharing *s, int64_t p, int64_t *kinds)
     return units;
 }
 
-/* The shortest unit of pack p that brings one of the kinds `missing` and that the others can do without:
+/* The shortest unit of pack p that brings one of the modalities `missing` and that the others can do without:
  * `staying` units are of each kind. */
 static int64_t shortest_unit(const sharing *s, int64_t p, int64_t missing, const int64_t *staying)
 {
     int64_t best = NO_ROW;
     for (int64_t i = first_row(s, p); i < end_row(s, p); i++) {
         int fits = s->home[i] == p && s->unit[i] == i && !s->leaves[i] &&
-                   (!missing || s->kinds[i] & missing) && (best == NO_ROW || s->tokens[i] < s->tokens[best]);
+                   (!missing || s->modalities[i] & missing) &&
+                   (best == NO_ROW || s->tokens[i] < s->tokens[best]);
         for (int32_t k = 0; fits && k < HBP_MAX_MODALITIES; k++)
-            fits = !(s->kinds[i] >> k & 1) || staying[k] > 1;
+            fits = !(s->modalities[i] >> k & 1) || staying[k] > 1;
         best = fits ? i : best;
     }
     return best;
@@ -112,20 +113,20 @@ static int64_t shortest_unit(const sharing *s, int64_t p, int64_t missing, const
 /* Marks the rows that pack p would give; 0 where it cannot. */
 static int pick_rows(sharing *s, int64_t p)
 {
-    int64_t kinds, given = 0, left = list_units(s, p, &kinds), staying[HBP_MAX_MODALITIES] = {0};
-    for (int64_t i = first_row(s, p); kinds && i < end_row(s, p); i++)
+    int64_t modalities, given = 0, left = list_units(s, p, &modalities), staying[HBP_MAX_MODALITIES] = {0};
+    for (int64_t i = first_row(s, p); modalities && i < end_row(s, p); i++)
         for (int32_t k = 0; s->home[i] == p && s->unit[i] == i && k < HBP_MAX_MODALITIES; k++)
-            staying[k] += s->kinds[i] >> k & 1;
+            staying[k] += s->modalities[i] >> k & 1;
     do {
-        int64_t row = left > 1 ? shortest_unit(s, p, kinds & ~given, staying) : NO_ROW;
+        int64_t row = left > 1 ? shortest_unit(s, p, modalities & ~given, staying) : NO_ROW;
         if (row == NO_ROW)
             return 0;
         s->leaves[row] = 1;
-        given |= s->kinds[row];
+        given |= s->modalities[row];
         for (int32_t k = 0; k < HBP_MAX_MODALITIES; k++)
-            staying[k] -= s->kinds[row] >> k & 1;
+            staying[k] -= s->modalities[row] >> k & 1;
         left--;
-    } while (given != kinds);
+    } while (given != modalities);
     for (int64_t i = first_row(s, p); i < end_row(s, p); i++)
         if (s->home[i] == p)
             s->leaves[i] = s->leaves[s->unit[i]];
@@ -157,7 +158,7 @@ static int64_t step_ns(sharing *s, int64_t step)
                                hbp__round_i64(s->epoch->cost->terms.step_ns));
 }
 
-/* Whether pack p has the degree, recomputation and capacity of dummy `to`. */
+/* Whether pack p has the degree, recomputation and capacity of padding pack `to`. */
 static int is_alike(const hbp_plan *plan, int64_t p, int64_t to)
 {
     return plan->pack_sp[p] == plan->pack_sp[to] && plan->pack_recompute[p] == plan->pack_recompute[to] &&
@@ -178,7 +179,7 @@ static int have_same_kinds(const hbp_plan *plan, int64_t m, int64_t other)
            plan->micro_batch_modalities[m] == plan->micro_batch_modalities[other];
 }
 
-/* The longest pack of micro-batch `m` that is like dummy `to` and can give it samples. */
+/* The longest pack of micro-batch `m` that is like padding pack `to` and can give it samples. */
 static int64_t find_near(sharing *s, int64_t m, int64_t to)
 {
     const hbp_plan *plan = s->plan;
@@ -190,7 +191,7 @@ static int64_t find_near(sharing *s, int64_t m, int64_t to)
     return best;
 }
 
-/* The pack of the step whose samples take least in the place of dummy `to`; the first of those. */
+/* The pack of the step whose samples take least in the place of padding pack `to`; the first of those. */
 static int64_t find_far(sharing *s, int64_t step, int64_t m, int64_t to)
 {
     hbp_plan *plan = s->plan;
@@ -210,8 +211,9 @@ static int64_t find_far(sharing *s, int64_t step, int64_t m, int64_t to)
     return best;
 }
 
-/* Fills dummy `to` of micro-batch `m`, unless the step would take more than `most_ns`; returns whether. */
-static int fill_dummy(sharing *s, int64_t step, int64_t m, int64_t to, int64_t most_ns)
+/* Fills padding pack `to` of micro-batch `m`, unless the step would take more than `most_ns`; returns
+ * whether. */
+static int fill_padding(sharing *s, int64_t step, int64_t m, int64_t to, int64_t most_ns)
 {
     int64_t from = find_near(s, m, to);
     if (from == NO_ROW)
@@ -258,7 +260,7 @@ static void lay_out_step(sharing *s, int64_t step)
 }
 #undef REORDER
 
-/* Fills the dummies of a step. Returns whether samples moved. */
+/* Fills the padding packs of a step. Returns whether samples moved. */
 static int share_step(sharing *s, int64_t step)
 {
     hbp_plan *plan = s->plan;
@@ -267,13 +269,13 @@ static int share_step(sharing *s, int64_t step)
     for (int64_t m = plan->step_offsets[step]; m < plan->step_offsets[step + 1]; m++)
         for (int64_t p = plan->micro_batch_offsets[m]; p < plan->micro_batch_offsets[m + 1]; p++)
             if (s->offset[p] == s->offset[p + 1])
-                moved |= fill_dummy(s, step, m, p, most);
+                moved |= fill_padding(s, step, m, p, most);
     if (moved)
         lay_out_step(s, step);
     return moved;
 }
 
-static int has_dummies(const hbp_plan *plan, int64_t step)
+static int has_padding(const hbp_plan *plan, int64_t step)
 {
     int64_t p = plan->micro_batch_offsets[plan->step_offsets[step]];
     int64_t end = plan->micro_batch_offsets[plan->step_offsets[step + 1]];
@@ -293,7 +295,7 @@ static hbp_status open_sharing(sharing *s)
     s->home = hbp__take(context, rows, sizeof *s->home);
     s->unit = hbp__take(context, rows, sizeof *s->unit);
     s->tokens = hbp__take(context, rows, sizeof *s->tokens);
-    s->kinds = hbp__take(context, rows, sizeof *s->kinds);
+    s->modalities = hbp__take(context, rows, sizeof *s->modalities);
     s->leader = hbp__take(context, links, sizeof *s->leader);
     s->leaves = hbp__take_zero(context, rows, sizeof *s->leaves);
     s->column = hbp__take(context, rows, sizeof *s->column);
@@ -314,13 +316,13 @@ hbp_status hbp__epoch_share(const hbp__epoch *epoch, hbp_plan *plan)
     int64_t mark = hbp__scratch_mark(epoch->context);
     sharing s = {.epoch = epoch, .plan = plan};
     int64_t idle = 0;
-    while (idle < plan->steps && !has_dummies(plan, idle))
+    while (idle < plan->steps && !has_padding(plan, idle))
         idle++;
     if (idle == plan->steps)
         return HBP_OK;
     hbp_status status = open_sharing(&s);
     for (int64_t step = idle; status >= 0 && step < plan->steps; step++) {
-        if (has_dummies(plan, step))
+        if (has_padding(plan, step))
             s.has_moved |= share_step(&s, step);
         status = hbp__tick(epoch->context, "steps", step, plan->steps);
     }

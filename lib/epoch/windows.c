@@ -9,7 +9,7 @@
 #include "epoch/tuning.h"
 #include "epoch/weigh.h"
 #include "schedule/balance.h"
-#include "schedule/kinds.h"
+#include "schedule/modalities.h"
 
 typedef struct planning {
     const hbp__epoch *epoch;
@@ -36,7 +36,7 @@ static hbp_status plan_group_window(planning *p, const hbp_lengths *lengths, uin
     balance.curriculum_steps = hbp__max_i64(0, balance.curriculum_steps - p->planned);
     hbp_status status = hbp__epoch_fill(&window, lengths, window.groups, &fill, &packs);
     if (status >= 0 && balance.modality_order)
-        status = hbp__packs_even_kinds(context, window.groups, balance.seed, balance.epoch, packs);
+        status = hbp__packs_even_modalities(context, window.groups, balance.seed, balance.epoch, packs);
     if (status >= 0 && is_mixed)
         status = hbp__epoch_mix(p->epoch, lengths, window.groups, packs, &fill, &balance, &p->room, out);
     else if (status >= 0)

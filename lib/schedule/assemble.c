@@ -17,20 +17,21 @@ typedef struct assembly {
     hbp__plan_writer writer;
 } assembly;
 
-/* Group of the dummies of a step's micro-batch; a micro-batch of dummies takes the group of the step's first.
+/* Group of the padding packs of a step's micro-batch; a micro-batch of padding packs takes the group of the
+ * step's first.
  */
 static int32_t group_of(const assembly *a, int64_t step, int64_t at)
 {
     uint32_t m = a->steps->micro_batch[at];
-    if (m == HBP__DUMMY)
+    if (m == HBP__PADDING_PACK)
         m = a->steps->micro_batch[a->steps->first[step]];
     return a->batches->group[m];
 }
 
-/* Packs of micro-batch `m`, or of one of dummies of group `g`. */
+/* Packs of micro-batch `m`, or of one of padding packs of group `g`. */
 static int64_t places_of(const assembly *a, uint32_t m, int32_t g)
 {
-    return m == HBP__DUMMY ? a->groups->packs[g] : a->batches->first[m + 1] - a->batches->first[m];
+    return m == HBP__PADDING_PACK ? a->groups->packs[g] : a->batches->first[m + 1] - a->batches->first[m];
 }
 
 static void reorder_i64(int64_t *column, const int64_t *order, int64_t count, int64_t *scratch)
@@ -49,7 +50,8 @@ static void reorder_i32(int32_t *column, const int64_t *order, int64_t count, in
         column[i] = (int32_t)scratch[i];
 }
 
-/* Sorts rows [at, at + count) of the samples by kind; those of one kind keep their order. O(count + kinds).
+/* Sorts rows [at, at + count) of the samples by kind; those of one kind keep their order. O(count +
+ * modalities).
  */
 static void sort_kinds(assembly *a, int64_t at, int64_t count)
 {
@@ -89,7 +91,7 @@ static int32_t write_pack(assembly *a, uint32_t p, int32_t g, int32_t rank)
     hbp__pack_place place = {rank, groups->sp[g], groups->recompute[g], groups->pack_length[g],
                              packs->max_vision[g]};
     hbp__pack_sums sums = {0};
-    if (p != HBP__DUMMY) {
+    if (p != HBP__PADDING_PACK) {
         int64_t at = w->sample, first = packs->offsets[p], count = packs->offsets[p + 1] - first;
         hbp__write_samples(w, packs->sample + first, packs->brief ? packs->brief + first : NULL, count);
         if (w->plan->sample_modalities)
@@ -105,8 +107,8 @@ static void write_micro_batch(assembly *a, uint32_t m, int32_t g)
     int64_t places = places_of(a, m, g);
     int32_t rank = 0;
     for (int64_t i = 0; i < places; i++) {
-        uint32_t p = m == HBP__DUMMY ? HBP__DUMMY : a->batches->place[a->batches->first[m] + i];
-        rank += write_pack(a, p, p == HBP__DUMMY ? g : a->packs->group[p], rank);
+        uint32_t p = m == HBP__PADDING_PACK ? HBP__PADDING_PACK : a->batches->place[a->batches->first[m] + i];
+        rank += write_pack(a, p, p == HBP__PADDING_PACK ? g : a->packs->group[p], rank);
     }
     hbp__write_micro_batch(&a->writer);
 }
@@ -151,11 +153,11 @@ static hbp_status count_rows(const assembly *a, hbp__plan_rows *rows, uint8_t *u
             HBP__TRY(hbp__tick_row(a->context, "plan", i, a->steps->first[a->steps->count]));
             uint32_t m = a->steps->micro_batch[i];
             rows->packs += places_of(a, m, group_of(a, s, i));
-            if (m == HBP__DUMMY)
+            if (m == HBP__PADDING_PACK)
                 continue;
             for (int64_t j = a->batches->first[m]; j < a->batches->first[m + 1]; j++) {
                 uint32_t p = a->batches->place[j];
-                if (p == HBP__DUMMY)
+                if (p == HBP__PADDING_PACK)
                     continue;
                 used[p] = 1;
                 rows->samples += a->packs->offsets[p + 1] - a->packs->offsets[p];

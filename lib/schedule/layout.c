@@ -12,22 +12,22 @@ void hbp__layout_close(hbp__layout *layout)
         hbp__micro_batches_close(&layout->batches);
 }
 
-static int64_t slowest_of(const hbp__micro_batches *batches, int64_t m, const int64_t *ns, int64_t dummy_ns)
+static int64_t slowest_of(const hbp__micro_batches *batches, int64_t m, const int64_t *ns, int64_t padding_ns)
 {
-    int64_t slowest = dummy_ns;
+    int64_t slowest = padding_ns;
     for (int64_t i = batches->first[m]; i < batches->first[m + 1]; i++)
-        if (batches->place[i] != HBP__DUMMY)
+        if (batches->place[i] != HBP__PADDING_PACK)
             slowest = hbp__max_i64(slowest, ns[batches->place[i]]);
     return slowest;
 }
 
 static hbp_status sum_slowest(hbp_context *context, const hbp__micro_batches *batches, const int64_t *ns,
-                              int64_t dummy_ns, int64_t *sum)
+                              int64_t padding_ns, int64_t *sum)
 {
     *sum = 0;
     for (int64_t m = 0; m < batches->count; m++) {
         HBP__TRY(hbp__tick_row(context, "layout", m, batches->count));
-        *sum = hbp__add_saturating(*sum, slowest_of(batches, m, ns, dummy_ns));
+        *sum = hbp__add_saturating(*sum, slowest_of(batches, m, ns, padding_ns));
     }
     return HBP_OK;
 }
@@ -38,18 +38,18 @@ static hbp_status price_layout(hbp_context *context, const hbp_packs *packs, con
 {
     const hbp__steps *steps = &layout->steps;
     const hbp__micro_batches *batches = &layout->batches;
-    int64_t dummy_ns = hbp__round_i64(cost->terms.pack_ns);
+    int64_t padding_ns = hbp__round_i64(cost->terms.pack_ns);
     layout->ns = hbp__mul_saturating(steps->count, hbp__round_i64(cost->terms.step_ns));
     layout->tokens = 0;
-    HBP__TRY(sum_slowest(context, batches, ns, dummy_ns, &layout->before_ns));
+    HBP__TRY(sum_slowest(context, batches, ns, padding_ns, &layout->before_ns));
     for (int64_t i = 0; i < steps->first[steps->count]; i++) {
         HBP__TRY(hbp__tick_row(context, "layout", i, steps->first[steps->count]));
         uint32_t m = steps->micro_batch[i];
-        int64_t here = m == HBP__DUMMY ? dummy_ns : slowest_of(batches, m, ns, dummy_ns);
+        int64_t here = m == HBP__PADDING_PACK ? padding_ns : slowest_of(batches, m, ns, padding_ns);
         layout->ns = hbp__add_saturating(layout->ns, here);
-        for (int64_t j = m == HBP__DUMMY ? 0 : batches->first[m];
-             m != HBP__DUMMY && j < batches->first[m + 1]; j++)
-            if (batches->place[j] != HBP__DUMMY)
+        for (int64_t j = m == HBP__PADDING_PACK ? 0 : batches->first[m];
+             m != HBP__PADDING_PACK && j < batches->first[m + 1]; j++)
+            if (batches->place[j] != HBP__PADDING_PACK)
                 layout->tokens += packs->tokens[batches->place[j]];
     }
     return HBP_OK;
@@ -75,16 +75,16 @@ hbp_status hbp__layout_open_pure(hbp_context *context, const hbp_packs *packs, c
 static hbp_status cut_mixed(hbp_context *context, const hbp_packs *packs, const hbp_groups *groups,
                             const hbp_cost *cost, const int64_t *ns, hbp__micro_batches *batches)
 {
-    int64_t dummy_ns = hbp__round_i64(cost->terms.pack_ns);
+    int64_t padding_ns = hbp__round_i64(cost->terms.pack_ns);
     if (groups->count == 1 || !hbp__mix_is_possible(groups))
         return HBP_OK;
     hbp__micro_batches other;
     int64_t other_ns = 0, own_ns = 0;
     hbp_status status = hbp__mix_open(context, packs, groups, ns, batches, &other);
     if (status >= 0)
-        status = sum_slowest(context, &other, ns, dummy_ns, &other_ns);
+        status = sum_slowest(context, &other, ns, padding_ns, &other_ns);
     if (status >= 0)
-        status = sum_slowest(context, batches, ns, dummy_ns, &own_ns);
+        status = sum_slowest(context, batches, ns, padding_ns, &own_ns);
     if (status >= 0 && other_ns <= own_ns) {
         hbp__micro_batches slower = *batches;
         *batches = other;

@@ -4,8 +4,8 @@
 #include "base/rng.h"
 #include "base/scratch.h"
 #include "base/sort.h"
-#include "schedule/kinds.h"
 #include "schedule/microbatch.h"
+#include "schedule/modalities.h"
 #include "schedule/tuning.h"
 #include "schedule/vision.h"
 
@@ -49,14 +49,14 @@ static hbp_status mix_classes(hbp_context *context, const int64_t *key, uint32_t
     return HBP_OK;
 }
 
-/* Packs of one group and one set of kinds: they may share micro-batches. */
+/* Packs of one group and one set of modalities: they may share micro-batches. */
 typedef struct run {
     int32_t group;
     int64_t first, end; /* in sorted */
 } run;
 
 /* What micro-batches are made from: packs in the order of their groups and, under an order of modalities, of
- * their sets of kinds. */
+ * their sets of modalities. */
 typedef struct forming {
     hbp_context *context;
     const hbp_packs *packs;
@@ -64,10 +64,10 @@ typedef struct forming {
     const hbp_cost *cost;
     const hbp_balance_options *options;
     hbp__micro_batches *batches;
-    uint32_t *sorted; /* [packs] */
-    uint64_t *kinds;  /* [packs] bit k for modality k; NULL without an order of modalities */
-    int64_t *key;     /* [packs] */
-    run *run;         /* [runs] */
+    uint32_t *sorted;     /* [packs] */
+    uint64_t *modalities; /* [packs] bit k for modality k; NULL without an order of modalities */
+    int64_t *key;         /* [packs] */
+    run *run;             /* [runs] */
     int64_t runs;
 } forming;
 
@@ -139,7 +139,7 @@ static hbp_status order_run(const forming *f, const run *r, uint32_t *order)
     return hbp__shuffle(f->context, &rng, order, count);
 }
 
-/* Groups the packs, in each the order given, and puts those of one set of kinds together. */
+/* Groups the packs, in each the order given, and puts those of one set of modalities together. */
 static hbp_status sort_packs(forming *f)
 {
     const hbp_packs *packs = f->packs;
@@ -156,8 +156,8 @@ static hbp_status sort_packs(forming *f)
         HBP__TRY(hbp__tick_row(f->context, "balance", p, packs->count));
         f->sorted[next[packs->group[p]]++] = (uint32_t)p;
     }
-    for (int64_t g = 0; f->kinds && g < f->groups->count; g++)
-        HBP__TRY(hbp__order_by_u64(f->context, f->kinds, f->sorted + first[g], first[g + 1] - first[g],
+    for (int64_t g = 0; f->modalities && g < f->groups->count; g++)
+        HBP__TRY(hbp__order_by_u64(f->context, f->modalities, f->sorted + first[g], first[g + 1] - first[g],
                                    "the modalities of packs"));
     return HBP_OK;
 }
@@ -168,7 +168,8 @@ static int begins(const forming *f, int64_t at)
     if (!at)
         return 1;
     uint32_t p = f->sorted[at], before = f->sorted[at - 1];
-    return f->packs->group[p] != f->packs->group[before] || (f->kinds && f->kinds[p] != f->kinds[before]);
+    return f->packs->group[p] != f->packs->group[before] ||
+           (f->modalities && f->modalities[p] != f->modalities[before]);
 }
 
 static hbp_status list_runs(forming *f)
@@ -211,7 +212,7 @@ static void lay_out(forming *f)
             b->first[m] = place;
         }
         for (; end < place; end++)
-            b->place[end] = HBP__DUMMY;
+            b->place[end] = HBP__PADDING_PACK;
     }
     b->first[m] = place;
 }
@@ -257,10 +258,10 @@ hbp_status hbp__micro_batches_open(hbp_context *context, const hbp_packs *packs,
     int64_t mark = hbp__scratch_mark(context);
     f.sorted = hbp__take(context, rows, sizeof *f.sorted);
     f.key = hbp__take(context, rows, sizeof *f.key);
-    f.kinds = options->modality_order ? hbp__take(context, rows, sizeof *f.kinds) : NULL;
+    f.modalities = options->modality_order ? hbp__take(context, rows, sizeof *f.modalities) : NULL;
     HBP__TRY(hbp__scratch_check(context, "the micro-batches"));
-    if (f.kinds)
-        HBP__TRY(hbp__packs_kinds(context, packs, f.kinds));
+    if (f.modalities)
+        HBP__TRY(hbp__packs_modalities(context, packs, f.modalities));
     HBP__TRY(form(&f));
     hbp__scratch_release(context, mark);
     return HBP_OK;

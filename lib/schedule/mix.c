@@ -60,7 +60,7 @@ static void cut_begin(const hbp_groups *groups, const int64_t *ns, const hbp__mi
     for (int64_t g = 0; g < groups->count; g++) {
         c->head[g] = pure->first[pure->group_first[g]];
         c->end[g] = pure->first[pure->group_first[g + 1]];
-        while (c->end[g] > c->head[g] && pure->place[c->end[g] - 1] == HBP__DUMMY)
+        while (c->end[g] > c->head[g] && pure->place[c->end[g] - 1] == HBP__PADDING_PACK)
             c->end[g]--;
     }
 }
@@ -85,7 +85,7 @@ static int32_t slowest_that_fits(const cut *c, int64_t left)
 }
 
 /* Takes the packs of the next micro-batch from the queues, writes them to `place` unless it is NULL, with
- * dummies of the least degree behind them; returns how many places, 0 when no pack is left. */
+ * padding packs of the least degree behind them; returns how many places, 0 when no pack is left. */
 static int64_t cut_next(cut *c, uint32_t *place)
 {
     int64_t left = c->groups->ranks, taken = 0, at = 0;
@@ -97,16 +97,16 @@ static int64_t cut_next(cut *c, uint32_t *place)
     }
     if (!taken)
         return 0;
-    int64_t dummies = left / c->groups->sp[c->by_degree[c->groups->count - 1]];
+    int64_t padding_packs = left / c->groups->sp[c->by_degree[c->groups->count - 1]];
     if (!place)
-        return taken + dummies;
+        return taken + padding_packs;
     for (int64_t i = 0; i < c->groups->count; i++) {
         int32_t g = c->by_degree[i];
         for (int64_t j = from[g]; j < c->head[g]; j++)
             place[at++] = c->pure->place[j];
     }
-    for (int64_t i = 0; i < dummies; i++)
-        place[at++] = HBP__DUMMY;
+    for (int64_t i = 0; i < padding_packs; i++)
+        place[at++] = HBP__PADDING_PACK;
     return at;
 }
 

@@ -15,16 +15,17 @@ hbp_status hbp__mix_times(hbp_context *context, const hbp_packs *packs, const hb
 
 /* Cuts packs of all groups into micro-batches of alike times, whatever their degrees; `pure` holds each
  * group's packs from the slowest, as hbp__micro_batches_open makes them. The slowest pack left opens a
- * micro-batch, and the slowest that still fit fill it; dummies of the least degree complete the last ones.
- * First fit by descending time is exact for sizes that divide each other: no other cut of these packs has a
- * smaller sum of slowest packs, up to the time classes of `pure` (docs: mixed). Each micro-batch has its
- * packs in descending degree; `group` is that of its dummies. O(packs x groups). Close in any case. */
+ * micro-batch, and the slowest that still fit fill it; padding packs of the least degree complete the last
+ * ones. First fit by descending time is exact for sizes that divide each other: no other cut of these packs
+ * has a smaller sum of slowest packs, up to the time classes of `pure` (docs: mixed). Each micro-batch has
+ * its packs in descending degree; `group` is that of its padding packs. O(packs x groups). Close in any case.
+ */
 hbp_status hbp__mix_open(hbp_context *context, const hbp_packs *packs, const hbp_groups *groups,
                          const int64_t *ns, const hbp__micro_batches *pure, hbp__micro_batches *batches);
 
-/* Steps of micro-batches of any kinds: as few as hold at most `tokens_per_step` tokens each (a single unit of
- * micro_batch_multiple micro-batches may hold more), each dealt its share of every stratum of lengths: as
- * many units as any other but for one, and two steps that fit one are put together. The first
+/* Steps of micro-batches of any modalities: as few as hold at most `tokens_per_step` tokens each (a single
+ * unit of micro_batch_multiple micro-batches may hold more), each dealt its share of every stratum of
+ * lengths: as many units as any other but for one, and two steps that fit one are put together. The first
  * `curriculum_steps` hold packs of the shortest group alone, while it lasts; the rest come in an order in
  * which every prefix is a mixture too. `drop_last` drops what would leave steps unequal. O(micro-batches log
  * micro-batches + packs). Close in any case. */

@@ -64,7 +64,7 @@ static int weigh_batch(const mixer *x, int64_t m, load *l, int64_t i)
     int is_short = 1;
     for (int64_t j = b->first[m]; j < b->first[m + 1]; j++) {
         uint32_t p = b->place[j];
-        if (p == HBP__DUMMY)
+        if (p == HBP__PADDING_PACK)
             continue;
         load_add(l, i, x->packs->squares[p], x->packs->tokens[p]);
         is_short = is_short && x->packs->group[p] == 0;
@@ -287,7 +287,7 @@ static hbp_status place_steps(const mixer *x, const int64_t *weight, uint32_t *p
     return HBP_OK;
 }
 
-/* Writes the curriculum's steps, then the others at their places, each completed by dummies. */
+/* Writes the curriculum's steps, then the others at their places, each completed by padding packs. */
 static void write_steps(const mixer *x, const uint32_t *place, int64_t *cursor, hbp__steps *steps)
 {
     int64_t multiple = x->options->micro_batch_multiple, early = x->early * x->early_size;
@@ -303,7 +303,7 @@ static void write_steps(const mixer *x, const uint32_t *place, int64_t *cursor, 
         int64_t count = cursor[s];
         steps->first[x->early + s] = cursor[s] = at;
         for (int64_t end = at + hbp__round_up(count, multiple); at < end; at++)
-            steps->micro_batch[at] = HBP__DUMMY;
+            steps->micro_batch[at] = HBP__PADDING_PACK;
     }
     steps->first[steps->count] = at;
     for (int64_t i = 0; i < x->one.count; i++)

@@ -13,7 +13,8 @@
 enum { STREAM_STEPS = 0x73746570, STREAM_ORDER = 0x6f726465 };
 
 /* Micro-batches of a step of group g, which has `mine`: no more than those, and a multiple of the caller's
- * factor. Where tokens_per_step has no room for so many, what it has room for, which dummies complete. */
+ * factor. Where tokens_per_step has no room for so many, what it has room for, which padding packs complete.
+ */
 static int64_t step_size(const hbp_groups *groups, const hbp_balance_options *options, int64_t g,
                          int64_t mine)
 {
@@ -72,7 +73,7 @@ static hbp_status open_one_step(hbp_context *context, const hbp__micro_batches *
     steps->first[1] = size;
     HBP__TRY(draw_rows(context, options, STREAM_STEPS, 0, batches->count, steps->micro_batch));
     for (int64_t i = batches->count; i < size; i++)
-        steps->micro_batch[i] = HBP__DUMMY;
+        steps->micro_batch[i] = HBP__PADDING_PACK;
     return HBP_OK;
 }
 
@@ -96,7 +97,7 @@ static hbp_status write_steps(hbp_context *context, const hbp__micro_batches *ba
         for (int64_t m = first; m < end; m++)
             steps->micro_batch[at++] = rows[m];
         while ((at - steps->first[s]) % options->micro_batch_multiple)
-            steps->micro_batch[at++] = HBP__DUMMY;
+            steps->micro_batch[at++] = HBP__PADDING_PACK;
     }
     steps->first[steps->count] = at;
     return HBP_OK;

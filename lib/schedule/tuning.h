@@ -1,18 +1,18 @@
 /* What was chosen in the planners of steps, without a benchmark unless one is named (benchmarks/README.md).
- * Whoever changes a figure runs bench_quality before and after, for kinds and vision bench_alike. */
+ * Whoever changes a figure runs bench_quality before and after, for modalities and vision bench_alike. */
 #ifndef HBP_SCHEDULE_TUNING_H
 #define HBP_SCHEDULE_TUNING_H
 
 /* Packs whose predicted times differ by less than this share of the group's longest count as alike. */
 #define HBP__TIME_CLASSES 1024
 
-/* Packs of the same kinds in whole micro-batches. */
+/* Packs of the same modalities in whole micro-batches. */
 enum {
     HBP__KINDS_PROBES = 256, /* other packs, drawn at random, that one looks at to exchange a sample, or until
                                 it has so many */
     HBP__KINDS_CHOICES = 24, /* to choose from, */
     HBP__KINDS_LOOKS = 32,   /* and samples in each of them */
-    HBP__KINDS_EXCHANGES = 6, /* a pack that needs more for another set of kinds keeps its own */
+    HBP__KINDS_EXCHANGES = 6, /* a pack that needs more for another set of modalities keeps its own */
     HBP__KINDS_TRIES = 32,    /* packs of a set tried for each that should leave it */
     HBP__KINDS_ROUNDS = 4,    /* of choosing which sets give and which take */
     /* Packs looked at in a round over a group, for each of its packs, and for one that should change. */

@@ -21,8 +21,8 @@ typedef struct hbp__sized {
 /* The whole of a micro-batch's time, in the unit of hbp__waste. */
 #define HBP__WASTE_WHOLE (INT64_C(1) << 30)
 
-/* hbp__imbalance of a micro-batch of `width` packs in one size; a dummy has 0. An integer: the quotient is
- * exact to the last bit everywhere, and the product by a power of two changes no bit. */
+/* hbp__imbalance of a micro-batch of `width` packs in one size; a padding pack has 0. An integer: the
+ * quotient is exact to the last bit everywhere, and the product by a power of two changes no bit. */
 static inline int64_t hbp__waste(int64_t most, int64_t sum, int64_t width)
 {
     return (int64_t)(hbp__imbalance((double)most, (double)sum, (double)width) * (double)HBP__WASTE_WHOLE);

@@ -8,11 +8,11 @@
 /* An empty solution with room for any in which every group holds something. */
 hbp_status hbp__step_arrange_open(const hbp__step *step, hbp__step_solution *solution);
 
-/* Adds dummy micro-batches up to min_micro_batches and prices. HBP_E_INFEASIBLE when there are more than
+/* Adds padding micro-batches up to min_micro_batches and prices. HBP_E_INFEASIBLE when there are more than
  * max_micro_batches. */
 hbp_status hbp__step_arrange_close(const hbp__step *step, hbp__step_solution *solution);
 
-/* As many micro-batches as the options and the sequences allow, dummies not counted. */
+/* As many micro-batches as the options and the sequences allow, padding packs not counted. */
 int64_t hbp__step_most_micro_batches(const hbp__step *step);
 
 /* The step on groups of step->degree[j] alone, which hold every sequence: packs of at most `tenths` / 10 of

@@ -25,7 +25,7 @@ static int64_t added(const buckets *b, int64_t first, int64_t end)
 }
 
 /* now[low..high], knowing that their last buckets begin within least..most. The depth is log2 count. */
-static void fill(buckets *b, int32_t *start, int64_t low, int64_t high, int64_t least, int64_t most)
+static void fill_buckets(buckets *b, int32_t *start, int64_t low, int64_t high, int64_t least, int64_t most)
 {
     while (low <= high) {
         int64_t k = low + (high - low) / 2, best = INT64_MAX, at = least;
@@ -38,7 +38,7 @@ static void fill(buckets *b, int32_t *start, int64_t low, int64_t high, int64_t 
         }
         b->now[k] = best;
         start[k] = (int32_t)at;
-        fill(b, start, low, k - 1, least, at);
+        fill_buckets(b, start, low, k - 1, least, at);
         low = k + 1;
         least = at;
     }
@@ -52,7 +52,7 @@ static void solve(buckets *b, int64_t count, int64_t number)
     }
     for (int64_t q = 1; q < number; q++) {
         /* With q + 1 buckets, none empty, the last begins at q or later. */
-        fill(b, b->start + q * (count + 1), q + 1, count, q, count - 1);
+        fill_buckets(b, b->start + q * (count + 1), q + 1, count, q, count - 1);
         int64_t *swap = b->last;
         b->last = b->now;
         b->now = swap;

@@ -95,7 +95,7 @@ typedef struct hbp__step_board {
     int64_t micro_batches;
     hbp__step_group *group;
     int64_t *groups;  /* [micro_batches] */
-    double *makespan; /* [micro_batches] of the slowest group, or of a dummy */
+    double *makespan; /* [micro_batches] of the slowest group, or of a padding pack */
     int64_t *home;    /* [sequences] the group */
     int64_t *next;    /* [sequences] the next member of the same group */
 } hbp__step_board;

@@ -486,7 +486,7 @@ static int64_t find_least(equal *e)
     return least;
 }
 
-static hbp_status run(equal *e, hbp__step_solution *solution)
+static hbp_status run_equal(equal *e, hbp__step_solution *solution)
 {
     const hbp__step *step = e->step;
     hbp_context *context = step->context;
@@ -528,5 +528,5 @@ hbp_status hbp__step_equal(const hbp__step *step, hbp__step_solution *solution)
 {
     equal e = {.step = step};
     int64_t mark = hbp__scratch_mark(step->context);
-    return hbp__leave(step->context, mark, run(&e, solution));
+    return hbp__leave(step->context, mark, run_equal(&e, solution));
 }

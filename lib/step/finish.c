@@ -42,7 +42,8 @@ static int is_empty(const finish *f, int64_t group)
     return f->begin[group] == f->begin[group + 1];
 }
 
-/* Places the groups of every micro-batch; *packs gets the number of packs, a dummy for each idle rank. */
+/* Places the groups of every micro-batch; *packs gets the number of packs, a padding pack for each idle rank.
+ */
 static hbp_status place_groups(finish *f, int64_t micro_batches, int64_t *packs)
 {
     const hbp__step_solution *s = f->solution;
@@ -71,7 +72,7 @@ static void write_samples(finish *f, int64_t group)
     }
 }
 
-/* The next row of the packs: `group`, or a dummy, from `rank` on. Returns its ranks. */
+/* The next row of the packs: `group`, or a padding pack, from `rank` on. Returns its ranks. */
 static int32_t write_pack(finish *f, int64_t group, int32_t rank)
 {
     const hbp__step *step = f->step;
@@ -91,7 +92,7 @@ static int32_t write_pack(finish *f, int64_t group, int32_t rank)
     return place.sp;
 }
 
-/* Micro-batch m of the solution, or one of dummies past its last. */
+/* Micro-batch m of the solution, or one of padding packs past its last. */
 static void write_micro_batch(finish *f, int64_t m)
 {
     const hbp__step_solution *s = f->solution;

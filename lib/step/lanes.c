@@ -35,7 +35,7 @@ hbp_status hbp__lanes_open(const hbp__step *step, hbp__lanes *l)
     l->load = hbp__take(context, ranks, sizeof *l->load);
     l->row = hbp__take(context, ranks, sizeof *l->row);
     HBP__TRY(hbp__scratch_check(context, "the lanes of a step"));
-    l->dummy_ns = hbp__cost_dummy_ns(step->cost);
+    l->padding_ns = hbp__cost_padding_ns(step->cost);
     list_chain(l);
     hbp__lanes_clear(l);
     return HBP_OK;
@@ -58,12 +58,12 @@ int hbp__lanes_may_hold(const hbp__lanes *l, int32_t j, int64_t k)
     return hbp__step_holds_alone(l->step, j, k);
 }
 
-/* Beyond a dummy's time; INT64_MAX where the degree does not hold it. */
+/* Beyond a padding pack's time; INT64_MAX where the degree does not hold it. */
 static int64_t price(hbp__lanes *l, int32_t j, hbp__load load)
 {
     l->work++;
     int64_t ns = hbp__step_group_ns(l->step, j, load);
-    return ns < INT64_MAX ? ns - l->dummy_ns : ns;
+    return ns < INT64_MAX ? ns - l->padding_ns : ns;
 }
 
 int64_t hbp__lanes_price(hbp__lanes *l, int64_t p, int64_t more, int64_t less)
@@ -205,5 +205,5 @@ int64_t hbp__lanes_ns(const hbp__lanes *l)
 {
     int64_t rows = hbp__lanes_row(l, 0, l->step->ranks);
     return hbp__add_saturating(hbp__lanes_load(l, 0, l->step->ranks),
-                               hbp__mul_saturating(hbp__step_whole(l->step, rows), l->dummy_ns));
+                               hbp__mul_saturating(hbp__step_whole(l->step, rows), l->padding_ns));
 }

@@ -14,7 +14,7 @@ typedef struct hbp__lanes_pack {
     int32_t rank;   /* its first */
     hbp__load load;
     int64_t sequences;
-    int64_t ns;    /* beyond what a dummy takes */
+    int64_t ns;    /* beyond what a padding pack takes */
     int64_t first; /* of its sequences; -1: none */
     int64_t next;  /* pack that begins on the same rank; or free pack; -1: none */
 } hbp__lanes_pack;
@@ -23,7 +23,7 @@ typedef struct hbp__lanes {
     const hbp__step *step;
     int32_t chain[HBP__STEP_DEGREES]; /* [chains] indices of degrees, ascending, that divide each other */
     int32_t chains;
-    int64_t dummy_ns;
+    int64_t padding_ns;
     int32_t keeps;         /* nonzero: no pack ends and none begins */
     int64_t rows;          /* most packs of a rank */
     int64_t packs;         /* rows of `pack` in use or free */
@@ -66,7 +66,7 @@ void hbp__lanes_swap(hbp__lanes *lanes, int64_t k, int64_t other);
 int64_t hbp__lanes_load(const hbp__lanes *lanes, int32_t rank, int32_t ranks);
 int64_t hbp__lanes_row(const hbp__lanes *lanes, int32_t rank, int32_t ranks);
 
-/* What the step takes with dummies in the place of the packs that ranks have fewer. */
+/* What the step takes with padding packs in the place of the packs that ranks have fewer. */
 int64_t hbp__lanes_ns(const hbp__lanes *lanes);
 
 /* Fills empty lanes so that no pack takes more than about `goal` ns, where degrees allow it: sequences of the

@@ -48,7 +48,7 @@ static int32_t soonest_block(const hbp__lanes *l, int32_t j)
 /* Into the pack of the block that it lengthens the least, or a new one. */
 static void put(hbp__lanes *l, int32_t j, int32_t rank, int64_t k)
 {
-    int64_t best = -1, least = hbp__add_saturating(hbp__lanes_price_alone(l, j, k), l->dummy_ns);
+    int64_t best = -1, least = hbp__add_saturating(hbp__lanes_price_alone(l, j, k), l->padding_ns);
     int64_t seen = 0;
     for (int64_t p = l->begins[rank]; p >= 0 && seen < HBP__LANES_NEWEST; p = l->pack[p].next) {
         if (l->pack[p].degree != j)

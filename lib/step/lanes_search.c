@@ -19,8 +19,8 @@ static hbp_status fill_rows(hbp__lanes *l, int64_t rows, int64_t work)
 }
 
 /* Improves the lanes and takes them for *best where they are shorter. The `first` are taken whatever they
- * take where they have fewer dummies, and where ranks may run different numbers of micro-batches if they are
- * not longer: *best may leave ranks idle. */
+ * take where they have fewer padding packs, and where ranks may run different numbers of micro-batches if
+ * they are not longer: *best may leave ranks idle. */
 static hbp_status finish_start(hbp__lanes *l, int64_t work, int first, hbp__step_solution *best)
 {
     const hbp__step *step = l->step;

@@ -311,8 +311,8 @@ static hbp_status close_round(hbp__step_round *round, int64_t *left, hbp__step_s
     return HBP_OK;
 }
 
-static hbp_status run(hbp__step_round *round, int64_t *left, int64_t *scratch, hbp__step_form *form,
-                      hbp__step_solution *solution)
+static hbp_status run_round(hbp__step_round *round, int64_t *left, int64_t *scratch, hbp__step_form *form,
+                            hbp__step_solution *solution)
 {
     const hbp__step *step = round->step;
     set_limits(round);
@@ -354,5 +354,5 @@ hbp_status hbp__step_rounds(const hbp__step *step, hbp__step_form *form, int cut
     round.removed = round.pack + step->count;
     round.packs.slowest = round.removed + step->count;
     int64_t *left = round.packs.slowest + step->count;
-    return hbp__leave(context, mark, run(&round, left, left + step->count, form, solution));
+    return hbp__leave(context, mark, run_round(&round, left, left + step->count, form, solution));
 }

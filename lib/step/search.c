@@ -230,7 +230,7 @@ static void improve(search *s, int32_t round)
     s->best_time = time_of(s, best);
 }
 
-/* Whether a plan of solution a takes less than one of b. A micro-batch of dummies is worth nothing. */
+/* Whether a plan of solution a takes less than one of b. A micro-batch of padding packs is worth nothing. */
 static int is_shorter(const search *s, const hbp__step_solution *a, const hbp__step_solution *b)
 {
     const hbp__step *step = s->step;
@@ -287,7 +287,7 @@ static hbp_status try_simple_ways(const hbp__step *step, hbp__step_solution *bes
     return HBP_OK;
 }
 
-static hbp_status run(search *s, hbp__step_solution *solution)
+static hbp_status run_search(search *s, hbp__step_solution *solution)
 {
     const hbp__step *step = s->step;
     hbp__step_builder *b = &s->builder;
@@ -355,5 +355,5 @@ hbp_status hbp__step_search(const hbp__step *step, hbp__step_solution *solution)
     memset(&s, 0, sizeof s);
     s.step = step;
     int64_t mark = hbp__scratch_mark(step->context);
-    return hbp__leave(step->context, mark, run(&s, solution));
+    return hbp__leave(step->context, mark, run_search(&s, solution));
 }

@@ -53,17 +53,17 @@ static int place(const hbp__step *step, const hbp__step_solution *s, int64_t m, 
 }
 
 /* Runs the micro-batches, their groups taking `ns`, a negative one being a group without sequences. */
-static hbp_status run(const hbp__step *step, const hbp__step_solution *s, const int64_t *ns, int32_t *rank,
-                      hbp__clock *clock)
+static hbp_status run_micro_batches(const hbp__step *step, const hbp__step_solution *s, const int64_t *ns,
+                                    int32_t *rank, hbp__clock *clock)
 {
-    int64_t dummy_ns = hbp__cost_dummy_ns(step->cost);
+    int64_t padding_ns = hbp__cost_padding_ns(step->cost);
     for (int64_t m = 0; m < s->micro_batches; m++) {
         if (!place(step, s, m, rank))
             return hbp__fail(step->context, HBP_E_INTERNAL, "the groups of a micro-batch do not fit %d ranks",
                              (int)step->ranks);
-        /* A rank without a group takes a dummy; a group takes no less. */
+        /* A rank without a group takes a padding pack; a group takes no less. */
         for (int64_t i = 0; i < clock->sets; i++)
-            hbp__clock_run(clock, (int32_t)(i * clock->set), 1, dummy_ns);
+            hbp__clock_run(clock, (int32_t)(i * clock->set), 1, padding_ns);
         for (int64_t g = s->first[m]; g < s->first[m + 1]; g++)
             if (ns[g] >= 0)
                 hbp__clock_run(clock, rank[g], step->degree[s->degree[g]].degree, ns[g]);
@@ -80,9 +80,9 @@ static hbp_status run_sets(const hbp__step *step, hbp__step_solution *s, const i
     int32_t *rank = hbp__take(context, (uint64_t)s->groups, sizeof *rank);
     HBP__TRY(hbp__scratch_check(context, "the groups of the step"));
     HBP__TRY(hbp__clock_open(context, step->ranks, step->cost->terms.lockstep_ranks, &clock));
-    HBP__TRY(run(step, s, ns, rank, &clock));
+    HBP__TRY(run_micro_batches(step, s, ns, rank, &clock));
     int64_t others = hbp__step_whole(step, s->micro_batches) - s->micro_batches;
-    s->ns = hbp__add_saturating(hbp__mul_saturating(others, hbp__cost_dummy_ns(step->cost)),
+    s->ns = hbp__add_saturating(hbp__mul_saturating(others, hbp__cost_padding_ns(step->cost)),
                                 hbp__clock_end(&clock));
     return HBP_OK;
 }

@@ -2,8 +2,8 @@
  *
  * A micro-batch takes as long as its slowest group, so a short sequence alone on an idle rank seldom costs
  * anything, nor does it where it came from. In: a priced solution. Out: one with as many micro-batches as
- * plans record, none of dummies while there are sequences for it. What costs nothing is done first. Where the
- * step has fewer sequences than ranks, nothing else is. */
+ * plans record, none of padding packs while there are sequences for it. What costs nothing is done first.
+ * Where the step has fewer sequences than ranks, nothing else is. */
 #include <math.h>
 
 #include "base/checked.h"
@@ -257,7 +257,7 @@ static hbp_status fill_all(spread *s, int64_t *key, uint32_t *order)
     return HBP_OK;
 }
 
-/* Whether a plan of the solution has dummies. */
+/* Whether a plan of the solution has padding packs. */
 static int has_idle_ranks(const hbp__step *step, const hbp__step_solution *solution, int64_t *members)
 {
     int64_t ranks = 0;

@@ -247,7 +247,7 @@ double hbp__step_rank_time(const hbp__step *step, int32_t j, int64_t k);
 double hbp__step_vision_time(const hbp__step *step, int32_t j, hbp__load load);
 
 /* The same of a load which sequence k joins (sign 1) or leaves (-1) for sequence `other`, -1: none; what a
- * dummy takes where nothing is left, INFINITY where the group does not hold it. */
+ * padding pack takes where nothing is left, INFINITY where the group does not hold it. */
 double hbp__step_vision_time_by(const hbp__step *step, int32_t j, const hbp__load *load, int64_t k,
                                 int64_t other, int sign);
 
@@ -270,8 +270,8 @@ static inline double hbp__step_group_time(const hbp__step *step, int32_t j, hbp_
                         : hbp__step_text_time(&step->degree[j], load.tokens, load.squares);
 }
 
-/* The same as plans record it, in integer ns; a group of no tokens takes what a dummy takes; INT64_MAX when
- * the load does not fit. */
+/* The same as plans record it, in integer ns; a group of no tokens takes what a padding pack takes; INT64_MAX
+ * when the load does not fit. */
 static inline int64_t hbp__step_group_ns(const hbp__step *step, int32_t j, hbp__load load)
 {
     const hbp__step_degree *degree = &step->degree[j];
@@ -285,7 +285,8 @@ static inline int64_t hbp__step_group_ns(const hbp__step *step, int32_t j, hbp__
                              (hbp__load){.tokens = tokens, .squares = load.squares});
 }
 
-/* Micro-batches of a plan with so many of a solution: dummies complete the least number and the multiple. */
+/* Micro-batches of a plan with so many of a solution: padding packs complete the least number and the
+ * multiple. */
 static inline int64_t hbp__step_whole(const hbp__step *step, int64_t micro_batches)
 {
     int64_t least = hbp__max_i64(micro_batches, step->options.min_micro_batches);
@@ -301,7 +302,7 @@ typedef struct hbp__step_solution {
     int32_t *degree;  /* [groups] index in step->degree */
     int32_t *rank;    /* [groups] first rank; NULL: where hbp__step_place puts it */
     int64_t *group;   /* [count] the group of each sequence */
-    int64_t ns;       /* until the last lockstep set is through its micro-batches, with the dummies of
+    int64_t ns;       /* until the last lockstep set is through its micro-batches, with the padding packs of
                          hbp__step_whole; step_ns not counted */
     int64_t bound_ns; /* no solution has a smaller `ns`; 0: not known */
     int32_t complete; /* zero when a limit cut the search short */
@@ -334,7 +335,7 @@ hbp_status hbp__step_spread(const hbp__step *step, hbp__step_solution *solution)
  * opens and prices *solution. HBP_E_INFEASIBLE with a message. */
 hbp_status hbp__step_equal(const hbp__step *step, hbp__step_solution *solution);
 
-/* The plan of a priced solution; groups without sequences and ranks without a group become dummies. */
+/* The plan of a priced solution; groups without sequences and ranks without a group become padding packs. */
 hbp_status hbp__step_finish(const hbp__step *step, const hbp__step_solution *solution, hbp_plan **out);
 
 /* The ways to plan a step, each opening and pricing *solution. `bound_ns` stays 0. */

@@ -38,9 +38,9 @@ static int64_t group_ns(const tiny *t, int32_t j, int32_t part)
 static void solve_micro_batches(tiny *t)
 {
     const hbp__step *step = t->step;
-    int64_t dummy = hbp__round_i64(step->cost->terms.pack_ns);
+    int64_t padding = hbp__round_i64(step->cost->terms.pack_ns);
     for (int32_t r = 0; r < t->rows; r++)
-        t->makespan[r] = t->no_idle && r ? INT64_MAX : dummy;
+        t->makespan[r] = t->no_idle && r ? INT64_MAX : padding;
     for (int32_t set = 1; set < t->sets; set++) {
         int32_t low = set & -set, rest = set ^ low;
         int64_t *best = &t->makespan[(int64_t)set * t->rows];
@@ -89,7 +89,7 @@ static void add_micro_batch(const tiny *t, const int64_t *from, int64_t *to, int
 }
 
 /* The number of micro-batches told apart with which the step is shortest; -1 when there is none. Others that
- * complete a number are of dummies only where all sequences have one of their own. */
+ * complete a number are of padding packs only where all sequences have one of their own. */
 static int32_t solve_step(tiny *t)
 {
     if (!t->forced) {
@@ -97,7 +97,7 @@ static int32_t solve_step(tiny *t)
         add_micro_batch(t, t->sum, t->sum, t->batch);
         return t->sum[t->sets - 1] < INT64_MAX ? 0 : -1;
     }
-    int64_t dummy = hbp__round_i64(t->step->cost->terms.pack_ns), least = INT64_MAX;
+    int64_t padding = hbp__round_i64(t->step->cost->terms.pack_ns), least = INT64_MAX;
     int64_t allowed = t->step->options.max_micro_batches, most = allowed ? allowed : INT64_MAX;
     int32_t best = -1;
     for (int32_t set = 0; set < t->sets; set++)
@@ -107,7 +107,7 @@ static int32_t solve_step(tiny *t)
         add_micro_batch(t, to - t->sets, to, t->batch + (int64_t)m * t->sets);
         if (to[t->sets - 1] == INT64_MAX || (whole > m && (t->no_idle || m < t->step->count)) || whole > most)
             continue;
-        int64_t all = hbp__add_saturating(to[t->sets - 1], hbp__mul_saturating(whole - m, dummy));
+        int64_t all = hbp__add_saturating(to[t->sets - 1], hbp__mul_saturating(whole - m, padding));
         if (all < least || best < 0) {
             least = all;
             best = m;
@@ -158,7 +158,7 @@ static hbp_status write_solution(const tiny *t, int32_t number, hbp__step_soluti
     solution->groups = groups;
     HBP__TRY(hbp__step_solution_price(step, solution));
     if (!t->no_idle && !step->cost->terms.lockstep_ranks &&
-        hbp__step_whole(step, 1) == 1 &&               /* micro-batches of dummies alone were not tried */
+        hbp__step_whole(step, 1) == 1 && /* micro-batches of padding packs alone were not tried */
         step->cost->terms.layers < HBP__STEP_WAYS - 2) /* every number of layers was tried */
         solution->bound_ns = solution->ns;
     return HBP_OK;

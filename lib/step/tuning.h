@@ -169,7 +169,7 @@
 #define HBP__SETS_TRIES 6
 /* Packs of a block that a sequence may join while lanes are filled: the newest. */
 #define HBP__LANES_NEWEST 8
-/* A step may take one part in so many longer for the sake of fewer dummies. */
+/* A step may take one part in so many longer for the sake of fewer padding packs. */
 #define HBP__LANES_DEAR 200
 /* Sequences of a pack, packs of a block, and blocks that are looked at in one turn. */
 #define HBP__LANES_SEQUENCES 64

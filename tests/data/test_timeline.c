@@ -99,7 +99,7 @@ START_TEST_IN_CONTEXT(columns_may_be_unknown)
 }
 END_TEST
 
-START_TEST_IN_CONTEXT(measurements_are_the_rows_without_dummies)
+START_TEST_IN_CONTEXT(measurements_are_the_rows_without_padding)
 {
     hbp_timeline_columns given = view(&plain);
     hbp_timeline *timeline;
@@ -195,5 +195,5 @@ START_TEST(short_memory_and_cancelling_leave_nothing)
 }
 END_TEST
 
-TEST_MAIN("timeline", columns_come_back, columns_may_be_unknown, measurements_are_the_rows_without_dummies,
+TEST_MAIN("timeline", columns_come_back, columns_may_be_unknown, measurements_are_the_rows_without_padding,
           values_without_sense_are_refused, short_memory_and_cancelling_leave_nothing)

@@ -259,6 +259,45 @@ START_TEST_IN_CONTEXT(what_is_asked_for_is_kept_or_refused)
 }
 END_TEST
 
+/* No step passes what the plan says of it; a micro-batch passes no tokens that were asked for. */
+START_TEST_IN_CONTEXT(tokens_of_steps_are_what_is_recorded)
+{
+    hbp_cost *cost = keep(test_cost(context));
+    hbp_lengths *lengths = keep(test_long_tail(context, 11, 300, 1000));
+    hbp_groups *groups = NULL;
+    const int64_t length = 1000;
+    const int32_t one = 1, none = 0;
+    MAKES(context, groups, hbp_groups_create(context, cost, 1, &length, &one, &none, 80000, &groups));
+    const hbp_epoch_options asked[] = {{.groups = groups},
+                                       {.groups = groups, .tokens_per_step = 200000},
+                                       {.groups = groups, .tokens_per_step = 900},
+                                       {.groups = groups, .tokens_per_step = 1500},
+                                       {.samples_per_step = 1},
+                                       {.tokens_per_step = 40000, .micro_batch_multiple = 4},
+                                       {.micro_batch_multiple = 3}};
+    for (size_t a = 0; a < sizeof asked / sizeof *asked; a++)
+        for (int32_t method = HBP__EPOCH_HBP; method < HBP__EPOCH_FLEXSP; method++) {
+            hbp_plan *plan = NULL;
+            hbp_epoch_options options = asked[a];
+            options.struct_size = sizeof options;
+            int is_one_sample = method == HBP__EPOCH_NO_PACKING || method == HBP__EPOCH_SORTED;
+            if (a == 2 || (a == 3 && !is_one_sample)) {
+                FAILS(context, a == 2 ? HBP_E_INVALID : HBP_E_INFEASIBLE,
+                      a == 2 ? "tokens_per_step is 900" : "1500",
+                      test_plan_by(context, lengths, cost, method, &options, &plan));
+                continue;
+            }
+            OK(context, test_plan_by(context, lengths, cost, method, &options, &plan));
+            planned_check(context, plan, lengths);
+            ck_assert_msg(is_one_sample == !plan->tokens_per_step || plan->samples_per_step, "%d, %d", (int)a,
+                          (int)method);
+            for (int64_t s = 0; plan->tokens_per_step && s < plan->steps; s++)
+                ck_assert_msg(plan->step_tokens[s] <= plan->tokens_per_step, "%d, %d", (int)a, (int)method);
+            hbp_plan_free(plan);
+        }
+}
+END_TEST
+
 START_TEST_IN_CONTEXT(unknown_baselines_are_named)
 {
     hbp_cost *cost = keep(test_cost(context));
@@ -274,6 +313,6 @@ START_TEST_IN_CONTEXT(unknown_baselines_are_named)
 }
 END_TEST
 
-TEST_MAIN("baseline", what_is_asked_for_is_kept_or_refused, every_baseline_is_a_sound_plan,
-          steps_are_those_of_the_step_planner, a_group_is_the_setting_of_classic_ways,
-          unknown_baselines_are_named)
+TEST_MAIN("baseline", tokens_of_steps_are_what_is_recorded, what_is_asked_for_is_kept_or_refused,
+          every_baseline_is_a_sound_plan, steps_are_those_of_the_step_planner,
+          a_group_is_the_setting_of_classic_ways, unknown_baselines_are_named)

@@ -3,7 +3,7 @@
 #include "planned.h"
 
 /* Idle ranks: places of a micro-batch without samples. */
-static int64_t dummies_of(const hbp_plan *plan)
+static int64_t padding_packs_of(const hbp_plan *plan)
 {
     int64_t dummies = 0;
     for (int64_t p = 0; p < plan->packs; p++)
@@ -37,7 +37,7 @@ START_TEST_IN_CONTEXT(idle_ranks_get_samples)
         ck_assert_int_le(after.predicted_ns, before.predicted_ns);
         ck_assert_int_le(after.bound_ns, after.predicted_ns);
         ck_assert_int_gt(after.bound_ns, 0);
-        fewer += dummies_of(plan) < dummies_of(raw);
+        fewer += padding_packs_of(plan) < padding_packs_of(raw);
     }
     ck_assert_int_gt(fewer, 0);
 }
@@ -58,7 +58,7 @@ START_TEST_IN_CONTEXT(every_step_is_mended)
         OK(context, hbp_plan_epoch(context, lengths, cost, &options, &plan));
         OK(context, hbp_plan_validate(context, plan, lengths, cost));
         planned_check(context, plan, lengths);
-        several += plan->steps > 2 && !dummies_of(plan);
+        several += plan->steps > 2 && !padding_packs_of(plan);
         hbp_plan_free(plan);
         hbp_lengths_free(lengths);
     }

@@ -386,7 +386,7 @@ END_TEST
 
 /* With an order of modalities, windows and groups stay as they are, and there are no more dummies than the
  * last micro-batches need. */
-START_TEST_IN_CONTEXT(an_order_of_modalities_costs_few_dummies)
+START_TEST_IN_CONTEXT(an_order_of_modalities_costs_little_padding)
 {
     hbp_cost *cost = keep(test_cost_vision(context, 16, 0, 0));
     hbp_lengths *lengths = keep(draw_lengths(context, 2, 6000, 1500, 0));
@@ -586,5 +586,5 @@ TEST_MAIN("vision", epochs_keep_every_promise, over_long_samples_go_by_the_polic
           samples_of_many_units_are_dropped, small_batches_in_an_order_end_in_one_group,
           there_is_room_for_vision_units, units_count_in_the_choice_of_groups, the_last_byte_counts,
           steps_are_planned_one_by_one, a_shuffled_sampler_draws_the_same_steps,
-          auto_takes_the_faster_of_both, an_order_of_modalities_costs_few_dummies,
+          auto_takes_the_faster_of_both, an_order_of_modalities_costs_little_padding,
           public_data_are_even_in_both_sizes, nothing_is_left_behind)

@@ -55,7 +55,7 @@ static hbp_status assemble(hbp_context *context, const by_hand *b, hbp_plan **ou
 {
     int32_t group[] = {0, 0};
     int64_t first[] = {0, 2, 4}, step_first[] = {0, 4};
-    uint32_t place[] = {0, 1, 2, HBP__DUMMY}, row[] = {0, 1, HBP__DUMMY, HBP__DUMMY};
+    uint32_t place[] = {0, 1, 2, HBP__PADDING_PACK}, row[] = {0, 1, HBP__PADDING_PACK, HBP__PADDING_PACK};
     hbp__micro_batches batches = {.count = 2, .group = group, .first = first, .place = place};
     hbp__steps steps = {.count = 1, .first = step_first, .micro_batch = row};
     return hbp__assemble(context, b->packs, b->groups, b->cost, &b->options, &batches, &steps, out);
@@ -69,7 +69,7 @@ static hbp_status assemble(hbp_context *context, const by_hand *b, hbp_plan **ou
                           (long long)(column)[i], (long long)wanted[i]);                                     \
     } while (0)
 
-START_TEST_IN_CONTEXT(kinds_ascend_and_dummies_follow)
+START_TEST_IN_CONTEXT(kinds_ascend_and_padding_follows)
 {
     by_hand b = by_hand_open(context, 1000);
     hbp_plan *plan = NULL;
@@ -196,7 +196,7 @@ START_TEST_IN_CONTEXT(padding_goes_by_degree)
     OK(context, hbp__packs_measure(context, packs));
     int32_t group[] = {0, 1};
     int64_t first[] = {0, 4, 5}, step_first[] = {0, 2};
-    uint32_t place[] = {0, HBP__DUMMY, HBP__DUMMY, HBP__DUMMY, 1}, row[] = {0, 1};
+    uint32_t place[] = {0, HBP__PADDING_PACK, HBP__PADDING_PACK, HBP__PADDING_PACK, 1}, row[] = {0, 1};
     hbp__micro_batches batches = {.count = 2, .group = group, .first = first, .place = place};
     hbp__steps steps = {.count = 1, .first = step_first, .micro_batch = row};
     MAKES(context, plan, hbp__assemble(context, packs, groups, cost, &options, &batches, &steps, &plan));
@@ -234,5 +234,5 @@ START_TEST_IN_CONTEXT(nothing_is_left_behind)
 }
 END_TEST
 
-TEST_MAIN("assemble", kinds_ascend_and_dummies_follow, vision_units_must_fit_in_memory,
+TEST_MAIN("assemble", kinds_ascend_and_padding_follows, vision_units_must_fit_in_memory,
           plans_agree_with_lengths_and_cost, padding_goes_by_degree, nothing_is_left_behind)

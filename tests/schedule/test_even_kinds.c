@@ -1,5 +1,5 @@
 #include "base/methods.h"
-#include "schedule/kinds.h"
+#include "schedule/modalities.h"
 
 #include "base/checked.h"
 #include "base/sort.h"
@@ -33,10 +33,10 @@ static hbp_lengths *draw_lengths(hbp_context *context, uint64_t seed, int64_t co
 }
 
 /* Dummies of an order of modalities, by counting the packs of every set of six kinds. */
-static int64_t count_dummies(hbp_context *context, const hbp_packs *packs, const hbp_groups *groups)
+static int64_t count_padding(hbp_context *context, const hbp_packs *packs, const hbp_groups *groups)
 {
     uint64_t *kinds = malloc((size_t)packs->count * sizeof *kinds);
-    OK(context, hbp__packs_kinds(context, packs, kinds));
+    OK(context, hbp__packs_modalities(context, packs, kinds));
     int64_t dummies = 0;
     for (int32_t g = 0; g < groups->count; g++)
         for (uint64_t set = 1; set < 64; set++) {
@@ -49,7 +49,7 @@ static int64_t count_dummies(hbp_context *context, const hbp_packs *packs, const
     return dummies;
 }
 
-static int64_t least_dummies(const hbp_packs *packs, const hbp_groups *groups)
+static int64_t least_padding(const hbp_packs *packs, const hbp_groups *groups)
 {
     int64_t count[HBP_MAX_GROUPS] = {0}, dummies = 0;
     for (int64_t p = 0; p < packs->count; p++)
@@ -143,11 +143,11 @@ START_TEST_IN_CONTEXT(exchanges_keep_every_promise)
             m.packs->max_vision[0] = most;
         }
         int64_t *offsets = copy(m.packs->offsets, m.packs->count + 1, sizeof *offsets);
-        int64_t before = count_dummies(m.context, m.packs, m.groups);
-        OK(m.context, hbp__packs_even_kinds(m.context, m.groups, seed, 0, m.packs));
-        int64_t after = count_dummies(m.context, m.packs, m.groups);
+        int64_t before = count_padding(m.context, m.packs, m.groups);
+        OK(m.context, hbp__packs_even_modalities(m.context, m.groups, seed, 0, m.packs));
+        int64_t after = count_padding(m.context, m.packs, m.groups);
         ck_assert_int_le(after, before);
-        ck_assert_int_ge(after, least_dummies(m.packs, m.groups));
+        ck_assert_int_ge(after, least_padding(m.packs, m.groups));
         ck_assert_mem_eq(offsets, m.packs->offsets, (size_t)(m.packs->count + 1) * sizeof *offsets);
         check(&m, most);
         free(offsets);
@@ -157,17 +157,17 @@ END_TEST
 
 /* Three kinds on 64 ranks in packs an eighth free: without exchanges one pack in twenty is a dummy that the
  * kinds cost, with them none. */
-START_TEST_IN_CONTEXT(three_kinds_cost_no_dummies)
+START_TEST_IN_CONTEXT(three_kinds_cost_no_padding)
 {
     int mark = keep_mark();
     for (uint64_t seed = 1; seed <= 4; keep_release(mark), seed++) {
         made m = make(context, seed, 6000, 3, 64, 0);
         for (int64_t g = 0; g < 2; g++)
             m.groups->pack_length[g] += m.groups->pack_length[g] / 8;
-        int64_t least = least_dummies(m.packs, m.groups);
-        ck_assert_int_gt(20 * (count_dummies(m.context, m.packs, m.groups) - least), m.packs->count);
-        OK(m.context, hbp__packs_even_kinds(m.context, m.groups, seed, 0, m.packs));
-        ck_assert_int_eq(count_dummies(m.context, m.packs, m.groups), least);
+        int64_t least = least_padding(m.packs, m.groups);
+        ck_assert_int_gt(20 * (count_padding(m.context, m.packs, m.groups) - least), m.packs->count);
+        OK(m.context, hbp__packs_even_modalities(m.context, m.groups, seed, 0, m.packs));
+        ck_assert_int_eq(count_padding(m.context, m.packs, m.groups), least);
         check(&m, INT64_MAX);
     }
 }
@@ -184,14 +184,14 @@ START_TEST_IN_CONTEXT(a_pack_may_go_by_way_of_another_set)
         made m = make(context, seed, 200 + 50 * (int64_t)seed, 5, 4, 0);
         for (int64_t g = 0; g < 2; g++)
             m.groups->pack_length[g] += m.groups->pack_length[g] / 8;
-        int64_t least = least_dummies(m.packs, m.groups);
-        before += count_dummies(m.context, m.packs, m.groups) - least;
+        int64_t least = least_padding(m.packs, m.groups);
+        before += count_padding(m.context, m.packs, m.groups) - least;
         uint32_t *was = copy(m.packs->sample, m.packs->samples, sizeof *was);
-        OK(m.context, hbp__packs_even_kinds(m.context, m.groups, seed, 0, m.packs));
+        OK(m.context, hbp__packs_even_modalities(m.context, m.groups, seed, 0, m.packs));
         for (int64_t i = 0; i < m.packs->samples; i++)
             moved += was[i] != m.packs->sample[i];
         free(was);
-        after += count_dummies(m.context, m.packs, m.groups) - least;
+        after += count_padding(m.context, m.packs, m.groups) - least;
         check(&m, INT64_MAX);
     }
     ck_assert_int_lt(7 * after, before);
@@ -206,7 +206,7 @@ START_TEST_IN_CONTEXT(the_same_seed_draws_the_same)
     int64_t count = 0;
     for (int run = 0, mark = keep_mark(); run < 3; keep_release(mark), run++) {
         made m = make(context, 2, 2000, 3, 32, 0);
-        OK(m.context, hbp__packs_even_kinds(m.context, m.groups, 7, run == 2, m.packs));
+        OK(m.context, hbp__packs_even_modalities(m.context, m.groups, 7, run == 2, m.packs));
         count = m.packs->samples;
         sample[run] = copy(m.packs->sample, count, sizeof **sample);
     }
@@ -220,7 +220,7 @@ END_TEST
 static hbp_status even_once(hbp_context *context, void *user)
 {
     made *m = user;
-    return hbp__packs_even_kinds(context, m->groups, 1, 0, m->packs);
+    return hbp__packs_even_modalities(context, m->groups, 1, 0, m->packs);
 }
 
 START_TEST_IN_CONTEXT(nothing_is_left_behind)
@@ -233,5 +233,5 @@ START_TEST_IN_CONTEXT(nothing_is_left_behind)
 }
 END_TEST
 
-TEST_MAIN("even_kinds", exchanges_keep_every_promise, three_kinds_cost_no_dummies,
+TEST_MAIN("even_kinds", exchanges_keep_every_promise, three_kinds_cost_no_padding,
           a_pack_may_go_by_way_of_another_set, the_same_seed_draws_the_same, nothing_is_left_behind)

@@ -30,7 +30,7 @@ START_TEST_IN_CONTEXT(each_pack_has_one_place)
                 ck_assert_int_eq(batches.first[m + 1] - batches.first[m], p.groups->packs[g]);
                 for (int64_t i = batches.first[m]; i < batches.first[m + 1]; i++) {
                     uint32_t pack = batches.place[i];
-                    if (pack == HBP__DUMMY) {
+                    if (pack == HBP__PADDING_PACK) {
                         ck_assert_int_eq(m, batches.group_first[g + 1] - 1);
                         continue;
                     }
@@ -60,7 +60,7 @@ START_TEST_IN_CONTEXT(time_balance_is_as_good_as_sorting)
         for (int64_t m = 0; m < batches.count; m++) {
             int64_t slowest = 0;
             for (int64_t i = batches.first[m]; i < batches.first[m + 1]; i++)
-                if (batches.place[i] != HBP__DUMMY)
+                if (batches.place[i] != HBP__PADDING_PACK)
                     slowest = hbp__max_i64(slowest, pack_ns(&p, batches.place[i]));
             total += slowest;
         }
@@ -80,13 +80,13 @@ START_TEST_IN_CONTEXT(sorted_means_by_squares_and_given_means_as_given)
     hbp__micro_batches batches;
     OK(p.context, hbp__micro_batches_open(p.context, p.packs, p.groups, p.cost, &options, &batches));
     for (int64_t i = 1; i < batches.first[batches.group_first[1]]; i++)
-        if (batches.place[i] != HBP__DUMMY)
+        if (batches.place[i] != HBP__PADDING_PACK)
             ck_assert_int_ge(p.packs->squares[batches.place[i - 1]], p.packs->squares[batches.place[i]]);
     hbp__micro_batches_close(&batches);
     options.method = hbp__balance_name(HBP__BALANCE_GIVEN);
     OK(p.context, hbp__micro_batches_open(p.context, p.packs, p.groups, p.cost, &options, &batches));
     for (int64_t i = 1; i < batches.first[batches.group_first[1]]; i++)
-        if (batches.place[i] != HBP__DUMMY)
+        if (batches.place[i] != HBP__PADDING_PACK)
             ck_assert_uint_gt(batches.place[i], batches.place[i - 1]);
     hbp__micro_batches_close(&batches);
 }

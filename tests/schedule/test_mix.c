@@ -31,7 +31,7 @@ static void fill_queue(tiny *t, int32_t g, int64_t *batches, int64_t *places)
     for (int64_t at = begin; at < *places; at += t->groups.packs[g]) {
         t->first[(*batches)++] = at;
         while (*places < at + t->groups.packs[g])
-            t->place[(*places)++] = HBP__DUMMY;
+            t->place[(*places)++] = HBP__PADDING_PACK;
     }
     t->pure.group_first[g + 1] = *batches;
 }
@@ -95,7 +95,7 @@ START_TEST_IN_CONTEXT(no_cut_is_shorter)
         for (int64_t m = 0; m < batches.count; m++) {
             int64_t slowest = 0;
             for (int64_t i = batches.first[m]; i < batches.first[m + 1]; i++)
-                if (batches.place[i] != HBP__DUMMY)
+                if (batches.place[i] != HBP__PADDING_PACK)
                     slowest = hbp__max_i64(slowest, t.ns[batches.place[i]]);
             sum += slowest;
         }
@@ -130,14 +130,14 @@ START_TEST_IN_CONTEXT(places_cover_the_ranks)
             int32_t ranks = 0, last = INT32_MAX, dummies = 0, kinds = 0;
             for (int64_t i = batches.first[m]; i < batches.first[m + 1]; i++) {
                 uint32_t pack = batches.place[i];
-                int32_t g = pack == HBP__DUMMY ? batches.group[m] : p.packs->group[pack];
-                dummies += pack == HBP__DUMMY;
-                ck_assert(pack == HBP__DUMMY || !dummies);
+                int32_t g = pack == HBP__PADDING_PACK ? batches.group[m] : p.packs->group[pack];
+                dummies += pack == HBP__PADDING_PACK;
+                ck_assert(pack == HBP__PADDING_PACK || !dummies);
                 ck_assert_int_le(p.groups->sp[g], last);
                 kinds += p.groups->sp[g] != last;
                 last = p.groups->sp[g];
                 ranks += last;
-                if (pack == HBP__DUMMY)
+                if (pack == HBP__PADDING_PACK)
                     continue;
                 ck_assert_int_eq(seen[pack]++, 0);
                 placed++;

@@ -41,8 +41,8 @@ static hbp__steps steps_of(laid *l)
 static int64_t tokens_of(const laid *l, uint32_t m)
 {
     int64_t tokens = 0;
-    for (int64_t i = l->batches.first[m]; m != HBP__DUMMY && i < l->batches.first[m + 1]; i++)
-        if (l->batches.place[i] != HBP__DUMMY)
+    for (int64_t i = l->batches.first[m]; m != HBP__PADDING_PACK && i < l->batches.first[m + 1]; i++)
+        if (l->batches.place[i] != HBP__PADDING_PACK)
             tokens += l->p.packs->tokens[l->batches.place[i]];
     return tokens;
 }
@@ -56,10 +56,10 @@ static int64_t check_steps(const laid *l, const hbp__steps *steps)
         int64_t tokens = 0, real = 0;
         ck_assert_int_gt(steps->first[s + 1], steps->first[s]);
         ck_assert_int_eq((steps->first[s + 1] - steps->first[s]) % l->options.micro_batch_multiple, 0);
-        ck_assert_uint_ne(steps->micro_batch[steps->first[s]], HBP__DUMMY);
+        ck_assert_uint_ne(steps->micro_batch[steps->first[s]], HBP__PADDING_PACK);
         for (int64_t i = steps->first[s]; i < steps->first[s + 1]; i++) {
             uint32_t m = steps->micro_batch[i];
-            if (m == HBP__DUMMY)
+            if (m == HBP__PADDING_PACK)
                 continue;
             ck_assert_int_eq(seen[m]++, 0);
             tokens += tokens_of(l, m);
@@ -164,7 +164,8 @@ START_TEST_IN_CONTEXT(the_curriculum_is_short)
         int64_t later = 0;
         for (int64_t s = 0; s < steps.count; s++)
             for (int64_t i = steps.first[s]; i < steps.first[s + 1]; i++) {
-                int is_long = steps.micro_batch[i] != HBP__DUMMY && l.batches.group[steps.micro_batch[i]];
+                int is_long =
+                    steps.micro_batch[i] != HBP__PADDING_PACK && l.batches.group[steps.micro_batch[i]];
                 ck_assert(s >= 3 || !is_long);
                 later += is_long;
             }

@@ -27,7 +27,7 @@ START_TEST_IN_CONTEXT(steps_hold_every_micro_batch_once)
             ck_assert_int_eq(size % multiple, 0);
             for (int64_t i = steps.first[s]; i < steps.first[s + 1]; i++) {
                 uint32_t m = steps.micro_batch[i];
-                if (m == HBP__DUMMY)
+                if (m == HBP__PADDING_PACK)
                     continue;
                 ck_assert_int_eq(batches.group[m], g);
                 ck_assert_int_eq(seen[m]++, 0);
@@ -64,7 +64,7 @@ START_TEST_IN_CONTEXT(tokens_per_step_come_before_the_multiple)
         for (int64_t s = 0; s < steps.count; s++) {
             int64_t real = 0;
             for (int64_t i = steps.first[s]; i < steps.first[s + 1]; i++)
-                real += steps.micro_batch[i] != HBP__DUMMY;
+                real += steps.micro_batch[i] != HBP__PADDING_PACK;
             ck_assert_int_eq((steps.first[s + 1] - steps.first[s]) % multiple, 0);
             ck_assert_int_le(real, most);
             full += real == most;
@@ -136,7 +136,7 @@ START_TEST_IN_CONTEXT(one_step_takes_all)
     ck_assert_int_eq(steps.count, 1);
     ck_assert_int_eq(steps.first[1], (batches.count + 3) / 4 * 4);
     for (int64_t i = 0; i < steps.first[1]; i++)
-        ck_assert_int_eq(steps.micro_batch[i] == HBP__DUMMY, i >= batches.count);
+        ck_assert_int_eq(steps.micro_batch[i] == HBP__PADDING_PACK, i >= batches.count);
     hbp__steps_close(&steps);
     hbp__micro_batches_close(&batches);
 }

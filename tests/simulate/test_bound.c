@@ -99,7 +99,7 @@ static void solve_packs(oracle *o, int samples)
 static int64_t solve_micro_batch(const oracle *o, int set, int ranks)
 {
     if (!set)
-        return ranks ? hbp__cost_dummy_ns(o->cost) : 0;
+        return ranks ? hbp__cost_padding_ns(o->cost) : 0;
     int64_t best = FAR;
     int first = set & -set, rest = set ^ first;
     for (int more = rest;; more = (more - 1) & rest) {

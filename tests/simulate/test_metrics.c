@@ -136,7 +136,7 @@ START_TEST_IN_CONTEXT(as_counted_one_by_one)
 }
 END_TEST
 
-START_TEST_IN_CONTEXT(steps_of_dummies_count_as_steps_and_have_no_mixture)
+START_TEST_IN_CONTEXT(steps_of_padding_count_as_steps_and_have_no_mixture)
 {
     small_plan plan;
     small_init(&plan);
@@ -186,5 +186,5 @@ START_TEST_IN_CONTEXT(more_steps_than_can_be_sorted_are_named)
 END_TEST
 
 TEST_MAIN("metrics", steps_are_compared_with_the_epoch, quantiles_are_the_lower_of_two_neighbours,
-          as_counted_one_by_one, steps_of_dummies_count_as_steps_and_have_no_mixture, nothing_is_left_behind,
+          as_counted_one_by_one, steps_of_padding_count_as_steps_and_have_no_mixture, nothing_is_left_behind,
           more_steps_than_can_be_sorted_are_named)

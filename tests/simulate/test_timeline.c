@@ -229,7 +229,7 @@ START_TEST_IN_CONTEXT(what_was_measured_as_predicted_has_no_error)
 }
 END_TEST
 
-START_TEST_IN_CONTEXT(a_run_of_dummies_has_no_packs)
+START_TEST_IN_CONTEXT(a_run_of_padding_has_no_packs)
 {
     hbp_cost *cost = keep(make_cost(context));
     rows r;
@@ -291,5 +291,5 @@ START_TEST_IN_CONTEXT(short_memory_and_cancelling_leave_nothing)
 END_TEST
 
 TEST_MAIN("timeline", errors_are_those_of_plain_loops, what_was_measured_as_predicted_has_no_error,
-          a_run_of_dummies_has_no_packs, rows_that_the_cost_does_not_know_are_named,
+          a_run_of_padding_has_no_packs, rows_that_the_cost_does_not_know_are_named,
           short_memory_and_cancelling_leave_nothing)

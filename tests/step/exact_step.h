@@ -28,7 +28,7 @@ typedef struct exact_step {
     int32_t ranks;
     int32_t layers;
     int64_t dummy_ns;
-    int whole_dummies; /* micro-batches of dummies alone may complete a number, as in the published modes */
+    int whole_padding; /* micro-batches of dummies alone may complete a number, as in the published modes */
     int no_idle;       /* no rank of a micro-batch is without sequences */
     int32_t degrees;
     int32_t degree[EXACT_DEGREES];   /* ascending */
@@ -137,7 +137,7 @@ static inline exact_step exact_step_make_vision(hbp_context *context, const hbp_
     e.ranks = terms.ranks;
     e.layers = terms.layers;
     e.dummy_ns = hbp_cost_predict_pack_ns(cost, 1, 0, 0, 0, 0);
-    e.whole_dummies = hbp__step_method(options->method) != HBP__STEP_SEARCH;
+    e.whole_padding = hbp__step_method(options->method) != HBP__STEP_SEARCH;
     for (int32_t i = 0; i < terms.degrees; i++) {
         int32_t d = terms.degree[i];
         if (d < options->min_sp || (options->max_sp && d > options->max_sp) ||
@@ -237,7 +237,7 @@ static inline int64_t exact_whole_ns(const exact_step *e, int64_t used, int64_t 
     const hbp_step_options *o = &e->options;
     int64_t all = exact_round_up(exact_max(used, o->min_micro_batches), o->micro_batch_multiple);
     if (ns == EXACT_NEVER || (o->max_micro_batches && all > o->max_micro_batches) ||
-        (e->no_idle && used < all) || (!e->whole_dummies && used < exact_min(all, e->count)))
+        (e->no_idle && used < all) || (!e->whole_padding && used < exact_min(all, e->count)))
         return EXACT_NEVER;
     return ns + (all - used) * e->dummy_ns;
 }

@@ -163,7 +163,7 @@ START_TEST_IN_CONTEXT(random_steps_are_no_longer_than_in_lockstep)
 END_TEST
 
 /* Every rank runs as many micro-batches, and none of them is empty: samples are split among them. */
-START_TEST_IN_CONTEXT(equal_numbers_are_reached_without_dummies)
+START_TEST_IN_CONTEXT(equal_numbers_are_reached_without_padding)
 {
     hbp_cost *cost = keep(lockstep_cost(context, 8, 1, 0, 4e6, 0));
     for (uint64_t seed = 0; seed < 10; seed++) {
@@ -300,5 +300,5 @@ START_TEST_IN_CONTEXT(nothing_is_left_behind)
 END_TEST
 
 TEST_MAIN("lanes", tiny_steps_against_every_assignment, random_steps_are_no_longer_than_in_lockstep,
-          no_rank_is_idle, no_rank_is_idle_for_a_multiple, equal_numbers_are_reached_without_dummies,
+          no_rank_is_idle, no_rank_is_idle_for_a_multiple, equal_numbers_are_reached_without_padding,
           an_idle_rank_may_cost_a_little, what_cannot_be_is_refused, nothing_is_left_behind)

@@ -36,7 +36,7 @@ START_TEST(the_oracle_is_exact)
         small_step s = small_open((uint64_t)i, (int)(i % SMALL_KINDS), 2 << (i / 9 % 3), 6, 5e6);
         vary(&s, i);
         exact_step e = small_exact(&s);
-        e.whole_dummies = i % 4 == 1;
+        e.whole_padding = i % 4 == 1;
         e.no_idle = i % 4 == 3;
         if (e.count <= 5 || (e.count == 6 && e.ranks < 8)) {
             int64_t ns = exact_step_ns(&e);
@@ -343,7 +343,7 @@ START_TEST(larger_steps_beat_the_other_ways)
 END_TEST
 
 /* One short sequence: 15 ranks have nothing to do, and every micro-batch past the first is theirs as well. */
-START_TEST(idle_ranks_become_dummies)
+START_TEST(idle_ranks_become_padding)
 {
     small_step s = small_open(1, SMALL_TIME, 16, 1, 5e6);
     hbp_lengths_free(s.lengths);
@@ -370,4 +370,4 @@ TEST_MAIN_LOOPS("search", NULL, NULL, {the_oracle_is_exact, 0, 1},
                 {more_effort_is_never_slower, 0, CHUNKS}, {options_are_respected, 0, 1},
                 {a_single_micro_batch_is_near_the_optimum, 0, 1},
                 {one_micro_batch_of_some_is_near_the_optimum, 0, 1}, {any_degree_helps, 0, 1},
-                {larger_steps_beat_the_other_ways, 0, 1}, {idle_ranks_become_dummies, 0, 1})
+                {larger_steps_beat_the_other_ways, 0, 1}, {idle_ranks_become_padding, 0, 1})

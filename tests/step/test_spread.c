@@ -142,7 +142,7 @@ START_TEST(degrees_that_do_not_nest_are_placed)
 END_TEST
 
 /* Numbers of micro-batches are reached by splitting, in plans. */
-START_TEST(numbers_are_reached_without_dummies)
+START_TEST(numbers_are_reached_without_padding)
 {
     int64_t full = 0;
     for (int64_t i = 0; i < 60; i++) {
@@ -229,5 +229,5 @@ START_TEST_IN_CONTEXT(a_completed_micro_batch_leaves_short_ones_to_the_next)
 END_TEST
 
 TEST_MAIN("spread", random_solutions_are_repaired, tiny_steps_keep_their_time,
-          degrees_that_do_not_nest_are_placed, numbers_are_reached_without_dummies,
+          degrees_that_do_not_nest_are_placed, numbers_are_reached_without_padding,
           a_completed_micro_batch_leaves_short_ones_to_the_next, nothing_is_left_behind)

@@ -153,8 +153,8 @@ static hbp_status check_vision(hbp_context *context, const hbp_plan *plan, int64
     return HBP_OK;
 }
 
-/* A pack with samples holds the micro-batch's kinds, each of them, in ascending order. */
-static hbp_status check_kinds(hbp_context *context, const hbp_plan *plan, int64_t p, int64_t kinds)
+/* A pack with samples holds the micro-batch's modalities, each of them, in ascending order. */
+static hbp_status check_kinds(hbp_context *context, const hbp_plan *plan, int64_t p, int64_t modalities)
 {
     int64_t held = 0;
     for (int64_t i = plan->pack_offsets[p]; i < plan->pack_offsets[p + 1]; i++) {
@@ -168,28 +168,28 @@ static hbp_status check_kinds(hbp_context *context, const hbp_plan *plan, int64_
                              (long long)p, (long long)i, (int)kind, (int)plan->sample_modalities[i - 1]);
         held |= INT64_C(1) << kind;
     }
-    if (held != kinds && plan->pack_offsets[p] != plan->pack_offsets[p + 1])
+    if (held != modalities && plan->pack_offsets[p] != plan->pack_offsets[p + 1])
         return hbp__fail(
             context, HBP_E_INVALID,
             "pack %lld holds the modalities %#llx, its micro-batch %#llx: ranks would wait for each "
             "other",
-            (long long)p, (unsigned long long)held, (unsigned long long)kinds);
+            (long long)p, (unsigned long long)held, (unsigned long long)modalities);
     return HBP_OK;
 }
 
 /* The second size and the order of modalities, where the plan has them. */
 static hbp_status check_optional(hbp_context *context, const hbp_plan *plan, int64_t m)
 {
-    int64_t kinds = plan->micro_batch_modalities ? plan->micro_batch_modalities[m] : 1;
-    if (kinds < 1 || kinds >> HBP_MAX_MODALITIES)
+    int64_t modalities = plan->micro_batch_modalities ? plan->micro_batch_modalities[m] : 1;
+    if (modalities < 1 || modalities >> HBP_MAX_MODALITIES)
         return hbp__fail(context, HBP_E_INVALID,
                          "micro-batch %lld: its modalities are %lld; it needs one at least, of %d",
-                         (long long)m, (long long)kinds, HBP_MAX_MODALITIES);
+                         (long long)m, (long long)modalities, HBP_MAX_MODALITIES);
     for (int64_t p = plan->micro_batch_offsets[m]; p < plan->micro_batch_offsets[m + 1]; p++) {
         if (plan->pack_vision)
             HBP__TRY(check_vision(context, plan, p));
         if (plan->micro_batch_modalities)
-            HBP__TRY(check_kinds(context, plan, p, kinds));
+            HBP__TRY(check_kinds(context, plan, p, modalities));
     }
     return HBP_OK;
 }

@@ -107,7 +107,7 @@ static hbp_status check_row(hbp_context *context, const hbp_timeline *t, int64_t
                      (long long)value[fault.field], (long long)fault.least, (long long)fault.most);
 }
 
-/* The column's rows that are no dummies. */
+/* The column's rows that are no padding packs. */
 static hbp_status keep_real(hbp_context *context, hbp_timeline *t, int64_t count, const void *from,
                             size_t size, int place)
 {

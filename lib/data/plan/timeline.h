@@ -42,8 +42,9 @@ struct hbp_timeline {
 #define HBP__TIMELINE_FIELD(name, type, needed) type *name; /* [count]; NULL where it is not known */
     HBP__TIMELINE_COLUMNS(HBP__TIMELINE_FIELD)
 #undef HBP__TIMELINE_FIELD
-    hbp_measurements measured; /* points into the columns, or into columns of its own without the dummies */
-    void *own[6];              /* those, to be released; NULL: none */
+    hbp_measurements
+        measured; /* points into the columns, or into columns of its own without the padding packs */
+    void *own[6]; /* those, to be released; NULL: none */
 };
 
 /* What is wrong with a row: a field's value is not in its range. */

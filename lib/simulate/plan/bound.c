@@ -41,7 +41,7 @@ typedef struct bound_problem {
     bound_point *point; /* descending in capacity; only those that hold the shortest sample */
     bound_line *front;  /* [points] scratch: the lines that are least somewhere in the data's range */
     bound_line *active; /* [points] scratch: the lines that are least somewhere between two capacities */
-    double pack_ns;     /* what each pack, dummies included, is sure to pay once */
+    double pack_ns;     /* what each pack, padding packs included, is sure to pay once */
     double kept;        /* share of a pack's time that rounding leaves */
 } bound_problem;
 
@@ -238,9 +238,9 @@ static hbp_status solve_bound(hbp_context *context, bound_problem *p, int64_t *b
     double area_ns;
     HBP__TRY(greatest_area(context, p, &area_ns));
 
-    /* One micro-batch holds the longest sample; the others last at least a dummy's time. */
-    int64_t dummy_ns = hbp__round_i64(t->pack_ns);
-    int64_t path_ns = add_times(longest_ns, hbp__max_i64(p->steps - 1, 0), dummy_ns);
+    /* One micro-batch holds the longest sample; the others last at least a padding pack's time. */
+    int64_t padding_ns = hbp__round_i64(t->pack_ns);
+    int64_t path_ns = add_times(longest_ns, hbp__max_i64(p->steps - 1, 0), padding_ns);
     int64_t micro_batches_ns = hbp__max_i64(round_up_i64(area_ns * (1 - MARGIN)), path_ns);
     int64_t total = add_times(micro_batches_ns, p->steps, hbp__round_i64(t->step_ns));
     if (total == INT64_MAX)

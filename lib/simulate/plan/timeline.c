@@ -160,7 +160,7 @@ static hbp_status compare_steps(comparing *c, hbp__clock *clocks)
         c->whole[PREDICTED] += (double)t->ranks * (double)predicted;
         r->measured_ns = hbp__add_saturating(r->measured_ns, measured);
         r->predicted_ns = hbp__add_saturating(r->predicted_ns, predicted);
-        if (measured) /* else of dummies alone */
+        if (measured) /* else of padding packs alone */
             hbp__relative_errors_add(&c->errors, (double)predicted, (double)measured);
     }
     HBP__TRY(sort_errors(c));

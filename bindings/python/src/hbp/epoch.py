@@ -125,8 +125,8 @@ def plan_epoch(
     modalities). The plan is a pure function of all of them, so that every rank may plan for itself.
 
     method is "search", HBP as published, "hbp", or one of others to compare with, "next-fit", say;
-    hbp.methods(of="epoch") lists them. Options that one of others has no use for are ignored. groups, of one
-    group, says how long packs are and on which degree they run; "flexsp", "hybrid-cp" and "dynamic-cp" plan each
+    hbp.methods(of="epoch") lists them. An option that a method does not keep is refused. groups, of one group,
+    says how long packs of one length are and on which degree they run; "flexsp", "hybrid-cp" and "dynamic-cp" plan each
     step for itself and heed tokens_per_rank, "hybrid-cp" sequence_tokens_per_rank, both of Megatron's min_sp."""
     (struct, _kept), data = _options(options), Lengths.of(lengths)
     return Plan._make(lib.hbp_plan_epoch, data, cost, ctypes.byref(struct), progress=progress)

@@ -1,5 +1,5 @@
 #include "base/methods.h"
-#include "schedule/kinds.h"
+#include "schedule/modalities.h"
 
 #include "costs.h"
 #include "data/packs/packs.h"
@@ -48,7 +48,7 @@ START_TEST_IN_CONTEXT(a_pack_has_the_kinds_of_its_samples)
 {
     mixed_kinds m = open_kinds(context, 1, 2000, 5);
     uint64_t *kinds = malloc((size_t)m.packs->count * sizeof *kinds);
-    OK(m.context, hbp__packs_kinds(m.context, m.packs, kinds));
+    OK(m.context, hbp__packs_modalities(m.context, m.packs, kinds));
     for (int64_t p = 0; p < m.packs->count; p++)
         for (int32_t k = 0; k < 62; k++) {
             int has = 0;
@@ -120,10 +120,10 @@ START_TEST_IN_CONTEXT(all_ranks_meet_the_same_kinds)
                     continue;
                 for (int64_t c = 0; c < b; c++) {
                     int64_t p = plan->micro_batch_offsets[c], end = plan->micro_batch_offsets[c + 1] - 1;
-                    int has_dummy = plan->pack_offsets[end] == plan->pack_offsets[end + 1];
+                    int has_padding = plan->pack_offsets[end] == plan->pack_offsets[end + 1];
                     int has_pack = plan->pack_offsets[p] < plan->pack_offsets[p + 1];
                     ck_assert(plan->micro_batch_modalities[b] != plan->micro_batch_modalities[c] ||
-                              !has_dummy || !has_pack ||
+                              !has_padding || !has_pack ||
                               plan->pack_capacity[p] != plan->pack_capacity[plan->micro_batch_offsets[b]]);
                 }
             }
@@ -201,7 +201,7 @@ static hbp_status kinds_once(hbp_context *context, void *user)
 {
     mixed_kinds *m = user;
     uint64_t *kinds = malloc((size_t)m->packs->count * sizeof *kinds);
-    hbp_status status = hbp__packs_kinds(context, m->packs, kinds);
+    hbp_status status = hbp__packs_modalities(context, m->packs, kinds);
     free(kinds);
     return status;
 }
@@ -227,6 +227,6 @@ START_TEST_IN_CONTEXT(nothing_is_left_behind)
 }
 END_TEST
 
-TEST_MAIN("kinds", a_pack_has_the_kinds_of_its_samples, all_ranks_meet_the_same_kinds,
+TEST_MAIN("modalities", a_pack_has_the_kinds_of_its_samples, all_ranks_meet_the_same_kinds,
           without_the_order_ranks_part, steps_are_alike_in_kinds, samples_between_two_reports,
           nothing_is_left_behind)

@@ -1,5 +1,5 @@
-/* Modalities in packs, and packs of the same kinds in whole micro-batches. */
-#include "schedule/kinds.h"
+/* Modalities in packs, and packs of the same modalities in whole micro-batches. */
+#include "schedule/modalities.h"
 
 #include <string.h>
 
@@ -12,13 +12,13 @@
 /* Samples between two reports of progress. */
 #define SAMPLES_A_TICK 65536
 
-hbp_status hbp__packs_kinds(hbp_context *context, const hbp_packs *packs, uint64_t *kinds)
+hbp_status hbp__packs_modalities(hbp_context *context, const hbp_packs *packs, uint64_t *modalities)
 {
     int64_t ticked = 0;
     for (int64_t p = 0; p < packs->count; p++) {
-        kinds[p] = 0;
+        modalities[p] = 0;
         for (int64_t i = packs->offsets[p]; i < packs->offsets[p + 1]; i++)
-            kinds[p] |= UINT64_C(1) << hbp__lengths_modality(packs->lengths, packs->sample[i]);
+            modalities[p] |= UINT64_C(1) << hbp__lengths_modality(packs->lengths, packs->sample[i]);
         if (packs->offsets[p + 1] - ticked >= SAMPLES_A_TICK) {
             ticked = packs->offsets[p + 1];
             HBP__TRY(hbp__tick(context, "modalities", ticked, packs->samples));
@@ -36,9 +36,9 @@ typedef struct swap {
     int64_t change; /* of sizes */
 } swap;
 
-/* Packs of one set of kinds in a group. */
+/* Packs of one set of modalities in a group. */
 typedef struct set {
-    uint64_t kinds;
+    uint64_t modalities;
     int64_t first, end; /* of evening.sorted: those that were in it at the beginning */
     int64_t count;      /* now */
     int64_t wanted;     /* a multiple of the packs of a micro-batch */
@@ -48,11 +48,11 @@ typedef struct set {
 typedef struct evening {
     hbp_context *context;
     hbp_packs *packs;
-    uint64_t *kinds;    /* [packs] */
-    uint32_t *sorted;   /* packs by group and set */
-    set *sets;          /* of the group at hand */
-    int64_t count;      /* of them */
-    int64_t first, end; /* of the group at hand in sorted */
+    uint64_t *modalities; /* [packs] */
+    uint32_t *sorted;     /* packs by group and set */
+    set *sets;            /* of the group at hand */
+    int64_t count;        /* of them */
+    int64_t first, end;   /* of the group at hand in sorted */
     int64_t width;
     int64_t capacity;
     hbp__rng rng;
@@ -79,19 +79,19 @@ static int is_linked(const hbp_packs *packs, int64_t at)
     return link && link[packs->sample[at]] != HBP__FREE;
 }
 
-/* Sets the sums of a pack and its kinds. */
+/* Sets the sums of a pack and its modalities. */
 static void measure_pack(evening *e, uint32_t p)
 {
     hbp_packs *packs = e->packs;
     int64_t tokens = 0, padded = 0, squares = 0, vision = 0;
-    e->kinds[p] = 0;
+    e->modalities[p] = 0;
     for (int64_t i = packs->offsets[p]; i < packs->offsets[p + 1]; i++) {
         int64_t length = hbp__packs_length(packs, i);
         tokens += length;
         padded += hbp__round_up(length, packs->sequence_multiple);
         squares += length * length;
         vision += hbp__lengths_vision(packs->lengths, packs->sample[i]);
-        e->kinds[p] |= kind_bit(e, i);
+        e->modalities[p] |= kind_bit(e, i);
     }
     packs->tokens[p] = tokens;
     packs->padded[p] = hbp__round_up(padded, packs->pack_multiple);
@@ -138,29 +138,30 @@ static profile profile_of(const evening *e, uint32_t p)
 /* Kinds in one of two sets only. */
 static int64_t apart(uint64_t a, uint64_t b)
 {
-    int64_t kinds = 0;
+    int64_t modalities = 0;
     for (uint64_t odd = a ^ b; odd; odd &= odd - 1)
-        kinds++;
-    return kinds;
+        modalities++;
+    return modalities;
 }
 
-/* Exchanges that pack `p` is away from the set `wanted`: samples of other kinds, and kinds without a sample.
+/* Exchanges that pack `p` is away from the set `wanted`: samples of other modalities, and modalities without
+ * a sample.
  */
 static int64_t distance(const evening *e, uint32_t p, uint64_t wanted)
 {
     int64_t steps = 0;
     for (int64_t i = e->packs->offsets[p]; i < e->packs->offsets[p + 1]; i++)
         steps += !(kind_bit(e, i) & wanted);
-    for (uint64_t missing = wanted & ~e->kinds[p]; missing; missing &= missing - 1)
+    for (uint64_t missing = wanted & ~e->modalities[p]; missing; missing &= missing - 1)
         steps++;
     return steps;
 }
 
 /* Whether `out` for `in` brings a pack closer to the set `wanted`. */
-static int is_closer(uint64_t kinds, uint64_t single, uint64_t out, uint64_t in, uint64_t wanted)
+static int is_closer(uint64_t modalities, uint64_t single, uint64_t out, uint64_t in, uint64_t wanted)
 {
     int steps = out & wanted ? (out & single) != 0 : -1;
-    steps += in & wanted ? -!(in & kinds) : 1;
+    steps += in & wanted ? -!(in & modalities) : 1;
     return out != in && steps < 0;
 }
 
@@ -184,8 +185,8 @@ static int64_t change_of(const evening *e, const swap *s, const profile *of_p, c
            hbp__min_i64(vision < 0 ? -vision : vision, most) * 65536 / most;
 }
 
-/* Looks for exchanges with pack s->q that bring s->p closer to `wanted` and leave the other's kinds as they
- * are; keeps the one that changes sizes least in *best. Returns how many it found. */
+/* Looks for exchanges with pack s->q that bring s->p closer to `wanted` and leave the other's modalities as
+ * they are; keeps the one that changes sizes least in *best. Returns how many it found. */
 static int64_t look(const evening *e, swap s, uint64_t wanted, const profile *of_p, int64_t turn, swap *best)
 {
     const hbp_packs *packs = e->packs;
@@ -197,8 +198,8 @@ static int64_t look(const evening *e, swap s, uint64_t wanted, const profile *of
             s.i = first_p + (i + turn) % count_p;
             s.j = first_q + (j + turn) % count_q;
             uint64_t out = kind_bit(e, s.i), in = kind_bit(e, s.j);
-            if (!(out & e->kinds[s.q]) || (in & of_q.single) ||
-                !is_closer(e->kinds[s.p], of_p->single, out, in, wanted) || is_linked(packs, s.i) ||
+            if (!(out & e->modalities[s.q]) || (in & of_q.single) ||
+                !is_closer(e->modalities[s.p], of_p->single, out, in, wanted) || is_linked(packs, s.i) ||
                 is_linked(packs, s.j))
                 continue;
             s.change = change_of(e, &s, of_p, &of_q);
@@ -225,7 +226,7 @@ static int convert(evening *e, uint32_t p, uint64_t wanted)
     if (distance(e, p, wanted) > HBP__KINDS_EXCHANGES ||
         e->packs->offsets[p + 1] - e->packs->offsets[p] < apart(wanted, 0))
         return 0;
-    while (e->kinds[p] != wanted) {
+    while (e->modalities[p] != wanted) {
         profile of_p = profile_of(e, p);
         swap best = {.change = -1};
         int64_t found = 0;
@@ -281,7 +282,7 @@ static int convert_one(evening *e, const set *from, uint64_t wanted)
     int tries = 0;
     for (int64_t i = 0; i < count && tries < HBP__KINDS_TRIES; i++) {
         uint32_t p = e->sorted[from->first + (i + turn) % count];
-        if (e->kinds[p] != from->kinds)
+        if (e->modalities[p] != from->modalities)
             continue;
         tries++;
         if (convert(e, p, wanted))
@@ -302,10 +303,11 @@ static int next_way(const evening *e, const set *from, int64_t *key, way *out)
     int64_t best = INT64_MAX;
     for (int64_t to = 0; to < e->count; to++)
         for (int64_t by = 0; by < e->count && e->sets[to].count < e->sets[to].wanted; by++) {
-            uint64_t middle = e->sets[by].kinds;
+            uint64_t middle = e->sets[by].modalities;
             if (&e->sets[by] == from || (by != to && !e->hops))
                 continue;
-            int64_t steps = 2 * (apart(from->kinds, middle) + apart(middle, e->sets[to].kinds)) + (by != to);
+            int64_t steps =
+                2 * (apart(from->modalities, middle) + apart(middle, e->sets[to].modalities)) + (by != to);
             int64_t here = (steps * e->count + to) * e->count + by;
             if (here <= *key || here >= best)
                 continue;
@@ -323,9 +325,9 @@ static int give(evening *e, set *from)
     for (way w; e->now > 0 && next_way(e, from, &key, &w);) {
         set *to = &e->sets[w.to], *by = &e->sets[w.by];
         e->steps = 0;
-        if (by != to && !convert_one(e, by, to->kinds))
+        if (by != to && !convert_one(e, by, to->modalities))
             continue;
-        if (convert_one(e, from, by->kinds)) {
+        if (convert_one(e, from, by->modalities)) {
             from->count--;
             to->count++;
             return 1;
@@ -340,14 +342,14 @@ static hbp_status list_sets(evening *e)
 {
     int64_t count = 0;
     for (int64_t i = e->first; i < e->end; i++)
-        count += i == e->first || e->kinds[e->sorted[i]] != e->kinds[e->sorted[i - 1]];
+        count += i == e->first || e->modalities[e->sorted[i]] != e->modalities[e->sorted[i - 1]];
     e->count = 0;
     e->sets = hbp__take(e->context, (uint64_t)count, sizeof *e->sets);
     HBP__TRY(hbp__scratch_check(e->context, "the modalities of packs"));
     for (int64_t i = e->first; i < e->end; i++) {
-        uint64_t kinds = e->kinds[e->sorted[i]];
-        if (i == e->first || kinds != e->sets[e->count - 1].kinds)
-            e->sets[e->count++] = (set){kinds, i, i, 0, 0, 0};
+        uint64_t modalities = e->modalities[e->sorted[i]];
+        if (i == e->first || modalities != e->sets[e->count - 1].modalities)
+            e->sets[e->count++] = (set){modalities, i, i, 0, 0, 0};
         e->sets[e->count - 1].end = i + 1;
         e->sets[e->count - 1].count++;
     }
@@ -358,7 +360,7 @@ static hbp_status list_sets(evening *e)
 }
 
 /* Padding packs of the group as its sets are. */
-static int64_t dummies_of(const evening *e)
+static int64_t padding_packs_of(const evening *e)
 {
     int64_t padding = 0;
     for (int64_t i = 0; i < e->count; i++)
@@ -370,7 +372,7 @@ static hbp_status even_group(evening *e)
 {
     int64_t packs = e->end - e->first, least = hbp__round_up(packs, e->width) - packs;
     HBP__TRY(list_sets(e));
-    for (int round = 0; round < HBP__KINDS_ROUNDS && dummies_of(e) > least; round++) {
+    for (int round = 0; round < HBP__KINDS_ROUNDS && padding_packs_of(e) > least; round++) {
         choose_wanted(e);
         e->probes = HBP__KINDS_LOOKS_A_ROUND + HBP__KINDS_LOOKS_A_PACK * packs;
         e->hops = round > 0;
@@ -390,7 +392,7 @@ static hbp_status even_group(evening *e)
 }
 
 /* Packs in the order of groups, and of sets in each. */
-static hbp_status sort_packs(hbp_context *context, const hbp_packs *packs, const uint64_t *kinds,
+static hbp_status sort_packs(hbp_context *context, const hbp_packs *packs, const uint64_t *modalities,
                              uint32_t *sorted)
 {
     int64_t mark = hbp__scratch_mark(context);
@@ -400,23 +402,23 @@ static hbp_status sort_packs(hbp_context *context, const hbp_packs *packs, const
         sorted[p] = (uint32_t)p;
         group[p] = (uint64_t)packs->group[p];
     }
-    if (!hbp__sort_by_u64(&context->memory, kinds, sorted, packs->count) ||
+    if (!hbp__sort_by_u64(&context->memory, modalities, sorted, packs->count) ||
         !hbp__sort_by_u64(&context->memory, group, sorted, packs->count))
         return hbp__fail_memory(context, "the modalities of packs");
     hbp__scratch_release(context, mark);
     return HBP_OK;
 }
 
-hbp_status hbp__packs_even_kinds(hbp_context *context, const hbp_groups *groups, uint64_t seed,
-                                 uint64_t epoch, hbp_packs *packs)
+hbp_status hbp__packs_even_modalities(hbp_context *context, const hbp_groups *groups, uint64_t seed,
+                                      uint64_t epoch, hbp_packs *packs)
 {
     evening e = {.context = context, .packs = packs};
     int64_t mark = hbp__scratch_mark(context);
-    e.kinds = hbp__take(context, (uint64_t)packs->count, sizeof *e.kinds);
+    e.modalities = hbp__take(context, (uint64_t)packs->count, sizeof *e.modalities);
     e.sorted = hbp__take(context, (uint64_t)packs->count, sizeof *e.sorted);
     HBP__TRY(hbp__scratch_check(context, "the modalities of packs"));
-    HBP__TRY(hbp__packs_kinds(context, packs, e.kinds));
-    HBP__TRY(sort_packs(context, packs, e.kinds, e.sorted));
+    HBP__TRY(hbp__packs_modalities(context, packs, e.modalities));
+    HBP__TRY(sort_packs(context, packs, e.modalities, e.sorted));
     for (e.first = 0; e.first < packs->count; e.first = e.end) {
         int32_t g = packs->group[e.sorted[e.first]];
         int64_t mark_of_group = hbp__scratch_mark(context);
