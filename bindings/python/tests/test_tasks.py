@@ -312,7 +312,7 @@ class TestPlan(unittest.TestCase):
         self.assertEqual(free.summary().limit_bytes, 0)
         self.assertEqual(hbp.plan_tasks(graph, machine(), limit_bytes=peak).summary().limit_bytes, peak)
         hbm = machine().fields.hbm_bytes
-        self.assertEqual(hbp.plan_tasks(graph, machine()).summary().limit_bytes, hbm - 5 * 10**9)
+        self.assertEqual(hbp.plan_tasks(graph, machine()).summary().limit_bytes, hbm - (4 << 30))
         self.assertEqual(hbp.plan_tasks(graph, machine(), reserve_bytes=0).summary().limit_bytes, hbm)
         with self.assertRaises(hbp.InfeasibleError):
             hbp.plan_tasks(graph, machine(), limit_bytes=10**8)

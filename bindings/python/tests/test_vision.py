@@ -316,7 +316,7 @@ class TestPlan(unittest.TestCase):
         self.assertEqual(len(plan.recompute), len(plan.layers))
         self.assertEqual(summary.peak_bytes, int(plan.stage_bytes.max()))
         self.assertLessEqual(summary.peak_bytes, summary.limit_bytes)
-        self.assertEqual(summary.limit_bytes, self.machine.fields.hbm_bytes - 5 * 10**9)
+        self.assertEqual(summary.limit_bytes, self.machine.fields.hbm_bytes - (4 << 30))
         whole = plan.layers.forward_ns + plan.layers.backward_ns
         self.assertEqual(summary.recomputed + summary.selective, int((plan.recompute != 0).sum()))
         if not plan.recompute.any():
