@@ -1,0 +1,170 @@
+#include "solve/multiway.h"
+
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/scratch.h"
+#include "base/sort.h"
+#include "solve/multiway_parts.h"
+
+/* Items in descending order of a key, the earlier of equals first. */
+static hbp_status order_down(hbp_context *context, const int64_t *key, int64_t count, uint32_t *order)
+{
+    int64_t mark = hbp__scratch_mark(context);
+    uint64_t *rest = hbp__take(context, (uint64_t)count, sizeof *rest);
+    HBP__TRY(hbp__scratch_check(context, "the order of items"));
+    for (int64_t i = 0; i < count; i++) {
+        rest[i] = (uint64_t)(INT64_MAX - key[i]);
+        order[i] = (uint32_t)i;
+    }
+    HBP__TRY(hbp__order_by_u64(context, rest, order, count, "the order of items"));
+    hbp__scratch_release(context, mark);
+    return HBP_OK;
+}
+
+/* The lightest part that an item fits and that leaves samples enough for the others' least numbers; -1: none.
+ * Parts in order of weight, so the first that does. */
+static int64_t find_part(const hbp__parts *parts, uint32_t item)
+{
+    const hbp__multiway *p = parts->problem;
+    int64_t samples = hbp__multiway_samples(p, item);
+    for (int64_t k = 0; k < p->parts; k++) {
+        uint32_t at = parts->order[k];
+        int64_t lacks = hbp__max_i64(0, p->least_samples - parts->samples[at]);
+        int64_t lack = parts->lack - hbp__min_i64(lacks, samples);
+        if (parts->size[at] + hbp__multiway_size(p, item) <= p->capacity &&
+            parts->samples[at] + samples <= p->most_samples && lack <= parts->left - samples)
+            return at;
+    }
+    return -1;
+}
+
+/* Each item of `order` into the lightest part that takes it; returns whether all found one. */
+static hbp_status assign(hbp__parts *parts, const uint32_t *order, int *all)
+{
+    const hbp__multiway *p = parts->problem;
+    *all = 0;
+    hbp__parts_clear(parts);
+    for (int64_t i = 0; i < p->items; i++) {
+        HBP__TRY(hbp__tick_row(parts->context, "parts", i, p->items));
+        int64_t part = find_part(parts, order[i]);
+        if (part < 0)
+            return HBP_OK;
+        hbp__parts_put(parts, order[i], (uint32_t)part);
+    }
+    *all = parts->lack == 0;
+    return HBP_OK;
+}
+
+/* The same in descending order of what parts are kept alike in. */
+static hbp_status assign_by(hbp__parts *parts, int key, uint32_t *order, int *all)
+{
+    const hbp__multiway *p = parts->problem;
+    hbp_context *context = parts->context;
+    int64_t mark = hbp__scratch_mark(context);
+    int64_t *samples =
+        key == HBP__BY_SAMPLES ? hbp__take(context, (uint64_t)p->items, sizeof *samples) : NULL;
+    HBP__TRY(hbp__scratch_check(context, "the order of items"));
+    for (int64_t i = 0; samples && i < p->items; i++)
+        samples[i] = p->samples[i];
+    HBP__TRY(order_down(context,
+                        samples               ? samples
+                        : key == HBP__BY_SIZE ? p->size
+                                              : p->weight,
+                        p->items, order));
+    hbp__scratch_release(context, mark);
+    parts->key = key;
+    return assign(parts, order, all);
+}
+
+/* By weight; where that leaves an item without a part by size, and by samples. */
+static hbp_status make_first(hbp__parts *parts)
+{
+    const hbp__multiway *p = parts->problem;
+    hbp_context *context = parts->context;
+    uint32_t *order = hbp__take(context, (uint64_t)p->items, sizeof *order);
+    int all;
+    HBP__TRY(hbp__scratch_check(context, "the order of items"));
+    HBP__TRY(assign_by(parts, HBP__BY_WEIGHT, order, &all));
+    if (!all && p->size)
+        HBP__TRY(assign_by(parts, HBP__BY_SIZE, order, &all));
+    if (!all && p->samples)
+        HBP__TRY(assign_by(parts, HBP__BY_SAMPLES, order, &all));
+    if (!all)
+        return hbp__fail(context, HBP_E_INFEASIBLE,
+                         "no %lld parts were found that hold the items under their capacity and numbers of "
+                         "samples",
+                         (long long)p->parts);
+    return hbp__parts_order_by_weight(parts);
+}
+
+static hbp_status solve(hbp_context *context, const hbp__multiway *problem, int is_given, uint32_t *part,
+                        int64_t *heaviest)
+{
+    int64_t mark = hbp__scratch_mark(context), bound;
+    hbp__parts parts;
+    HBP__TRY(hbp__multiway_bound(context, problem, &bound));
+    HBP__TRY(hbp__parts_open(context, problem, part, &parts));
+    if (is_given) {
+        hbp__parts_clear(&parts);
+        for (int64_t i = 0; i < problem->items; i++)
+            hbp__parts_put(&parts, (uint32_t)i, part[i]);
+    } else {
+        HBP__TRY(make_first(&parts));
+    }
+    HBP__TRY(hbp__parts_improve(&parts, bound));
+    *heaviest = parts.weight[parts.order[problem->parts - 1]];
+    hbp__scratch_release(context, mark);
+    return HBP_OK;
+}
+
+hbp_status hbp__multiway_solve(hbp_context *context, const hbp__multiway *problem, uint32_t *part,
+                               int64_t *heaviest)
+{
+    return solve(context, problem, 0, part, heaviest);
+}
+
+hbp_status hbp__multiway_improve(hbp_context *context, const hbp__multiway *problem, uint32_t *part,
+                                 int64_t *heaviest)
+{
+    return solve(context, problem, 1, part, heaviest);
+}
+
+/* The heaviest item and the lightest others of a part, where all parts have as many samples. */
+static int64_t bound_of_equal(const hbp__multiway *p, const int64_t *down)
+{
+    int64_t sum = down[0];
+    for (int64_t i = 1; i < p->least_samples; i++)
+        sum += down[p->items - i];
+    return sum;
+}
+
+hbp_status hbp__multiway_bound(hbp_context *context, const hbp__multiway *problem, int64_t *bound)
+{
+    int64_t n = problem->items, k = problem->parts, sum = 0, mark = hbp__scratch_mark(context);
+    *bound = 0;
+    if (n == 0)
+        return HBP_OK;
+    uint32_t *order = hbp__take(context, (uint64_t)n, sizeof *order);
+    int64_t *down = hbp__take(context, (uint64_t)n, sizeof *down);
+    HBP__TRY(hbp__scratch_check(context, "the bound of parts"));
+    HBP__TRY(order_down(context, problem->weight, n, order));
+    for (int64_t i = 0; i < n; i++) {
+        down[i] = problem->weight[order[i]];
+        sum += down[i];
+    }
+    *bound = hbp__max_i64(down[0], hbp__ceil_div(sum, k));
+    for (int64_t j = 1; j <= (n - 1) / k; j++) {
+        int64_t share = 0;
+        for (int64_t i = 0; i <= j && share <= sum; i++)
+            share += down[j * k - i];
+        *bound = hbp__max_i64(*bound, share);
+        HBP__TRY(hbp__tick_row(context, "parts", j, n));
+        if (j >= 64) /* the mean is near by then */
+            break;
+    }
+    if (!problem->samples && problem->least_samples > 1 && problem->least_samples <= n)
+        *bound = hbp__max_i64(*bound, bound_of_equal(problem, down));
+    hbp__scratch_release(context, mark);
+    return HBP_OK;
+}
