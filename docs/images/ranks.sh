@@ -1,6 +1,6 @@
 #!/bin/sh
-# Draws docs/images/ranks.svg: 4,000 lengths of Wikipedia's articles, planned by the best packing of one length and degree
-# that `hbp compare` finds for them (first-fit-shuffled, 72,337 tokens, SP 8), and by this library.
+# Draws docs/images/ranks.svg: 4,000 lengths of Wikipedia's articles, packed by the best of seven known fills of packs of one
+# length and degree that `hbp compare` finds for them (first-fit-shuffled, 72,337 tokens, SP 8), and planned by this library.
 # usage: docs/images/ranks.sh [PROGRAMS [OUT.svg]], PROGRAMS being build/quickstart/examples or the like
 set -eu
 source=$(cd "$(dirname "$0")/../.." && pwd)
