@@ -44,11 +44,11 @@ static void print_other_composition(const cli *c, const hbp_plan_summary *s)
 
 static void print_text(const cli *c, const hbp_plan_summary *s, const hbp_report *r, double seconds)
 {
-    shown contract =
-        show_contract(s, c->tokens_per_step && s->tokens_per_step == c->tokens_per_step ? " (asked for)"
-                         : c->tokens_per_step  ? " (more than asked for)"
-                         : c->samples_per_step ? " (by the average of as many samples)"
-                                               : " (chosen)");
+    shown contract = show_contract(s, c->tokens_per_step && s->tokens_per_step > c->tokens_per_step
+                                          ? " (more than asked for)"
+                                      : c->tokens_per_step  ? " (asked for)"
+                                      : c->samples_per_step ? " (by the average of as many samples)"
+                                                            : " (chosen)");
     printf("planned in %.2f s: %s%s%s %s, %s on %s\n", seconds, show_number(s->steps, "step").s, contract.s,
            contract.s[0] ? ";" : ",", show_number(s->micro_batches, "micro-batch").s,
            show_number(s->packs, "pack").s, show_gpus(s).s);

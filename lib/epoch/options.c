@@ -128,8 +128,8 @@ static hbp_status check_contract(hbp_context *context, const hbp_epoch_options *
     return HBP_OK;
 }
 
-/* What the methods plan: the search and the published groups under the whole contract, packs of one group, or
- * each step for itself. */
+/* What the methods plan by: the search, the published groups, packs of one group, or each step for itself, by
+ * one of Megatron's two or its hybrid one. */
 enum { SEARCH = 1, PUBLISHED = 2, ONE_GROUP = 4, STEPS = 8, MEGATRON = 16, HYBRID = 32 };
 
 static int32_t kind_of(int32_t method)

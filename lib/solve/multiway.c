@@ -1,7 +1,5 @@
 #include "solve/multiway.h"
 
-#include <string.h>
-
 #include "base/checked.h"
 #include "base/scratch.h"
 #include "base/sort.h"
@@ -30,8 +28,7 @@ static int64_t find_part(const hbp__parts *parts, uint32_t item)
     int64_t samples = hbp__multiway_samples(p, item);
     for (int64_t k = 0; k < p->parts; k++) {
         uint32_t at = parts->order[k];
-        int64_t lacks = hbp__max_i64(0, p->least_samples - parts->samples[at]);
-        int64_t lack = parts->lack - hbp__min_i64(lacks, samples);
+        int64_t lack = parts->lack - hbp__min_i64(hbp__parts_lack(parts, at), samples);
         if (parts->size[at] + hbp__multiway_size(p, item) <= p->capacity &&
             parts->samples[at] + samples <= p->most_samples && lack <= parts->left - samples)
             return at;
@@ -130,7 +127,7 @@ hbp_status hbp__multiway_improve(hbp_context *context, const hbp__multiway *prob
     return solve(context, problem, 1, part, heaviest);
 }
 
-/* The heaviest item and the lightest others of a part, where all parts have as many samples. */
+/* The heaviest item and the lightest others that its part has at least. */
 static int64_t bound_of_equal(const hbp__multiway *p, const int64_t *down)
 {
     int64_t sum = down[0];

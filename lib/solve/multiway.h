@@ -4,8 +4,8 @@
  * `capacity`, and how many samples it stands for, of which a part holds `least_samples` to `most_samples`.
  * Output: the part of each item, the weight of the heaviest, and a lower bound on it. Graham's rule of the
  * longest processing time (1969) makes the first partition; exchanges of items between the heaviest part and
- * light ones improve it, as in Finn and Horowitz (1979). O(n log n + n log k) and, for each exchange, O((n /
- * k) log (n / k)) a pair of parts that is looked at. Oracle: every partition tried
+ * light ones improve it, as in Finn and Horowitz (1979). O(n log n), n k at worst for the order of parts, and
+ * for each exchange O((n / k) log (n / k)) a pair of parts that is looked at. Oracle: every partition tried
  * (tests/solve/test_multiway.c). */
 #ifndef HBP_SOLVE_MULTIWAY_H
 #define HBP_SOLVE_MULTIWAY_H
@@ -43,8 +43,8 @@ hbp_status hbp__multiway_pack(hbp_context *context, const hbp__multiway *problem
                               uint32_t *part, int64_t *parts, int64_t *bound);
 
 /* No partition's heaviest part weighs less: the mean, the heaviest item, the j + 1 lightest of the j k + 1
- * heaviest items, two of which share a part with j - 1 others, and, where every part has as many samples, the
- * heaviest item with the lightest others. O(n log n). */
+ * heaviest items, since some part has j + 1 of these, and the heaviest item with as many of the lightest as
+ * its part has at least. O(n log n). */
 hbp_status hbp__multiway_bound(hbp_context *context, const hbp__multiway *problem, int64_t *bound);
 
 #endif

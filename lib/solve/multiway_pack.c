@@ -1,6 +1,4 @@
 /* The least number of parts: items of one size and number of samples are a class of bin packing. */
-#include <string.h>
-
 #include "base/checked.h"
 #include "base/scratch.h"
 #include "base/sort.h"

@@ -64,20 +64,15 @@ static void settle(hbp__parts *parts, uint32_t part)
     parts->rank[part] = (uint32_t)at;
 }
 
-static int64_t lack_of(const hbp__parts *parts, uint32_t part)
-{
-    return hbp__max_i64(0, parts->problem->least_samples - parts->samples[part]);
-}
-
 /* Adds an item to a part's sums, or with sign -1 takes it out. */
 static void add(hbp__parts *parts, uint32_t item, uint32_t part, int64_t sign)
 {
     const hbp__multiway *p = parts->problem;
-    parts->lack -= lack_of(parts, part);
+    parts->lack -= hbp__parts_lack(parts, part);
     parts->weight[part] += sign * p->weight[item];
     parts->size[part] += sign * hbp__multiway_size(p, item);
     parts->samples[part] += sign * hbp__multiway_samples(p, item);
-    parts->lack += lack_of(parts, part);
+    parts->lack += hbp__parts_lack(parts, part);
 }
 
 void hbp__parts_put(hbp__parts *parts, uint32_t item, uint32_t part)
@@ -101,8 +96,7 @@ hbp_status hbp__parts_order_by_weight(hbp__parts *parts)
     return HBP_OK;
 }
 
-/* The items of every part, ascending in weight: row `part` of `first` begins them in `item`, with room for
- * one more each that moves in. */
+/* The items of every part, ascending in weight, with room for more that move in. */
 typedef struct members {
     uint32_t **item; /* [parts] */
     int64_t *count;  /* [parts] */
@@ -228,13 +222,12 @@ static hbp_status list_members(const hbp__parts *parts, members *m)
     m->item = hbp__take(context, count, sizeof *m->item);
     m->count = hbp__take_zero(context, count, sizeof *m->count);
     m->room = hbp__take_zero(context, count, sizeof *m->room);
+    uint32_t *order = hbp__take(context, (uint64_t)p->items, sizeof *order);
     HBP__TRY(hbp__scratch_check(context, "the items of parts"));
     for (int64_t i = 0; i < p->items; i++)
         m->room[parts->part[i]]++;
     for (int64_t k = 0; k < p->parts; k++)
         m->item[k] = hbp__take(context, (uint64_t)++m->room[k], sizeof **m->item);
-    HBP__TRY(hbp__scratch_check(context, "the items of parts"));
-    uint32_t *order = hbp__take(context, (uint64_t)p->items, sizeof *order);
     HBP__TRY(hbp__scratch_check(context, "the items of parts"));
     for (int64_t i = 0; i < p->items; i++)
         order[i] = (uint32_t)i;

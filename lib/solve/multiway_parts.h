@@ -2,8 +2,10 @@
 #ifndef HBP_SOLVE_MULTIWAY_PARTS_H
 #define HBP_SOLVE_MULTIWAY_PARTS_H
 
+#include "base/checked.h"
 #include "solve/multiway.h"
 
+/* What parts are in the order of. */
 enum { HBP__BY_WEIGHT, HBP__BY_SIZE, HBP__BY_SAMPLES };
 
 typedef struct hbp__parts {
@@ -28,6 +30,12 @@ static inline int64_t hbp__multiway_size(const hbp__multiway *p, uint32_t item)
 static inline int64_t hbp__multiway_samples(const hbp__multiway *p, uint32_t item)
 {
     return p->samples ? p->samples[item] : 1;
+}
+
+/* Samples that a part lacks of its least number. */
+static inline int64_t hbp__parts_lack(const hbp__parts *parts, uint32_t part)
+{
+    return hbp__max_i64(0, parts->problem->least_samples - parts->samples[part]);
 }
 
 /* They are scratch. `part` [items] is written to. */

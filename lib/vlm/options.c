@@ -110,11 +110,10 @@ hbp_status hbp__vlm_open(hbp_context *context, const hbp_lengths *lengths, const
         HBP__TRY(check_projected(context, lengths, vlm));
     run->fields = machine->fields;
     HBP__TRY(place_replicas(run));
-    int64_t reserve = o->reserve_bytes;
-    run->limit_bytes = run->fields.hbm_bytes - reserve;
+    run->limit_bytes = run->fields.hbm_bytes - o->reserve_bytes;
     if (run->limit_bytes <= 0)
         return hbp__fail(context, HBP_E_INVALID, "`reserve_bytes` is %lld; a GPU has %lld",
-                         (long long)reserve, (long long)run->fields.hbm_bytes);
+                         (long long)o->reserve_bytes, (long long)run->fields.hbm_bytes);
     if (o->virtual_stages > 1 && o->micro_batches % o->pipeline_stages)
         return hbp__fail(context, HBP_E_INVALID,
                          "`micro_batches` is %d; interleaved stages need a multiple of pipeline_stages %d",
