@@ -94,22 +94,22 @@ static void make(hbp_context *context, int what, int32_t micro_batches, instance
     p->token_scale = what & UNEVEN ? d->tokens : NULL;
 }
 
-static hbp_partition_summary partition(hbp_context *context, const hbp_layers *layers,
+static hbp_layer_partition_summary partition(hbp_context *context, const hbp_layers *layers,
                                        const hbp_pipeline_options *pipeline, const char *method,
                                        int32_t candidates, int32_t order, double *seconds, hbp_status *status)
 {
-    hbp_partition_options options = {.struct_size = sizeof options};
+    hbp_layer_partition_options options = {.struct_size = sizeof options};
     options.method = method;
     options.candidates = candidates;
     options.order = order;
-    hbp_partition *made = NULL;
+    hbp_layer_partition *made = NULL;
     double start = bench_cpu();
     *status = hbp_partition_layers(context, layers, pipeline, &options, &made);
     bench_need(context, *status, "a partition");
     *seconds = bench_cpu() - start;
-    hbp_partition_summary summary = {.struct_size = sizeof summary};
-    bench_need(context, hbp_partition_get_summary(context, made, &summary), "summary");
-    hbp_partition_free(made);
+    hbp_layer_partition_summary summary = {.struct_size = sizeof summary};
+    bench_need(context, hbp_layer_partition_get_summary(context, made, &summary), "summary");
+    hbp_layer_partition_free(made);
     return summary;
 }
 
@@ -122,18 +122,18 @@ static void large(hbp_context *context, const char *name, int what, int32_t micr
     double plain = bench_cpu(), one, eight;
     int64_t bottleneck = plain_bottleneck(d.sum);
     plain = bench_cpu() - plain;
-    hbp_partition_summary best = partition(context, d.layers, &d.pipeline, "optimal", 1, 0, &one, &status);
+    hbp_layer_partition_summary best = partition(context, d.layers, &d.pipeline, "optimal", 1, 0, &one, &status);
     partition(context, d.layers, &d.pipeline, "optimal", 8, 0, &eight, &ignored);
     char against[48] = "does not fit";
-    hbp_partition *balanced = NULL;
-    hbp_partition_options options = {.struct_size = sizeof options};
+    hbp_layer_partition *balanced = NULL;
+    hbp_layer_partition_options options = {.struct_size = sizeof options};
     options.method = "balanced";
     if (hbp_partition_layers(context, d.layers, &d.pipeline, &options, &balanced) >= 0) {
-        hbp_partition_summary summary = {.struct_size = sizeof summary};
-        bench_need(context, hbp_partition_get_summary(context, balanced, &summary), "summary");
+        hbp_layer_partition_summary summary = {.struct_size = sizeof summary};
+        bench_need(context, hbp_layer_partition_get_summary(context, balanced, &summary), "summary");
         snprintf(against, sizeof against, "%.3f", (double)summary.predicted_ns / (double)best.bound_ns);
     }
-    hbp_partition_free(balanced);
+    hbp_layer_partition_free(balanced);
     snprintf(text, sizeof text, "%s, M %d", name, (int)micro_batches);
     bench_check(one < 1 && status == HBP_OK, text, "proven, < 1 s",
                 "%s %7.1f ms (%.3f of plain), 8: %7.1f ms, balanced %s",
@@ -169,20 +169,20 @@ static void formula_and_run(hbp_context *context, const char *name, int what)
         bench_need(context, hbp_layers_create(context, &columns, &d.layers), "layers");
         p->stages = (int32_t)draw(&state, 2, 8);
         p->micro_batches = p->stages * (int32_t)draw(&state, 1, 4);
-        hbp_partition_options options = {.struct_size = sizeof options};
-        hbp_partition *made = NULL;
+        hbp_layer_partition_options options = {.struct_size = sizeof options};
+        hbp_layer_partition *made = NULL;
         bench_need(context, hbp_partition_layers(context, d.layers, p, &options, &made), "a partition");
         int64_t chosen = 0, least = INT64_MAX;
-        hbp_partition_view view = {.struct_size = sizeof view};
-        (void)hbp_partition_get_view(made, &view);
+        hbp_layer_partition_view view = {.struct_size = sizeof view};
+        (void)hbp_layer_partition_get_view(made, &view);
         for (int64_t c = 0; c < view.candidates; c++) {
             chosen = c ? chosen : view.candidate_simulated_ns[c];
             least = view.candidate_simulated_ns[c] < least ? view.candidate_simulated_ns[c] : least;
         }
-        hbp_partition_free(made);
+        hbp_layer_partition_free(made);
         double seconds, gain = (double)chosen / (double)least - 1;
         hbp_status status;
-        hbp_partition_summary balanced = partition(context, d.layers, p, "balanced", 0, 0, &seconds, &status);
+        hbp_layer_partition_summary balanced = partition(context, d.layers, p, "balanced", 0, 0, &seconds, &status);
         faster += gain > 0.001;
         slower_than_balanced += balanced.simulated_ns < chosen;
         won += gain / DRAWS;
@@ -232,7 +232,7 @@ static void model(hbp_context *context, const char *name, double vision, double 
             double seconds;
             hbp_status status;
             char text[48];
-            hbp_partition_summary s =
+            hbp_layer_partition_summary s =
                 partition(context, layers, &pipeline, methods[way], 0, order, &seconds, &status);
             snprintf(text, sizeof text, "%s%s%s", methods[way], order ? ", in order" : "",
                      way || status == HBP_NOT_PROVEN ? "" : ", bound is least");

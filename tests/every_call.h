@@ -308,10 +308,10 @@ static inline hbp_status every_pipeline(hbp_context *context, const every *e)
     hbp_pipeline_options pipeline = {.struct_size = sizeof pipeline, .stages = 4, .micro_batches = 8};
     if (layers_view(e->layers).layers > 512)
         return HBP_E_INVALID;
-    for (int32_t mode = HBP__PARTITION_OPTIMAL; mode <= HBP__PARTITION_OMNIBAL; mode++) {
-        hbp_partition_options options = {
-            .struct_size = sizeof options, .method = hbp__partition_name(mode), .order = 1};
-        hbp_partition *partition = NULL;
+    for (int32_t mode = HBP__LAYER_PARTITION_OPTIMAL; mode <= HBP__LAYER_PARTITION_OMNIBAL; mode++) {
+        hbp_layer_partition_options options = {
+            .struct_size = sizeof options, .method = hbp__layer_partition_name(mode), .order = 1};
+        hbp_layer_partition *partition = NULL;
         hbp_pipeline_run *run = NULL, *back = NULL;
         EVERY_TRY(hbp_partition_layers(context, e->layers, &pipeline, &options, &partition));
         const int32_t *cuts = partition_view(partition).cuts;
@@ -336,7 +336,7 @@ static inline hbp_status every_pipeline(hbp_context *context, const every *e)
         unlink(path);
         hbp_pipeline_run_free(back);
         hbp_pipeline_run_free(run);
-        hbp_partition_free(partition);
+        hbp_layer_partition_free(partition);
         EVERY_TRY(status);
     }
     return HBP_OK;

@@ -136,7 +136,7 @@ typedef struct cli {
     hbp_vlm *vlm;
     hbp_vlm_plan *vlm_plan;
     hbp_layers *layers;
-    hbp_partition *partition_found;
+    hbp_layer_partition *partition_found;
     hbp_graph *graph;
     hbp_task_schedule *schedule;
     hbp_task_schedule *previous;

@@ -117,7 +117,7 @@ static void free_objects(cli *c)
     hbp_task_schedule_free(c->schedule);
     hbp_task_schedule_free(c->previous);
     hbp_graph_free(c->graph);
-    hbp_partition_free(c->partition_found);
+    hbp_layer_partition_free(c->partition_found);
     hbp_layers_free(c->layers);
     hbp_vlm_plan_free(c->vlm_plan);
     hbp_vlm_free(c->vlm);

@@ -18,7 +18,7 @@ static const struct {
     {"samples into micro-batches, vision and language", "hbp vlm --data-method", "HBP_VLM_DATA_METHODS"},
     {"packs under two budgets", "hbp_iterative_fill_options.method", "HBP_ITERATIVE_FILL_METHODS"},
     {"the two budgets", "hbp_budgets_options.method", "HBP_BUDGETS_METHODS"},
-    {"layers into stages", "hbp stages, vlm --partition-method", "HBP_PARTITION_METHODS"},
+    {"layers into stages", "hbp stages, vlm --partition-method", "HBP_LAYER_PARTITION_METHODS"},
     {"recomputation", "hbp vlm --recompute-method", "HBP_RECOMPUTE_METHODS"},
     {"many tasks", "hbp tasks --method", "HBP_TASKS_METHODS"},
     {"slices on GPUs", "hbp tasks --placement-method", "HBP_PLACEMENT_METHODS"},

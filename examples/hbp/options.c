@@ -219,7 +219,7 @@ static const cli_option options[] = {
      "how samples come into micro-batches (hbp methods)"},
     {"partition-method", SEARCH, CLI_RECORD, AT(partition), CLI_VLM, V("partition_method"), "METHOD",
      "layers into stages (hbp methods)"},
-    {"partition-method", SEARCH, CLI_RECORD, AT(partition), CLI_STAGES, "hbp_partition_options.method",
+    {"partition-method", SEARCH, CLI_RECORD, AT(partition), CLI_STAGES, "hbp_layer_partition_options.method",
      "METHOD", "layers into stages (hbp methods)"},
     {"recompute-method", SEARCH, CLI_RECORD, AT(memory), CLI_VLM, V("recompute_method"), "METHOD",
      "which layers recompute (hbp methods)"},

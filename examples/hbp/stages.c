@@ -34,10 +34,10 @@ static json_t *cuts_json(const int32_t *cuts, int64_t count)
     return list;
 }
 
-static int print_json(cli *c, const hbp_partition *partition, const hbp_partition_summary *s)
+static int print_json(cli *c, const hbp_layer_partition *partition, const hbp_layer_partition_summary *s)
 {
-    hbp_partition_view view = {.struct_size = sizeof view};
-    (void)hbp_partition_get_view(partition, &view);
+    hbp_layer_partition_view view = {.struct_size = sizeof view};
+    (void)hbp_layer_partition_get_view(partition, &view);
     json_t *candidates = json_array();
     for (int64_t i = 0; i < view.candidates; i++)
         json_array_append_new(
@@ -50,7 +50,7 @@ static int print_json(cli *c, const hbp_partition *partition, const hbp_partitio
                                   show_ranked(view.candidate_ranked[i]).s));
     c->result =
         json_pack("{s:s,s:o,s:b,s:I,s:I,s:I,s:i,s:I,s:I,s:o,s:o,s:I,s:o,s:o,s:o}", "partition_method",
-                  cli_value_name("HBP_PARTITION_METHODS", c->partition), "cuts",
+                  cli_value_name("HBP_LAYER_PARTITION_METHODS", c->partition), "cuts",
                   cuts_json(view.cuts, view.chunks + 1), "proven", (int)s->proven, "predicted_ns",
                   (json_int_t)s->predicted_ns, "bound_ns", (json_int_t)s->bound_ns, "simulated_ns",
                   (json_int_t)s->simulated_ns, "bottleneck", (int)s->bottleneck, "bottleneck_ns",
@@ -61,10 +61,10 @@ static int print_json(cli *c, const hbp_partition *partition, const hbp_partitio
     return cli_print_json(c);
 }
 
-static int print_text(cli *c, const hbp_partition *partition, const hbp_partition_summary *s)
+static int print_text(cli *c, const hbp_layer_partition *partition, const hbp_layer_partition_summary *s)
 {
-    hbp_partition_view view = {.struct_size = sizeof view};
-    (void)hbp_partition_get_view(partition, &view);
+    hbp_layer_partition_view view = {.struct_size = sizeof view};
+    (void)hbp_layer_partition_get_view(partition, &view);
     int64_t stages = view.stages;
     printf("%s, %s, %s\n\n", show_number(view.cuts[view.chunks], "layer").s, show_number(stages, "stage").s,
            show_number(s->micro_batches, "micro-batch").s);
@@ -108,8 +108,8 @@ static int print_text(cli *c, const hbp_partition *partition, const hbp_partitio
 /* The run of a step on these stages. */
 static hbp_status write_run(cli *c, const hbp_pipeline_options *pipeline)
 {
-    hbp_partition_view view = {.struct_size = sizeof view};
-    (void)hbp_partition_get_view(c->partition_found, &view);
+    hbp_layer_partition_view view = {.struct_size = sizeof view};
+    (void)hbp_layer_partition_get_view(c->partition_found, &view);
     hbp_status status =
         hbp_simulate_pipeline(c->context, c->layers, view.cuts, pipeline, view.order, &c->pipeline_run);
     return status < 0 ? status : hbp_pipeline_run_save(c->context, c->pipeline_run, c->output);
@@ -121,14 +121,14 @@ int cli_stages(cli *c)
         return cli_usage("hbp stages needs --stages N");
     int64_t *limit = NULL;
     hbp_pipeline_options pipeline = {.struct_size = sizeof pipeline};
-    hbp_partition_options options = {.struct_size = sizeof options};
-    hbp_partition_summary s = {.struct_size = sizeof s};
+    hbp_layer_partition_options options = {.struct_size = sizeof options};
+    hbp_layer_partition_summary s = {.struct_size = sizeof s};
     pipeline.stages = (int32_t)c->stages;
     pipeline.virtual_stages = (int32_t)c->virtual_stages;
     pipeline.micro_batches = (int32_t)(c->step_micro_batches ? c->step_micro_batches : 4 * c->stages);
     pipeline.link_bytes_per_s = c->link_gb_per_s * 1e9;
     pipeline.link_overlap = c->link_overlap;
-    options.method = cli_value_name("HBP_PARTITION_METHODS", c->partition);
+    options.method = cli_value_name("HBP_LAYER_PARTITION_METHODS", c->partition);
     CLI_TRY(c, hbp_layers_load(c->context, c->file, &c->layers));
     if (c->memory_mib) {
         limit = malloc((size_t)c->stages * sizeof *limit);
@@ -143,7 +143,7 @@ int cli_stages(cli *c)
         status = write_run(c, &pipeline);
     free(limit);
     CLI_TRY(c, status);
-    CLI_TRY(c, hbp_partition_get_summary(c->context, c->partition_found, &s));
+    CLI_TRY(c, hbp_layer_partition_get_summary(c->context, c->partition_found, &s));
     cli_clear_progress();
     if (c->json)
         return print_json(c, c->partition_found, &s);

@@ -43,7 +43,7 @@ static void read_options(const cli *c, hbp_vlm_options *options)
 {
     *options = (hbp_vlm_options){.struct_size = sizeof *options};
     options->data_method = cli_value_name("HBP_VLM_DATA_METHODS", c->data);
-    options->partition_method = cli_value_name("HBP_PARTITION_METHODS", c->partition);
+    options->partition_method = cli_value_name("HBP_LAYER_PARTITION_METHODS", c->partition);
     options->recompute_method = cli_value_name("HBP_RECOMPUTE_METHODS", c->memory);
     options->tensor_parallel = (int32_t)c->tensor_parallel;
     options->pipeline_stages = (int32_t)c->stages;

@@ -57,7 +57,7 @@ typedef struct hbp_epoch_options {
     int32_t micro_batches_per_step; /* [0..65536] > 0: every step has exactly so many */
     int32_t micro_batch_multiple;   /* [0..65536] as in hbp_balance_options */
     int32_t equal_samples;          /* [flag] as in hbp_step_options */
-    int32_t over_long;              /* [HBP_OVERLONG_*] for samples past max_length */
+    int32_t over_long;              /* [HBP_OVERLONG_*, 0..3] for samples past max_length */
     int64_t max_length;             /* [0..INT64_MAX] longest sample in tokens; 0: that of the lengths */
     int64_t max_pack_length; /* [0..HBP_MAX_LENGTH] as in hbp_groups_options and hbp_step_options, as is the
                                 next */

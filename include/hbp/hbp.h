@@ -8,6 +8,7 @@
 #include "hbp/epoch.h"
 #include "hbp/lengths.h"
 #include "hbp/pack.h"
+#include "hbp/partition.h"
 #include "hbp/pipeline.h"
 #include "hbp/plan.h"
 #include "hbp/step.h"

@@ -22,7 +22,8 @@ enum {
     HBP_OVERLONG_ERROR = 0,    /* HBP_E_INVALID; the message counts them and names the first */
     HBP_OVERLONG_DROP = 1,     /* left out, listed in the plan's dropped table */
     HBP_OVERLONG_TRUNCATE = 2, /* cut to the limit */
-    HBP_OVERLONG_SPLIT = 3     /* cut into pieces of at most the limit; pieces keep their order */
+    HBP_OVERLONG_SPLIT = 3,    /* cut into pieces of at most the limit; pieces keep their order */
+    HBP_OVERLONG_ALONE = 4     /* hbp_partition_samples alone: in a part that holds nothing else */
 };
 
 /* Why a sample is in the dropped table. */

@@ -96,7 +96,7 @@ HBP_API hbp_status hbp_layers_get_view(const hbp_layers *layers, hbp_layers_view
 
 /* ---- Pipeline stages ---- */
 
-#define HBP_PARTITION_METHODS(X)                                                                             \
+#define HBP_LAYER_PARTITION_METHODS(X)                                                                       \
     X(OPTIMAL, "optimal", "", "least pipeline time")                                                         \
     X(BALANCED, "balanced", "DeepSpeed", "partition_balanced on the layers' times")                          \
     X(PARAMETERS, "parameters", "DeepSpeed", "the same on their parameters")                                 \
@@ -133,25 +133,25 @@ typedef struct hbp_pipeline_options {
     const double *vision_time_scale; /* [M] vision layers' times; NULL: vision_scale */
 } hbp_pipeline_options;
 
-typedef struct hbp_partition_options {
+typedef struct hbp_layer_partition_options {
     uint32_t struct_size;
-    const char *method; /* [HBP_PARTITION_METHODS] (docs: pipeline) */
+    const char *method; /* [HBP_LAYER_PARTITION_METHODS] (docs: pipeline) */
     int32_t candidates; /* [0..64] top k to list, by each ranking; 0: 8 */
     int32_t radius; /* [0..64] r: how far the candidates by variance and communication move a cut; 0: 1, at
                        most 64 */
     int32_t order;  /* [flag] nonzero: order each candidate's micro-batches before it is run */
     int32_t run; /* [flag] nonzero: the run decides where micro-batches are equal and V = 1, too, as it does
                     else */
-} hbp_partition_options;
+} hbp_layer_partition_options;
 
-typedef struct hbp_partition hbp_partition;
+typedef struct hbp_layer_partition hbp_layer_partition;
 
 /* What a partition comes to. With W_s the time of stage s for the mean micro-batch, forward, backward and
  * recomputation and the exposed part of its transfers, C_s without transfers and X the transfers of one
  * micro-batch over all cuts, there and back:
  *
  *   predicted = ((M V - 1) max W_s + sum C_s + X) / V */
-typedef struct hbp_partition_summary {
+typedef struct hbp_layer_partition_summary {
     uint32_t struct_size;
     int32_t proven; /* nonzero: no partition has less predicted_ns (method optimal) */
     int32_t micro_batches;
@@ -164,7 +164,7 @@ typedef struct hbp_partition_summary {
     double stage_variance; /* of W_s, in ns^2 */
     double bubble;         /* share of simulated stage-time in which a stage waits */
     int64_t peak_bytes;    /* of the fullest stage, simulated */
-} hbp_partition_summary;
+} hbp_layer_partition_summary;
 
 /* Cuts the layers into S V chunks of at least one layer each. Method optimal with V = 1 and equal
  * micro-batches is exact: of the partitions within the memory limits one of least predicted_ns, ties to the
@@ -179,16 +179,17 @@ typedef struct hbp_partition_summary {
  */
 HBP_API hbp_status hbp_partition_layers(hbp_context *context, const hbp_layers *layers,
                                         const hbp_pipeline_options *pipeline,
-                                        const hbp_partition_options *options, hbp_partition **out);
+                                        const hbp_layer_partition_options *options,
+                                        hbp_layer_partition **out);
 
 /* Frees the partition; NULL is allowed. Thread: any. */
-HBP_API void hbp_partition_free(hbp_partition *partition);
-HBP_API hbp_status hbp_partition_get_summary(hbp_context *context, const hbp_partition *partition,
-                                             hbp_partition_summary *summary);
+HBP_API void hbp_layer_partition_free(hbp_layer_partition *partition);
+HBP_API hbp_status hbp_layer_partition_get_summary(hbp_context *context, const hbp_layer_partition *partition,
+                                                   hbp_layer_partition_summary *summary);
 
 /* The columns of a partition (docs: views). The first candidate is the one chosen; then (and with it, unless
  * it was chosen by predicted_ns) they come by simulated time. */
-typedef struct hbp_partition_view {
+typedef struct hbp_layer_partition_view {
     uint32_t struct_size;
     int64_t stages;               /* S */
     int64_t chunks;               /* S V */
@@ -206,10 +207,11 @@ typedef struct hbp_partition_view {
     const int64_t *candidate_simulated_ns; /* [candidates] */
     const int64_t *candidate_cut_bytes;    /* [candidates] */
     const double *candidate_variance;      /* [candidates] of stages, in ns^2 */
-} hbp_partition_view;
+} hbp_layer_partition_view;
 
 /* Fills *view, whose columns are owned by the partition. Thread: shareable. */
-HBP_API hbp_status hbp_partition_get_view(const hbp_partition *partition, hbp_partition_view *view);
+HBP_API hbp_status hbp_layer_partition_get_view(const hbp_layer_partition *partition,
+                                                hbp_layer_partition_view *view);
 
 /* A pipeline that was simulated. */
 typedef struct hbp_pipeline_run hbp_pipeline_run;

@@ -103,7 +103,7 @@ typedef struct hbp_vlm_options {
     uint32_t struct_size;
     int32_t rounds;               /* [0..64] at most so many rounds of data, partition, recomputation; 0: 8 */
     const char *data_method;      /* [HBP_VLM_DATA_METHODS] */
-    const char *partition_method; /* [HBP_PARTITION_METHODS] */
+    const char *partition_method; /* [HBP_LAYER_PARTITION_METHODS] */
     const char *recompute_method; /* [HBP_RECOMPUTE_METHODS] */
     int32_t tensor_parallel;      /* [0..1024] GPUs of a layer; 0: 1 */
     int32_t pipeline_stages;      /* [0..1024] S; 0: 1 */

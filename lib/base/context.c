@@ -1,8 +1,11 @@
 /* A context from its making to its end, and what its owner asks of it. */
 #include "base/context.h"
 
+#include <string.h>
+
 #include "base/options.h"
 #include "base/scratch.h"
+#include "base/utf8.h"
 
 hbp_context *hbp__context_new(const hbp__memory *memory)
 {
@@ -49,6 +52,28 @@ void hbp_context_free(hbp_context *context)
     hbp__memory memory = context->memory;
     hbp__scratch_release(context, 0);
     hbp__delete(&memory, context);
+}
+
+hbp_context *hbp__context_alone(char *why, int64_t why_bytes)
+{
+    hbp__memory memory = hbp__memory_default();
+    if (why && why_bytes > 0)
+        *why = '\0';
+    return hbp__context_new(&memory);
+}
+
+hbp_status hbp__context_end(hbp_context *context, hbp_status status, char *why, int64_t why_bytes)
+{
+    const char *text = context ? context->message : hbp_status_text(status);
+    int64_t at = 0;
+    if (status < 0 && why && why_bytes > 0) {
+        for (int bytes; text[at] && (bytes = hbp__utf8_bytes(text + at)) && at + bytes < why_bytes;
+             at += bytes)
+            memcpy(why + at, text + at, (size_t)bytes);
+        why[at] = '\0';
+    }
+    hbp_context_free(context);
+    return status;
 }
 
 const char *hbp_context_message(const hbp_context *context)

@@ -33,6 +33,12 @@ struct hbp_context {
  */
 hbp_context *hbp__context_new(const hbp__memory *memory);
 
+/* A public function that takes no context has one of its own, whose memory comes from malloc (NULL: there is
+ * none left), and ends with it: `why` [why_bytes], which may be NULL, gets the message of a failure, cut
+ * between characters where it does not fit, and else is empty. Returns `status`. */
+hbp_context *hbp__context_alone(char *why, int64_t why_bytes);
+hbp_status hbp__context_end(hbp_context *context, hbp_status status, char *why, int64_t why_bytes);
+
 /* First line of every public function that takes a context: clears the message. HBP_E_INVALID for NULL. */
 hbp_status hbp__enter(hbp_context *context);
 

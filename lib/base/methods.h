@@ -60,7 +60,7 @@ hbp_status hbp__method_check(hbp_context *context, const hbp__methods *family, c
     X(balance, HBP_BALANCE_METHODS)                                                                          \
     X(iterative_fill, HBP_ITERATIVE_FILL_METHODS)                                                            \
     X(budgets, HBP_BUDGETS_METHODS)                                                                          \
-    X(partition, HBP_PARTITION_METHODS)                                                                      \
+    X(layer_partition, HBP_LAYER_PARTITION_METHODS)                                                          \
     X(recompute, HBP_RECOMPUTE_METHODS)                                                                      \
     X(vlm_data, HBP_VLM_DATA_METHODS)                                                                        \
     X(tasks, HBP_TASKS_METHODS)                                                                              \
@@ -79,18 +79,18 @@ hbp_status hbp__method_check(hbp_context *context, const hbp__methods *family, c
 HBP__METHOD_FAMILIES(HBP__FAMILY)
 #undef HBP__FAMILY
 
-#define HBP__EPOCH_ID(id, name, paper, text)          HBP__EPOCH_##id,
-#define HBP__STEP_ID(id, name, paper, text)           HBP__STEP_##id,
-#define HBP__GROUPS_ID(id, name, paper, text)         HBP__GROUPS_##id,
-#define HBP__FILL_ID(id, name, paper, text)           HBP__FILL_##id,
-#define HBP__BALANCE_ID(id, name, paper, text)        HBP__BALANCE_##id,
-#define HBP__ITERATIVE_FILL_ID(id, name, paper, text) HBP__ITERATIVE_FILL_##id,
-#define HBP__BUDGETS_ID(id, name, paper, text)        HBP__BUDGETS_##id,
-#define HBP__PARTITION_ID(id, name, paper, text)      HBP__PARTITION_##id,
-#define HBP__RECOMPUTE_ID(id, name, paper, text)      HBP__RECOMPUTE_##id,
-#define HBP__VLM_DATA_ID(id, name, paper, text)       HBP__VLM_DATA_##id,
-#define HBP__TASKS_ID(id, name, paper, text)          HBP__TASKS_##id,
-#define HBP__PLACEMENT_ID(id, name, paper, text)      HBP__PLACEMENT_##id,
+#define HBP__EPOCH_ID(id, name, paper, text)           HBP__EPOCH_##id,
+#define HBP__STEP_ID(id, name, paper, text)            HBP__STEP_##id,
+#define HBP__GROUPS_ID(id, name, paper, text)          HBP__GROUPS_##id,
+#define HBP__FILL_ID(id, name, paper, text)            HBP__FILL_##id,
+#define HBP__BALANCE_ID(id, name, paper, text)         HBP__BALANCE_##id,
+#define HBP__ITERATIVE_FILL_ID(id, name, paper, text)  HBP__ITERATIVE_FILL_##id,
+#define HBP__BUDGETS_ID(id, name, paper, text)         HBP__BUDGETS_##id,
+#define HBP__LAYER_PARTITION_ID(id, name, paper, text) HBP__LAYER_PARTITION_##id,
+#define HBP__RECOMPUTE_ID(id, name, paper, text)       HBP__RECOMPUTE_##id,
+#define HBP__VLM_DATA_ID(id, name, paper, text)        HBP__VLM_DATA_##id,
+#define HBP__TASKS_ID(id, name, paper, text)           HBP__TASKS_##id,
+#define HBP__PLACEMENT_ID(id, name, paper, text)       HBP__PLACEMENT_##id,
 enum { HBP_EPOCH_METHODS(HBP__EPOCH_ID) HBP__EPOCH_METHOD_COUNT };
 enum { HBP_STEP_METHODS(HBP__STEP_ID) HBP__STEP_METHOD_COUNT };
 enum { HBP_GROUPS_METHODS(HBP__GROUPS_ID) HBP__GROUPS_METHOD_COUNT };
@@ -98,7 +98,7 @@ enum { HBP_FILL_METHODS(HBP__FILL_ID) HBP__FILL_METHOD_COUNT };
 enum { HBP_BALANCE_METHODS(HBP__BALANCE_ID) HBP__BALANCE_METHOD_COUNT };
 enum { HBP_ITERATIVE_FILL_METHODS(HBP__ITERATIVE_FILL_ID) HBP__ITERATIVE_FILL_METHOD_COUNT };
 enum { HBP_BUDGETS_METHODS(HBP__BUDGETS_ID) HBP__BUDGETS_METHOD_COUNT };
-enum { HBP_PARTITION_METHODS(HBP__PARTITION_ID) HBP__PARTITION_METHOD_COUNT };
+enum { HBP_LAYER_PARTITION_METHODS(HBP__LAYER_PARTITION_ID) HBP__LAYER_PARTITION_METHOD_COUNT };
 enum { HBP_RECOMPUTE_METHODS(HBP__RECOMPUTE_ID) HBP__RECOMPUTE_METHOD_COUNT };
 enum { HBP_VLM_DATA_METHODS(HBP__VLM_DATA_ID) HBP__VLM_DATA_METHOD_COUNT };
 enum { HBP_TASKS_METHODS(HBP__TASKS_ID) HBP__TASKS_METHOD_COUNT };

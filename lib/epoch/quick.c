@@ -1,8 +1,5 @@
 /* hbp_plan_quick: every object on the way to a plan, made and freed inside. */
-#include <string.h>
-
 #include "base/context.h"
-#include "base/utf8.h"
 #include "cost/cost.h"
 #include "data/lengths/lengths_make.h"
 #include "data/machine/machine.h"
@@ -36,29 +33,14 @@ static hbp_status plan_quick(hbp_context *context, const int64_t *tokens, int64_
     return status;
 }
 
-/* What fits, cut between characters. */
-static void copy_message(char *to, int64_t room, const char *text)
-{
-    int64_t at = 0;
-    for (int bytes; text[at] && (bytes = hbp__utf8_bytes(text + at)) && at + bytes < room; at += bytes)
-        memcpy(to + at, text + at, (size_t)bytes);
-    to[at] = '\0';
-}
-
 hbp_status hbp_plan_quick(const int64_t *tokens, int64_t count, const char *model, const char *machine,
                           const hbp_epoch_options *options, hbp_plan **out, char *why, int64_t why_bytes)
 {
-    if (why && why_bytes > 0)
-        *why = 0;
-    if (!out)
-        return HBP_E_INVALID;
-    *out = NULL;
-    hbp__memory memory = hbp__memory_default();
-    hbp_context *context = hbp__context_new(&memory);
-    hbp_status status =
-        context ? plan_quick(context, tokens, count, model, machine, options, out) : HBP_E_NO_MEMORY;
-    if (status < 0 && why && why_bytes > 0)
-        copy_message(why, why_bytes, context ? hbp_context_message(context) : hbp_status_text(status));
-    hbp_context_free(context);
-    return status;
+    hbp_context *context = hbp__context_alone(why, why_bytes);
+    if (out)
+        *out = NULL;
+    hbp_status status = context ? hbp__require(context, out, "out") : HBP_E_NO_MEMORY;
+    if (status >= 0)
+        status = plan_quick(context, tokens, count, model, machine, options, out);
+    return hbp__context_end(context, status, why, why_bytes);
 }

@@ -82,7 +82,7 @@ hbp_status hbp__anchor(hbp_context *context, const hbp__stages *stages, int32_t 
 {
     const hbp_layers *layers = stages->layers;
     const hbp_pipeline_options *pipeline = stages->pipeline;
-    if (method == HBP__PARTITION_UNIFORM) {
+    if (method == HBP__LAYER_PARTITION_UNIFORM) {
         hbp__partition_uniform(layers->count, stages->chunks, cuts);
         return HBP_OK;
     }
@@ -95,7 +95,7 @@ hbp_status hbp__anchor(hbp_context *context, const hbp__stages *stages, int32_t 
         scale[k] = hbp__mean_time_scale(pipeline, k);
     for (int32_t i = 0; i < layers->count; i++) {
         const int64_t *ns = stages->ns + layers->type[i] * places + i;
-        int64_t weight = method == HBP__PARTITION_PARAMETERS
+        int64_t weight = method == HBP__LAYER_PARTITION_PARAMETERS
                              ? layers->parameters[i]
                              : hbp__round_i64((double)(ns[1] - ns[0]) * scale[layers->type[i]]);
         sum[i] = all = hbp__add_saturating(all, weight);

@@ -18,10 +18,10 @@ typedef struct planner {
     hbp_context *context;
     hbp__shortage *shortage;
     hbp_pipeline_options pipeline;
-    hbp_partition_options options;
+    hbp_layer_partition_options options;
     hbp__stages stages;
     hbp__schedule schedule;
-    hbp_partition *partition;
+    hbp_layer_partition *partition;
     hbp__cut_list best;    /* by predicted time */
     hbp__cut_list even;    /* by variance */
     hbp__cut_list sending; /* by communication */
@@ -58,7 +58,7 @@ static hbp_status search_rounds(planner *p, int64_t work)
     hbp__stages *s = &p->stages;
     const hbp__rounds rounds = {&s->chain, s->stages, s->reach ? lack_of : NULL, s};
     hbp_status status = hbp__cut_rounds(p->context, &rounds, &work, &p->best, p->cuts, &p->bound);
-    if (status != HBP_E_INFEASIBLE || hbp__partition_method(p->options.method) != HBP__PARTITION_OPTIMAL)
+    if (status != HBP_E_INFEASIBLE || hbp__layer_partition_method(p->options.method) != HBP__LAYER_PARTITION_OPTIMAL)
         return status == HBP_E_INFEASIBLE ? HBP_OK : status; /* other methods only want the bound */
     return fall_short(p, "no partition was found that fits; with the cuts that come nearest");
 }
@@ -105,7 +105,7 @@ static hbp_status add_anchor(planner *p, int32_t method)
     HBP__TRY(hbp__anchor(p->context, &p->stages, method, p->cuts));
     if (hbp__stages_fit(&p->stages, p->cuts))
         hbp__partition_add(p->partition, &p->stages, p->cuts, 0);
-    return method == HBP__PARTITION_BALANCED ? add_near(p, p->cuts) : HBP_OK;
+    return method == HBP__LAYER_PARTITION_BALANCED ? add_near(p, p->cuts) : HBP_OK;
 }
 
 /* Where the run decides and not the formula: more to choose from, so that no other method is faster; for V >
@@ -123,15 +123,15 @@ static hbp_status add_others(planner *p)
             if (hbp__stages_fit(s, hbp__cut_list_get(&p->best, i)))
                 hbp__partition_add(p->partition, s, hbp__cut_list_get(&p->best, i), HBP_RANKED_TIME);
     }
-    HBP__TRY(add_anchor(p, HBP__PARTITION_PARAMETERS));
-    HBP__TRY(add_anchor(p, HBP__PARTITION_UNIFORM));
-    return add_anchor(p, HBP__PARTITION_BALANCED);
+    HBP__TRY(add_anchor(p, HBP__LAYER_PARTITION_PARAMETERS));
+    HBP__TRY(add_anchor(p, HBP__LAYER_PARTITION_UNIFORM));
+    return add_anchor(p, HBP__LAYER_PARTITION_BALANCED);
 }
 
 /* Whether candidates are chosen by the run. */
 static int run_decides(const planner *p)
 {
-    return p->options.run || hbp__partition_method(p->options.method) != HBP__PARTITION_OPTIMAL ||
+    return p->options.run || hbp__layer_partition_method(p->options.method) != HBP__LAYER_PARTITION_OPTIMAL ||
            p->stages.uneven || p->stages.chunks > p->stages.stages;
 }
 
@@ -146,16 +146,16 @@ static hbp_status find_optimal(planner *p)
 static hbp_status find_candidates(planner *p)
 {
     hbp__stages *s = &p->stages;
-    int optimal = hbp__partition_method(p->options.method) == HBP__PARTITION_OPTIMAL;
+    int optimal = hbp__layer_partition_method(p->options.method) == HBP__LAYER_PARTITION_OPTIMAL;
     if (s->chunks > s->stages)
         HBP__TRY(search_rounds(p, optimal ? HBP__CUT_WORK / HBP__CUT_ROUNDS_SHARE : HBP__CUT_LIST_WORK));
     else
         HBP__TRY(search_chain(p, optimal));
     if (optimal)
         return find_optimal(p);
-    int paper = hbp__partition_method(p->options.method) == HBP__PARTITION_OMNIBAL;
+    int paper = hbp__layer_partition_method(p->options.method) == HBP__LAYER_PARTITION_OMNIBAL;
     HBP__TRY(hbp__anchor(
-        p->context, s, paper ? HBP__PARTITION_BALANCED : hbp__partition_method(p->options.method), p->cuts));
+        p->context, s, paper ? HBP__LAYER_PARTITION_BALANCED : hbp__layer_partition_method(p->options.method), p->cuts));
     if (paper)
         HBP__TRY(add_near(p, p->cuts));
     else if (hbp__stages_fit(s, p->cuts))
@@ -198,7 +198,7 @@ static int orders_steps(const planner *p)
  * order than any. */
 static hbp_status run_candidates(planner *p)
 {
-    hbp_partition *made = p->partition;
+    hbp_layer_partition *made = p->partition;
     int64_t work = orders_steps(p) ? HBP__ORDER_WORK / made->candidates + 1 : 0;
     int64_t fastest = INT64_MAX;
     for (int32_t i = 0; i < made->candidates; i++) {
@@ -241,7 +241,7 @@ static hbp_status try_shift(planner *p, int32_t first, int32_t last, int32_t by,
  * comes of it. */
 static hbp_status improve_cuts(planner *p)
 {
-    hbp_partition *made = p->partition;
+    hbp_layer_partition *made = p->partition;
     int32_t chunks = made->chunks, fastest = 0;
     for (int32_t i = 1; i < made->candidates; i++)
         if (made->simulated_ns[i] < made->simulated_ns[fastest])
@@ -271,15 +271,15 @@ static hbp_status improve_cuts(planner *p)
 
 static hbp_status finish_partition(planner *p)
 {
-    hbp_partition *made = p->partition;
-    hbp_partition_summary *summary = &made->summary;
+    hbp_layer_partition *made = p->partition;
+    hbp_layer_partition_summary *summary = &made->summary;
     int64_t busy = 0, ns;
     memcpy(p->order, made->order, (size_t)p->pipeline.micro_batches * sizeof *p->order);
     HBP__TRY(simulate_cuts(p, made->cuts, orders_steps(p) ? HBP__ORDER_WORK : 0, &ns));
     memcpy(made->order, p->order, (size_t)p->pipeline.micro_batches * sizeof *p->order);
     made->simulated_ns[0] = ns;
     hbp__stages_weigh(&p->stages, made->cuts, made->stage_ns);
-    *summary = (hbp_partition_summary){.struct_size = sizeof *summary, .simulated_ns = ns};
+    *summary = (hbp_layer_partition_summary){.struct_size = sizeof *summary, .simulated_ns = ns};
     for (int32_t s = 0; s < made->stages; s++) {
         if (made->stage_ns[s] > made->stage_ns[summary->bottleneck])
             summary->bottleneck = s;
@@ -315,7 +315,7 @@ static hbp_status open_planner(planner *p, const hbp_layers *layers)
 
 static void close_planner(planner *p)
 {
-    hbp_partition_free(p->partition);
+    hbp_layer_partition_free(p->partition);
     hbp__schedule_close(&p->schedule);
     hbp__cut_list_close(&p->sending);
     hbp__cut_list_close(&p->even);
@@ -328,7 +328,7 @@ static hbp_status plan_partition(planner *p, const hbp_layers *layers)
     HBP__TRY(open_planner(p, layers));
     HBP__TRY(find_candidates(p));
     HBP__TRY(run_candidates(p));
-    int optimal = hbp__partition_method(p->options.method) == HBP__PARTITION_OPTIMAL;
+    int optimal = hbp__layer_partition_method(p->options.method) == HBP__LAYER_PARTITION_OPTIMAL;
     if (optimal && run_decides(p))
         HBP__TRY(improve_cuts(p));
     hbp__partition_sort(p->partition, !run_decides(p)); /* else the optimum, added first, stays so */
@@ -337,7 +337,7 @@ static hbp_status plan_partition(planner *p, const hbp_layers *layers)
     return optimal && !proven ? HBP_NOT_PROVEN : HBP_OK;
 }
 
-static hbp_status partition_layers(planner *p, const hbp_layers *layers, hbp_partition **out)
+static hbp_status partition_layers(planner *p, const hbp_layers *layers, hbp_layer_partition **out)
 {
     hbp_status status = plan_partition(p, layers);
     if (status >= 0) {
@@ -350,28 +350,28 @@ static hbp_status partition_layers(planner *p, const hbp_layers *layers, hbp_par
 
 static hbp_status read_and_partition(hbp_context *context, const hbp_layers *layers,
                                      const hbp_pipeline_options *pipeline,
-                                     const hbp_partition_options *options, hbp_partition **out,
+                                     const hbp_layer_partition_options *options, hbp_layer_partition **out,
                                      hbp__shortage *shortage)
 {
     planner p = {.context = context, .shortage = shortage};
     HBP__TRY(hbp__options_read(context, &p.pipeline, sizeof p.pipeline, pipeline, "hbp_pipeline_options"));
-    HBP__TRY(hbp__options_read(context, &p.options, sizeof p.options, options, "hbp_partition_options"));
+    HBP__TRY(hbp__options_read(context, &p.options, sizeof p.options, options, "hbp_layer_partition_options"));
     HBP__TRY(hbp__pipeline_check(context, layers, &p.pipeline));
     fill_defaults(&p);
     return partition_layers(&p, layers, out);
 }
 
 hbp_status hbp__partition_layers(hbp_context *context, const hbp_layers *layers,
-                                 const hbp_pipeline_options *pipeline, const hbp_partition_options *options,
-                                 hbp_partition **out, hbp__shortage *shortage)
+                                 const hbp_pipeline_options *pipeline, const hbp_layer_partition_options *options,
+                                 hbp_layer_partition **out, hbp__shortage *shortage)
 {
     int64_t mark = hbp__scratch_mark(context);
     return hbp__leave(context, mark, read_and_partition(context, layers, pipeline, options, out, shortage));
 }
 
 hbp_status hbp_partition_layers(hbp_context *context, const hbp_layers *layers,
-                                const hbp_pipeline_options *pipeline, const hbp_partition_options *options,
-                                hbp_partition **out)
+                                const hbp_pipeline_options *pipeline, const hbp_layer_partition_options *options,
+                                hbp_layer_partition **out)
 {
     hbp__shortage shortage;
     HBP__ENTER_OUT(context, out);

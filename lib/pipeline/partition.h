@@ -8,9 +8,9 @@
 #include "hbp/pipeline.h"
 #include "pipeline/stages.h"
 
-struct hbp_partition {
+struct hbp_layer_partition {
     hbp__memory memory;
-    hbp_partition_summary summary;
+    hbp_layer_partition_summary summary;
     int32_t stages;
     int32_t chunks;
     int32_t micro_batches;
@@ -30,14 +30,14 @@ struct hbp_partition {
 
 /* hbp_partition_layers within a call. HBP_E_INFEASIBLE without a message: *shortage says what lacks. */
 hbp_status hbp__partition_layers(hbp_context *context, const hbp_layers *layers,
-                                 const hbp_pipeline_options *pipeline, const hbp_partition_options *options,
-                                 hbp_partition **out, hbp__shortage *shortage);
+                                 const hbp_pipeline_options *pipeline, const hbp_layer_partition_options *options,
+                                 hbp_layer_partition **out, hbp__shortage *shortage);
 
 /* Room for `room` candidates. */
 hbp_status hbp__partition_new(hbp_context *context, const hbp__stages *stages, int32_t room,
-                              hbp_partition **out);
+                              hbp_layer_partition **out);
 
-static inline int32_t *hbp__partition_cuts(const hbp_partition *partition, int64_t index)
+static inline int32_t *hbp__partition_cuts(const hbp_layer_partition *partition, int64_t index)
 {
     return partition->cuts + index * (partition->chunks + 1);
 }
@@ -45,10 +45,10 @@ static inline int32_t *hbp__partition_cuts(const hbp_partition *partition, int64
 /* Adds a candidate of unknown simulated time, or adds `ranked` to what it is ranked by already. There is
  * room.
  */
-void hbp__partition_add(hbp_partition *partition, const hbp__stages *stages, const int32_t *cuts,
+void hbp__partition_add(hbp_layer_partition *partition, const hbp__stages *stages, const int32_t *cuts,
                         int32_t ranked);
 
 /* Sorts the candidates from `first` on by simulated time, then predicted time, then earlier cuts. */
-void hbp__partition_sort(hbp_partition *partition, int32_t first);
+void hbp__partition_sort(hbp_layer_partition *partition, int32_t first);
 
 #endif

@@ -5,10 +5,10 @@
 #include "pipeline/partition.h"
 
 hbp_status hbp__partition_new(hbp_context *context, const hbp__stages *stages, int32_t room,
-                              hbp_partition **out)
+                              hbp_layer_partition **out)
 {
     const hbp__memory *memory = &context->memory;
-    hbp_partition *made = hbp__new_zero(memory, 1, sizeof *made);
+    hbp_layer_partition *made = hbp__new_zero(memory, 1, sizeof *made);
     if (!made)
         return hbp__fail_memory(context, "a partition");
     made->memory = *memory;
@@ -29,7 +29,7 @@ hbp_status hbp__partition_new(hbp_context *context, const hbp__stages *stages, i
     made->order = hbp__new(memory, (uint64_t)made->micro_batches, sizeof *made->order);
     if (!made->ranked || !made->predicted_ns || !made->simulated_ns || !made->cut_bytes || !made->variance ||
         !made->cuts || !made->stage_ns || !made->stage_busy_ns || !made->stage_bytes || !made->order) {
-        hbp_partition_free(made);
+        hbp_layer_partition_free(made);
         return hbp__fail_memory(context, "a partition");
     }
     for (int32_t m = 0; m < made->micro_batches; m++)
@@ -38,7 +38,7 @@ hbp_status hbp__partition_new(hbp_context *context, const hbp__stages *stages, i
     return HBP_OK;
 }
 
-void hbp_partition_free(hbp_partition *partition)
+void hbp_layer_partition_free(hbp_layer_partition *partition)
 {
     if (!partition)
         return;
@@ -58,7 +58,7 @@ void hbp_partition_free(hbp_partition *partition)
         hbp__delete(&memory, blocks[i]);
 }
 
-void hbp__partition_add(hbp_partition *partition, const hbp__stages *stages, const int32_t *cuts,
+void hbp__partition_add(hbp_layer_partition *partition, const hbp__stages *stages, const int32_t *cuts,
                         int32_t ranked)
 {
     size_t bytes = ((size_t)partition->chunks + 1) * sizeof *cuts;
@@ -78,7 +78,7 @@ void hbp__partition_add(hbp_partition *partition, const hbp__stages *stages, con
 }
 
 /* Whether candidate b goes before a. */
-static int goes_before(const hbp_partition *partition, int32_t b, int32_t a)
+static int goes_before(const hbp_layer_partition *partition, int32_t b, int32_t a)
 {
     if (partition->simulated_ns[b] != partition->simulated_ns[a])
         return partition->simulated_ns[b] < partition->simulated_ns[a];
@@ -98,7 +98,7 @@ static int goes_before(const hbp_partition *partition, int32_t b, int32_t a)
         (column)[b] = swap;                                                                                  \
     } while (0)
 
-static void swap_candidates(hbp_partition *partition, int32_t a, int32_t b)
+static void swap_candidates(hbp_layer_partition *partition, int32_t a, int32_t b)
 {
     SWAP(int32_t, partition->ranked, a, b);
     SWAP(int64_t, partition->predicted_ns, a, b);
@@ -110,26 +110,26 @@ static void swap_candidates(hbp_partition *partition, int32_t a, int32_t b)
         SWAP(int32_t, partition->cuts, a * row + p, b * row + p);
 }
 
-void hbp__partition_sort(hbp_partition *partition, int32_t first)
+void hbp__partition_sort(hbp_layer_partition *partition, int32_t first)
 {
     for (int32_t i = first + 1; i < partition->candidates; i++)
         for (int32_t j = i; j > first && goes_before(partition, j, j - 1); j--)
             swap_candidates(partition, j, j - 1);
 }
 
-hbp_status hbp_partition_get_summary(hbp_context *context, const hbp_partition *partition,
-                                     hbp_partition_summary *summary)
+hbp_status hbp_layer_partition_get_summary(hbp_context *context, const hbp_layer_partition *partition,
+                                     hbp_layer_partition_summary *summary)
 {
     HBP__TRY(hbp__enter(context));
     HBP__TRY(hbp__require(context, partition, "partition"));
     return hbp__struct_write(context, summary, &partition->summary, sizeof partition->summary, "summary");
 }
 
-hbp_status hbp_partition_get_view(const hbp_partition *partition, hbp_partition_view *view)
+hbp_status hbp_layer_partition_get_view(const hbp_layer_partition *partition, hbp_layer_partition_view *view)
 {
-    hbp_partition_view all = {0};
+    hbp_layer_partition_view all = {0};
     if (partition)
-        all = (hbp_partition_view){.stages = partition->stages,
+        all = (hbp_layer_partition_view){.stages = partition->stages,
                                    .chunks = partition->chunks,
                                    .micro_batches = partition->micro_batches,
                                    .cuts = partition->cuts,

@@ -102,13 +102,7 @@ static hbp_status solve(hbp_context *context, const hbp__multiway *problem, int 
     hbp__parts parts;
     HBP__TRY(hbp__multiway_bound(context, problem, &bound));
     HBP__TRY(hbp__parts_open(context, problem, part, &parts));
-    if (is_given) {
-        hbp__parts_clear(&parts);
-        for (int64_t i = 0; i < problem->items; i++)
-            hbp__parts_put(&parts, (uint32_t)i, part[i]);
-    } else {
-        HBP__TRY(make_first(&parts));
-    }
+    HBP__TRY(is_given ? hbp__parts_load(&parts) : make_first(&parts));
     HBP__TRY(hbp__parts_improve(&parts, bound));
     *heaviest = parts.weight[parts.order[problem->parts - 1]];
     hbp__scratch_release(context, mark);

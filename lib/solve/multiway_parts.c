@@ -83,6 +83,17 @@ void hbp__parts_put(hbp__parts *parts, uint32_t item, uint32_t part)
     settle(parts, part);
 }
 
+hbp_status hbp__parts_load(hbp__parts *parts)
+{
+    hbp__parts_clear(parts);
+    for (int64_t i = 0; i < parts->problem->items; i++) {
+        HBP__TRY(hbp__tick_row(parts->context, "parts", i, parts->problem->items));
+        add(parts, (uint32_t)i, parts->part[i], 1);
+    }
+    parts->left = 0;
+    return hbp__parts_order_by_weight(parts);
+}
+
 hbp_status hbp__parts_order_by_weight(hbp__parts *parts)
 {
     const hbp__multiway *p = parts->problem;

@@ -48,6 +48,9 @@ void hbp__parts_clear(hbp__parts *parts);
 /* An item into a part. O(parts) at worst. */
 void hbp__parts_put(hbp__parts *parts, uint32_t item, uint32_t part);
 
+/* The parts that `part` has of all items, in order of weight. */
+hbp_status hbp__parts_load(hbp__parts *parts);
+
 hbp_status hbp__parts_order_by_weight(hbp__parts *parts);
 
 /* Moves an item of the heaviest part to a lighter one, or exchanges two, until no exchange with one of the

@@ -149,10 +149,10 @@ static hbp_status judge_cuts(search *s)
 
 /* Cuts for layers that recompute `choices`, within `limit_bytes`. */
 static hbp_status partition_for(search *s, const int32_t *choices, const int64_t *limit_bytes,
-                                hbp_partition **out)
+                                hbp_layer_partition **out)
 {
     hbp_pipeline_options pipeline = s->pipeline.options;
-    hbp_partition_options options = {.struct_size = sizeof options};
+    hbp_layer_partition_options options = {.struct_size = sizeof options};
     pipeline.recompute = choices;
     pipeline.limit_bytes = limit_bytes;
     options.method = s->run->options.partition_method;
@@ -163,10 +163,10 @@ static hbp_status partition_for(search *s, const int32_t *choices, const int64_t
 
 static hbp_status cut_layers(search *s, const int32_t *choices)
 {
-    hbp_partition *partition = NULL;
+    hbp_layer_partition *partition = NULL;
     HBP__TRY(partition_for(s, choices, s->pipeline.options.limit_bytes, &partition));
     memcpy(s->now.cuts, partition->cuts, (size_t)(s->now.chunks + 1) * sizeof *s->now.cuts);
-    hbp_partition_free(partition);
+    hbp_layer_partition_free(partition);
     return HBP_OK;
 }
 
@@ -215,7 +215,7 @@ static void set_cuts(search *s, const int32_t *cuts)
  * stage then recomputes of its own may. */
 static hbp_status judge_unlimited(search *s, int32_t choice)
 {
-    hbp_partition *partition = NULL;
+    hbp_layer_partition *partition = NULL;
     hbp_status status = HBP_OK;
     for (int32_t i = 0; i < s->now.layers; i++)
         s->before[i] = choice;
@@ -225,7 +225,7 @@ static hbp_status judge_unlimited(search *s, int32_t choice)
         set_cuts(s, hbp__partition_cuts(partition, i));
         status = judge_fitting(s);
     }
-    hbp_partition_free(partition);
+    hbp_layer_partition_free(partition);
     return status;
 }
 
@@ -284,7 +284,7 @@ static int is_ample(const search *s)
 static hbp_status search_turns(search *s, int32_t choice)
 {
     HBP__TRY(take_turns(s, choice));
-    return hbp__partition_method(s->run->options.partition_method) == HBP__PARTITION_OPTIMAL
+    return hbp__layer_partition_method(s->run->options.partition_method) == HBP__LAYER_PARTITION_OPTIMAL
                ? descend_moves(s)
                : HBP_OK;
 }
@@ -330,7 +330,7 @@ static hbp_status judge_all(search *s)
 static hbp_status find_stages(search *s)
 {
     const hbp_vlm_options *o = &s->run->options;
-    int is_optimal = hbp__partition_method(o->partition_method) == HBP__PARTITION_OPTIMAL;
+    int is_optimal = hbp__layer_partition_method(o->partition_method) == HBP__LAYER_PARTITION_OPTIMAL;
     int32_t recompute = hbp__recompute_method(o->recompute_method);
     if (is_optimal && s->now.chunks <= s->now.layers &&
         count_partitions(s, HBP__VLM_FEW_PARTITIONS + 1) <= HBP__VLM_FEW_PARTITIONS) {

@@ -149,7 +149,7 @@ static void fill_struct(const play *p, const char *type, size_t size, uint64_t w
 /* Two calls take a pair of structs, of which this is the second. */
 static int32_t is_second(const char *type)
 {
-    return strcmp(type, "hbp_partition_options") == 0 || strcmp(type, "hbp_recompute_options") == 0 ||
+    return strcmp(type, "hbp_layer_partition_options") == 0 || strcmp(type, "hbp_recompute_options") == 0 ||
            strcmp(type, "hbp_stepper_options") == 0;
 }
 

@@ -75,8 +75,8 @@ static hbp_status make_good(hbp_context *c)
     MAKE(plan, hbp_balance_attention, good[KIND_packs], good[KIND_groups], good[KIND_cost], NULL)
     MAKE(layers, hbp_layers_create, &base.layers)
     MAKE(partition, hbp_partition_layers, good[KIND_layers], &base.pipeline, NULL)
-    hbp_partition_view view = {.struct_size = sizeof view};
-    (void)hbp_partition_get_view(good[KIND_partition], &view);
+    hbp_layer_partition_view view = {.struct_size = sizeof view};
+    (void)hbp_layer_partition_get_view(good[KIND_partition], &view);
     MAKE(pipeline_run, hbp_simulate_pipeline, good[KIND_layers], view.cuts, &base.pipeline, NULL)
     MAKE(graph, hbp_graph_create_workload, "clip-4", good[KIND_machine])
     MAKE(schedule, hbp_plan_tasks, good[KIND_graph], good[KIND_machine], NULL)

@@ -93,19 +93,19 @@ START_TEST_IN_CONTEXT(anchors_weigh_what_their_mode_says)
     hbp__stages s;
     int32_t cuts[9];
     OK(context, hbp__stages_open(context, layers, &pipeline, &s));
-    OK(context, hbp__anchor(context, &s, HBP__PARTITION_BALANCED, cuts));
+    OK(context, hbp__anchor(context, &s, HBP__LAYER_PARTITION_BALANCED, cuts));
     ck_assert_int_eq(cuts[1], 4);
-    OK(context, hbp__anchor(context, &s, HBP__PARTITION_PARAMETERS, cuts));
+    OK(context, hbp__anchor(context, &s, HBP__LAYER_PARTITION_PARAMETERS, cuts));
     ck_assert_int_eq(cuts[1],
                      6); /* 21 and 15: bisection ends above 21, and a part is filled to the last item */
-    OK(context, hbp__anchor(context, &s, HBP__PARTITION_UNIFORM, cuts));
+    OK(context, hbp__anchor(context, &s, HBP__LAYER_PARTITION_UNIFORM, cuts));
     ck_assert_int_eq(cuts[1], 4);
     hbp__stages_close(&s);
     pipeline.stages = 4;
     pipeline.virtual_stages = 2;
     pipeline.micro_batches = 4;
     OK(context, hbp__stages_open(context, layers, &pipeline, &s));
-    OK(context, hbp__anchor(context, &s, HBP__PARTITION_BALANCED, cuts));
+    OK(context, hbp__anchor(context, &s, HBP__LAYER_PARTITION_BALANCED, cuts));
     for (int32_t c = 0; c <= 8; c++)
         ck_assert_int_eq(cuts[c], c);
     hbp__stages_close(&s);

@@ -6,24 +6,24 @@
 #include "pipeline/instances.h"
 #include "simulate/pipeline/pipeline.h"
 
-static hbp_partition_options options_of(int32_t mode)
+static hbp_layer_partition_options options_of(int32_t mode)
 {
-    hbp_partition_options options = {.struct_size = sizeof options};
-    options.method = hbp__partition_name(mode);
+    hbp_layer_partition_options options = {.struct_size = sizeof options};
+    options.method = hbp__layer_partition_name(mode);
     return options;
 }
 
-static hbp_partition_summary summary_of(hbp_context *context, const hbp_partition *partition)
+static hbp_layer_partition_summary summary_of(hbp_context *context, const hbp_layer_partition *partition)
 {
-    hbp_partition_summary summary = {.struct_size = sizeof summary};
-    OK(context, hbp_partition_get_summary(context, partition, &summary));
+    hbp_layer_partition_summary summary = {.struct_size = sizeof summary};
+    OK(context, hbp_layer_partition_get_summary(context, partition, &summary));
     return summary;
 }
 
 /* What every partition must be, whatever its mode: its numbers are those of its cuts. */
-static void check_whole(hbp_context *context, const instance *d, const hbp_partition *partition)
+static void check_whole(hbp_context *context, const instance *d, const hbp_layer_partition *partition)
 {
-    hbp_partition_summary summary = summary_of(context, partition);
+    hbp_layer_partition_summary summary = summary_of(context, partition);
     int64_t load[INSTANCE_STAGES], most = 0, stages = d->pipeline.stages;
     const int32_t *cuts = partition_view(partition).cuts;
     int64_t turns = hbp__pipeline_virtual(&d->pipeline);
@@ -57,7 +57,7 @@ static void check_whole(hbp_context *context, const instance *d, const hbp_parti
         ck_assert_int_le(partition_view(partition).stage_bytes[s], d->limit[s]);
     hbp_pipeline_run_free(run);
 
-    hbp_partition_view view = partition_view(partition);
+    hbp_layer_partition_view view = partition_view(partition);
     int64_t bytes = 0;
     ck_assert_int_ge(view.candidates, 1);
     for (int64_t i = 0; i < view.candidates; i++) {
@@ -109,10 +109,10 @@ static void compare_all(uint64_t seed, int trials, int32_t most_layers, int32_t 
         OK(context, hbp__stages_open(context, d.layers, &d.pipeline, &s));
         OK(context, hbp__live_open(context, &d.pipeline, &live));
         int64_t least = least_of_all(&d, count, chunks, &live, best);
-        hbp_partition_options options = options_of(HBP__PARTITION_OPTIMAL);
+        hbp_layer_partition_options options = options_of(HBP__LAYER_PARTITION_OPTIMAL);
         options.candidates = (int32_t)instance_draw(&rng, 1, 4);
         options.order = (int32_t)instance_draw(&rng, 0, 1);
-        hbp_partition *partition = NULL;
+        hbp_layer_partition *partition = NULL;
         hbp_status status = hbp_partition_layers(context, d.layers, &d.pipeline, &options, &partition);
         if (least == INT64_MAX) {
             ck_assert_int_eq(status, HBP_E_INFEASIBLE);
@@ -121,18 +121,18 @@ static void compare_all(uint64_t seed, int trials, int32_t most_layers, int32_t 
         } else {
             ck_assert_int_eq(status, HBP_OK);
             check_whole(context, &d, partition);
-            hbp_partition_summary summary = summary_of(context, partition);
+            hbp_layer_partition_summary summary = summary_of(context, partition);
             ck_assert_int_eq(summary.bound_ns, (least + turns - 1) / turns);
             if (!s.uneven && turns == 1) {
                 ck_assert_int_eq(summary.proven, 1);
                 ck_assert_mem_eq(partition_view(partition).cuts, best, ((size_t)chunks + 1) * sizeof *best);
             }
             even += !s.uneven;
-            hbp_partition_view view = partition_view(partition);
+            hbp_layer_partition_view view = partition_view(partition);
             for (int64_t i = 1; i < view.candidates && (s.uneven || turns > 1); i++)
                 ck_assert_int_ge(view.candidate_simulated_ns[i], summary.simulated_ns);
         }
-        hbp_partition_free(partition);
+        hbp_layer_partition_free(partition);
         hbp__live_close(&live);
         hbp__stages_close(&s);
         hbp_layers_free(d.layers);
@@ -165,9 +165,9 @@ START_TEST_IN_CONTEXT(modes_do_what_they_say)
         int64_t fastest = 0;
         hbp__stages s;
         OK(context, hbp__stages_open(context, d.layers, &d.pipeline, &s));
-        for (int32_t mode = HBP__PARTITION_OPTIMAL; mode <= HBP__PARTITION_OMNIBAL; mode++) {
-            hbp_partition_options options = options_of(mode);
-            hbp_partition *partition = NULL;
+        for (int32_t mode = HBP__LAYER_PARTITION_OPTIMAL; mode <= HBP__LAYER_PARTITION_OMNIBAL; mode++) {
+            hbp_layer_partition_options options = options_of(mode);
+            hbp_layer_partition *partition = NULL;
             hbp_status status = hbp_partition_layers(context, d.layers, &d.pipeline, &options, &partition);
             if (status == HBP_E_INFEASIBLE) {
                 ck_assert_ptr_nonnull(d.pipeline.limit_bytes);
@@ -177,20 +177,20 @@ START_TEST_IN_CONTEXT(modes_do_what_they_say)
             OK(context, status);
             check_whole(context, &d, partition);
             const int32_t *cuts = partition_view(partition).cuts;
-            if (mode == HBP__PARTITION_OPTIMAL)
+            if (mode == HBP__LAYER_PARTITION_OPTIMAL)
                 fastest = summary_of(context, partition).simulated_ns;
             if (s.uneven || turns > 1)
                 ck_assert_int_ge(summary_of(context, partition).simulated_ns, fastest);
-            if (mode != HBP__PARTITION_OPTIMAL) {
+            if (mode != HBP__LAYER_PARTITION_OPTIMAL) {
                 OK(context,
-                   hbp__anchor(context, &s, mode == HBP__PARTITION_OMNIBAL ? HBP__PARTITION_BALANCED : mode,
+                   hbp__anchor(context, &s, mode == HBP__LAYER_PARTITION_OMNIBAL ? HBP__LAYER_PARTITION_BALANCED : mode,
                                anchor));
                 for (int32_t c = 0; c <= stages * turns; c++)
-                    ck_assert_int_le(abs(cuts[c] - anchor[c]), mode == HBP__PARTITION_OMNIBAL);
+                    ck_assert_int_le(abs(cuts[c] - anchor[c]), mode == HBP__LAYER_PARTITION_OMNIBAL);
             }
-            if (mode != HBP__PARTITION_OPTIMAL && mode != HBP__PARTITION_OMNIBAL) /* no list ranks its one */
+            if (mode != HBP__LAYER_PARTITION_OPTIMAL && mode != HBP__LAYER_PARTITION_OMNIBAL) /* no list ranks its one */
                 ck_assert_int_eq(partition_view(partition).candidate_ranked[0], 0);
-            hbp_partition_free(partition);
+            hbp_layer_partition_free(partition);
         }
         hbp__stages_close(&s);
         hbp_layers_free(d.layers);
@@ -240,14 +240,14 @@ START_TEST_IN_CONTEXT(published_bytes_over_cuts)
 
     /* Through the planner: the balanced partition, and one that must cut behind the projector because bytes
      * are dear. */
-    hbp_partition_options options = options_of(HBP__PARTITION_UNIFORM);
-    hbp_partition *partition;
+    hbp_layer_partition_options options = options_of(HBP__LAYER_PARTITION_UNIFORM);
+    hbp_layer_partition *partition;
     MAKES(context, partition, hbp_partition_layers(context, d.layers, &d.pipeline, &options, &partition));
     const int32_t *cuts = partition_view(partition).cuts; /* 0 26 51 76 101 */
     ck_assert_int_eq(cuts[1], 26);
     ck_assert_int_eq(summary_of(context, partition).cut_bytes, cut[25] + 2 * cut[50]);
     d.pipeline.link_bytes_per_s = 1e6;
-    options.method = hbp__partition_name(HBP__PARTITION_OPTIMAL);
+    options.method = hbp__layer_partition_name(HBP__LAYER_PARTITION_OPTIMAL);
     MAKES(context, partition, hbp_partition_layers(context, d.layers, &d.pipeline, &options, &partition));
     cuts = partition_view(partition).cuts;
     ck_assert(cuts[1] == 48 || cuts[2] == 48 || cuts[3] == 48);
@@ -268,12 +268,12 @@ START_TEST_IN_CONTEXT(the_run_decides_where_asked)
     hbp_pipeline_options pipeline = {.struct_size = sizeof pipeline};
     pipeline.stages = 4;
     pipeline.micro_batches = 8;
-    hbp_partition_options options = options_of(HBP__PARTITION_OPTIMAL);
-    hbp_partition *formula, *run;
+    hbp_layer_partition_options options = options_of(HBP__LAYER_PARTITION_OPTIMAL);
+    hbp_layer_partition *formula, *run;
     MAKES(context, formula, hbp_partition_layers(context, layers, &pipeline, &options, &formula));
     options.run = 1;
     MAKES(context, run, hbp_partition_layers(context, layers, &pipeline, &options, &run));
-    hbp_partition_summary a = summary_of(context, formula), b = summary_of(context, run);
+    hbp_layer_partition_summary a = summary_of(context, formula), b = summary_of(context, run);
     ck_assert(a.proven && b.proven);
     ck_assert_int_eq(a.predicted_ns, a.bound_ns);
     ck_assert_int_eq(a.bound_ns, b.bound_ns);
@@ -296,12 +296,12 @@ START_TEST_IN_CONTEXT(the_optimum_beats_the_baselines)
         d.pipeline.vision_scale = uneven ? d.vision : NULL;
         d.pipeline.token_scale = uneven ? d.tokens : NULL;
         int64_t predicted = 0, simulated = 0;
-        for (int32_t mode = HBP__PARTITION_OPTIMAL; mode <= HBP__PARTITION_OMNIBAL; mode++) {
-            hbp_partition_options options = options_of(mode);
-            hbp_partition *partition;
+        for (int32_t mode = HBP__LAYER_PARTITION_OPTIMAL; mode <= HBP__LAYER_PARTITION_OMNIBAL; mode++) {
+            hbp_layer_partition_options options = options_of(mode);
+            hbp_layer_partition *partition;
             OK(context, hbp_partition_layers(context, d.layers, &d.pipeline, &options, &partition));
-            hbp_partition_summary summary = summary_of(context, partition);
-            if (mode == HBP__PARTITION_OPTIMAL) {
+            hbp_layer_partition_summary summary = summary_of(context, partition);
+            if (mode == HBP__LAYER_PARTITION_OPTIMAL) {
                 predicted = summary.bound_ns;
                 simulated = summary.simulated_ns;
                 ck_assert(uneven || summary.proven);
@@ -310,7 +310,7 @@ START_TEST_IN_CONTEXT(the_optimum_beats_the_baselines)
             ck_assert_int_ge(summary.predicted_ns, predicted);
             if (uneven)
                 ck_assert_int_ge(summary.simulated_ns, simulated);
-            hbp_partition_free(partition);
+            hbp_layer_partition_free(partition);
         }
     }
     hbp_layers_free(d.layers);
@@ -321,8 +321,8 @@ START_TEST_IN_CONTEXT(bad_options_are_refused)
 {
     static instance d;
     omnibal_layers(context, &d);
-    hbp_partition *partition = NULL;
-    hbp_partition_options options = options_of(0);
+    hbp_layer_partition *partition = NULL;
+    hbp_layer_partition_options options = options_of(0);
     options.method = "omnibul";
     FAILS(context, HBP_E_INVALID, "`method` is 'omnibul'; did you mean 'omnibal'?",
           hbp_partition_layers(context, d.layers, &d.pipeline, &options, &partition));
@@ -347,16 +347,16 @@ START_TEST_IN_CONTEXT(bad_options_are_refused)
     ck_assert_ptr_null(partition);
 
     OK(context, hbp_partition_layers(context, d.layers, &d.pipeline, NULL, &partition));
-    FAILS(context, HBP_E_INVALID, "summary is NULL", hbp_partition_get_summary(context, partition, NULL));
-    hbp_partition_free(partition);
-    hbp_partition_free(NULL);
-    hbp_partition_view none = {.struct_size = sizeof none};
-    ck_assert_int_eq(hbp_partition_get_view(NULL, &none), HBP_E_INVALID);
+    FAILS(context, HBP_E_INVALID, "summary is NULL", hbp_layer_partition_get_summary(context, partition, NULL));
+    hbp_layer_partition_free(partition);
+    hbp_layer_partition_free(NULL);
+    hbp_layer_partition_view none = {.struct_size = sizeof none};
+    ck_assert_int_eq(hbp_layer_partition_get_view(NULL, &none), HBP_E_INVALID);
     ck_assert_ptr_null(none.cuts);
     ck_assert_int_eq(none.stages, 0);
     ck_assert_int_eq(none.candidates, 0);
-    ck_assert_uint_eq(sizeof(hbp_partition_options), 32);
-    ck_assert_uint_eq(sizeof(hbp_partition_summary), 80);
+    ck_assert_uint_eq(sizeof(hbp_layer_partition_options), 32);
+    ck_assert_uint_eq(sizeof(hbp_layer_partition_summary), 80);
     hbp_layers_free(d.layers);
 }
 END_TEST
@@ -370,13 +370,13 @@ START_TEST_IN_CONTEXT(what_does_not_fit_names_stage_and_bytes)
     MAKES(context, layers, hbp_layers_create(context, &columns, &layers));
     hbp_pipeline_options pipeline = {
         .struct_size = sizeof pipeline, .stages = 2, .micro_batches = 4, .limit_bytes = limit};
-    hbp_partition *partition = NULL;
+    hbp_layer_partition *partition = NULL;
     /* 30 | 70 lacks 15 on stage 1; 60 | 40 lacks 25 on stage 0. */
     FAILS(context, HBP_E_INFEASIBLE,
           "no partition fits; with the cuts that miss by least: stage 1 with layers 2..3 needs 70 bytes, 15 "
           "more than its 55",
           hbp_partition_layers(context, layers, &pipeline, NULL, &partition));
-    hbp_partition_options options = options_of(HBP__PARTITION_UNIFORM);
+    hbp_layer_partition_options options = options_of(HBP__LAYER_PARTITION_UNIFORM);
     const int64_t wide[2] = {60, 60};
     pipeline.limit_bytes = wide;
     FAILS(context, HBP_E_INFEASIBLE,
@@ -398,12 +398,12 @@ END_TEST
 static hbp_status plan(hbp_context *context, void *user)
 {
     const instance *d = user;
-    hbp_partition_options options = options_of(HBP__PARTITION_OPTIMAL);
+    hbp_layer_partition_options options = options_of(HBP__LAYER_PARTITION_OPTIMAL);
     options.order = 1;
-    hbp_partition *partition = NULL;
+    hbp_layer_partition *partition = NULL;
     hbp_status status = hbp_partition_layers(context, d->layers, &d->pipeline, &options, &partition);
     ck_assert((status >= 0) == (partition != NULL));
-    hbp_partition_free(partition);
+    hbp_layer_partition_free(partition);
     return status;
 }
 

@@ -72,12 +72,12 @@ static void start_pipeline(const record *r, int32_t variant, void *options)
     o->link_overlap = variant == 3 ? 0.5 : 0;
 }
 
-static hbp_status digest_partition(const record *r, answer *a, const hbp_partition *p)
+static hbp_status digest_partition(const record *r, answer *a, const hbp_layer_partition *p)
 {
-    hbp_partition_summary s = {.struct_size = sizeof s};
-    RECORD_TRY(hbp_partition_get_summary(r->context, p, &s));
-    hbp_partition_view view = {.struct_size = sizeof view};
-    (void)hbp_partition_get_view(p, &view);
+    hbp_layer_partition_summary s = {.struct_size = sizeof s};
+    RECORD_TRY(hbp_layer_partition_get_summary(r->context, p, &s));
+    hbp_layer_partition_view view = {.struct_size = sizeof view};
+    (void)hbp_layer_partition_get_view(p, &view);
     DIGEST_VIEW(a, view.cuts, view.chunks + 1);
     DIGEST_VIEW(a, view.stage_ns, view.stages);
     DIGEST_VIEW(a, view.stage_busy_ns, view.stages);
@@ -100,15 +100,15 @@ static hbp_status digest_partition(const record *r, answer *a, const hbp_partiti
 static hbp_status ask_partition(const record *r, int32_t variant, const void *options, answer *a)
 {
     hbp_pipeline_options pipeline = {.struct_size = sizeof pipeline};
-    hbp_partition *partition = NULL;
+    hbp_layer_partition *partition = NULL;
     start_pipeline(r, variant % 4, &pipeline);
-    hbp_partition_options ask = *(const hbp_partition_options *)options;
+    hbp_layer_partition_options ask = *(const hbp_layer_partition_options *)options;
     if (!ask.method)
-        ask.method = record_method("HBP_PARTITION_METHODS", variant / 4);
+        ask.method = record_method("HBP_LAYER_PARTITION_METHODS", variant / 4);
     hbp_status proven = hbp_partition_layers(r->context, r->layers, &pipeline, &ask, &partition);
     RECORD_TRY(proven);
     hbp_status status = digest_partition(r, a, partition);
-    hbp_partition_free(partition);
+    hbp_layer_partition_free(partition);
     return status < 0 ? status : proven;
 }
 
@@ -282,7 +282,7 @@ const question record_vision[] = {
     {"iterative-fill", "hbp_iterative_fill_options", sizeof(hbp_iterative_fill_options), 8, 2, 80, start_fill,
      ask_fill},
     {"budgets", "hbp_budgets_options", sizeof(hbp_budgets_options), 2, 2, 60, start_budgets, ask_budgets},
-    {"partition", "hbp_partition_options", sizeof(hbp_partition_options), 20, 1, 60, NULL, ask_partition},
+    {"partition", "hbp_layer_partition_options", sizeof(hbp_layer_partition_options), 20, 1, 60, NULL, ask_partition},
     {"pipeline-run", "hbp_pipeline_options", sizeof(hbp_pipeline_options), 4, 1, 40, start_pipeline, ask_run},
     {"recompute", "hbp_recompute_options", sizeof(hbp_recompute_options), 20, 1, 60, NULL, ask_recompute},
     {"vlm-plan", "hbp_vlm_options", sizeof(hbp_vlm_options), 10, 1, 100, start_vlm, ask_vlm},

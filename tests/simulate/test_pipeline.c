@@ -227,7 +227,7 @@ static double sure_formula(const uniform *u)
 }
 
 /* One ratio of backward to forward on all stages (forwards are multiples of 6, so that it is exact) and
- * free transfers: the formula of hbp_partition_summary is an upper bound. Otherwise it need not be. */
+ * free transfers: the formula of hbp_layer_partition_summary is an upper bound. Otherwise it need not be. */
 START_TEST_IN_CONTEXT(the_formula_of_a_partition_and_the_simulation)
 {
     hbp__rng rng = hbp__rng_make(2, 0, 0);

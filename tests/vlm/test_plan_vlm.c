@@ -146,10 +146,10 @@ START_TEST_IN_CONTEXT(every_way_of_data_model_and_memory)
     f.options.max_vision = 16;
     f.options.max_tokens = 6144;
     for (int32_t data = HBP__VLM_DATA_PACKED; data <= HBP__VLM_DATA_SORTED; data++)
-        for (int32_t model = HBP__PARTITION_OPTIMAL; model <= HBP__PARTITION_OMNIBAL; model++)
+        for (int32_t model = HBP__LAYER_PARTITION_OPTIMAL; model <= HBP__LAYER_PARTITION_OMNIBAL; model++)
             for (int32_t memory = HBP__RECOMPUTE_OPTIMAL; memory <= HBP__RECOMPUTE_ALL; memory++) {
                 f.options.data_method = hbp__vlm_data_name(data);
-                f.options.partition_method = hbp__partition_name(model);
+                f.options.partition_method = hbp__layer_partition_name(model);
                 f.options.recompute_method = hbp__recompute_name(memory);
                 hbp_vlm_plan *plan = make(&f, &s);
                 check(&f, plan, &s);
@@ -167,12 +167,12 @@ START_TEST_IN_CONTEXT(each_part_helps)
     fixture f = setup(context, 3000);
     hbp_vlm_plan_summary usual, data, model, memory;
     f.options.data_method = hbp__vlm_data_name(HBP__VLM_DATA_RANDOM);
-    f.options.partition_method = hbp__partition_name(HBP__PARTITION_PARAMETERS);
+    f.options.partition_method = hbp__layer_partition_name(HBP__LAYER_PARTITION_PARAMETERS);
     f.options.recompute_method = hbp__recompute_name(HBP__RECOMPUTE_ALL);
     hbp_vlm_plan_free(make(&f, &usual));
     f.options.data_method = hbp__vlm_data_name(HBP__VLM_DATA_PACKED);
     hbp_vlm_plan_free(make(&f, &data));
-    f.options.partition_method = hbp__partition_name(HBP__PARTITION_OPTIMAL);
+    f.options.partition_method = hbp__layer_partition_name(HBP__LAYER_PARTITION_OPTIMAL);
     hbp_vlm_plan_free(make(&f, &model));
     f.options.recompute_method = hbp__recompute_name(HBP__RECOMPUTE_OPTIMAL);
     hbp_vlm_plan_free(make(&f, &memory));

@@ -10,7 +10,7 @@ typedef struct world {
     hbp_groups *groups;
     hbp_packs *packs;
     hbp_task_schedule *schedule;
-    hbp_partition *partition; /* in two stages */
+    hbp_layer_partition *partition; /* in two stages */
     hbp_plan *plan;
 } world;
 
@@ -43,7 +43,7 @@ static const hbp_pipeline_options two_stages = {
     X(hbp_pipeline_options, pipeline_run,                                                                    \
       hbp_simulate_pipeline(context, w->e.layers, partition_view(w->partition).cuts, options, NULL, &out),   \
       .stages = 2, .micro_batches = 4)                                                                       \
-    X(hbp_partition_options, partition,                                                                      \
+    X(hbp_layer_partition_options, partition,                                                                      \
       hbp_partition_layers(context, w->e.layers, &two_stages, options, &out), )                              \
     X(hbp_vlm_layers_options, layers, hbp_vlm_create_layers(context, w->e.vlm, w->e.machine, options, &out), \
       .tensor_parallel = 4, .vision = 9, .tokens = 4096)                                                     \
@@ -236,7 +236,7 @@ START_TEST(numbers_are_taken_or_named)
                       strcmp(row->type, "hbp_task_run_options") == 0,
                   "%s has no range", row->type);
     hbp_plan_free(w.plan);
-    hbp_partition_free(w.partition);
+    hbp_layer_partition_free(w.partition);
     hbp_task_schedule_free(w.schedule);
     hbp_packs_free(w.packs);
     hbp_groups_free(w.groups);

@@ -16,15 +16,15 @@ typedef struct golden {
 } golden;
 
 static const golden goldens[] = {
-    {"internvl-1.5-26b", 4, 4, 1, HBP__VLM_DATA_PACKED, HBP__PARTITION_OPTIMAL, HBP__RECOMPUTE_OPTIMAL, 0,
+    {"internvl-1.5-26b", 4, 4, 1, HBP__VLM_DATA_PACKED, HBP__LAYER_PARTITION_OPTIMAL, HBP__RECOMPUTE_OPTIMAL, 0,
      20000, UINT64_C(0x98549ec9da5811ff), INT64_C(879028656881)},
-    {"internvl-1.5-26b", 4, 4, 1, HBP__VLM_DATA_PACKED, HBP__PARTITION_OPTIMAL, HBP__RECOMPUTE_OPTIMAL, 34e9,
+    {"internvl-1.5-26b", 4, 4, 1, HBP__VLM_DATA_PACKED, HBP__LAYER_PARTITION_OPTIMAL, HBP__RECOMPUTE_OPTIMAL, 34e9,
      3000, UINT64_C(0xe36d2a8a4c7c6a87), INT64_C(140456292892)},
-    {"internvl-1.5-26b", 4, 4, 2, HBP__VLM_DATA_PACKED, HBP__PARTITION_OPTIMAL, HBP__RECOMPUTE_OPTIMAL, 0,
+    {"internvl-1.5-26b", 4, 4, 2, HBP__VLM_DATA_PACKED, HBP__LAYER_PARTITION_OPTIMAL, HBP__RECOMPUTE_OPTIMAL, 0,
      3000, UINT64_C(0x51bdd1d43fc33f93), INT64_C(109819713798)},
-    {"internvl-1.5-26b", 4, 4, 1, HBP__VLM_DATA_ISF, HBP__PARTITION_OMNIBAL, HBP__RECOMPUTE_OMNIBAL, 0, 3000,
+    {"internvl-1.5-26b", 4, 4, 1, HBP__VLM_DATA_ISF, HBP__LAYER_PARTITION_OMNIBAL, HBP__RECOMPUTE_OMNIBAL, 0, 3000,
      UINT64_C(0x6b7f3a1003683fce), INT64_C(137592203674)},
-    {"qwen2-vl-7b", 2, 2, 1, HBP__VLM_DATA_RANDOM, HBP__PARTITION_PARAMETERS, HBP__RECOMPUTE_ALL, 0, 3000,
+    {"qwen2-vl-7b", 2, 2, 1, HBP__VLM_DATA_RANDOM, HBP__LAYER_PARTITION_PARAMETERS, HBP__RECOMPUTE_ALL, 0, 3000,
      UINT64_C(0x1820ac04217a1171), INT64_C(69009353629)},
 };
 
@@ -65,7 +65,7 @@ START_TEST(fixed_inputs_give_fixed_runs)
     options.pipeline_stages = g->stages;
     options.virtual_stages = g->virtual_stages;
     options.data_method = hbp__vlm_data_name(g->data);
-    options.partition_method = hbp__partition_name(g->partition);
+    options.partition_method = hbp__layer_partition_name(g->partition);
     options.recompute_method = hbp__recompute_name(g->memory);
     options.seed = 7;
     OK(context, hbp_plan_vlm(context, lengths, vlm, machine, &options, &plan));

@@ -21,7 +21,7 @@ TAKERS = {
     "IterativeFillOptions": [hbp.iterative_fill],
     "LengthsLoadOptions": [hbp.Lengths.read],
     "LengthsOptions": [hbp.Lengths.from_array],
-    "PartitionOptions": [hbp.partition_layers],
+    "LayerPartitionOptions": [hbp.partition_layers],
     "PipelineOptions": [Pipeline, PipelineKeywords],
     "PlanSaveOptions": [hbp.Plan.save],
     "RecomputeOptions": [hbp.choose_recompute],
@@ -81,7 +81,7 @@ class TestKeywords(unittest.TestCase):
 
     def test_views_name_every_column(self):
         """Every column of a view is an attribute of its object."""
-        for kind in (hbp.Lengths, hbp.Groups, hbp.Packs, hbp.Plan, hbp.Layers, hbp.Partition, hbp.PipelineRun,
+        for kind in (hbp.Lengths, hbp.Groups, hbp.Packs, hbp.Plan, hbp.Layers, hbp.LayerPartition, hbp.PipelineRun,
                      hbp.VlmPlan, hbp.TaskSchedule, hbp.TaskRun, hbp.Graph):
             view = getattr(_records, kind.__name__ + "View")
             columns = {name for name, field in view._record.items() if field.column}

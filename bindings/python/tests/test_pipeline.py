@@ -241,7 +241,7 @@ class TestPartition(unittest.TestCase):
 
     def test_print(self):
         found = hbp.partition_layers(hbp.Layers([1000] * 4), stages=2, micro_batches=2)
-        self.assertEqual(repr(found), "<hbp.Partition: 2 stages, cuts 0, 2, 4>")
+        self.assertEqual(repr(found), "<hbp.LayerPartition: 2 stages, cuts 0, 2, 4>")
         self.assertIn("the least there is", str(found.summary()))
         self.assertIn("bottleneck_ns=6000", repr(found.summary()))
 

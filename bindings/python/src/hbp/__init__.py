@@ -24,7 +24,7 @@ from ._results import (
     Budgets,
     Communicator,
     LengthsSummary,
-    PartitionSummary,
+    LayerPartitionSummary,
     PipelineSummary,
     PlanSummary,
     RecomputeReport,
@@ -57,10 +57,11 @@ from .lengths import Lengths, LengthsBuilder
 from .machine import Collective, Machine, Rate
 from .model import Model
 from .packs import Packs, greedy_fill
+from .partitions import Partition, partition
 from .pipeline import (
     MicroBatchOrder,
-    Partition,
-    PartitionCandidate,
+    LayerPartition,
+    LayerPartitionCandidate,
     PipelineRun,
     order_micro_batches,
     partition_layers,
@@ -113,8 +114,9 @@ __all__ = [
     "Pack",
     "Packs",
     "Partition",
-    "PartitionCandidate",
-    "PartitionSummary",
+    "LayerPartition",
+    "LayerPartitionCandidate",
+    "LayerPartitionSummary",
     "PipelineRun",
     "PipelineSummary",
     "Plan",
@@ -158,6 +160,7 @@ __all__ = [
     "list_sp_choices",
     "methods",
     "order_micro_batches",
+    "partition",
     "partition_layers",
     "plan_epoch",
     "plan_groups",

@@ -138,6 +138,10 @@ class Vlm(Opaque):
     pass
 
 
+class LayerPartition(Opaque):
+    pass
+
+
 class Partition(Opaque):
     pass
 
@@ -278,6 +282,10 @@ DECLARATIONS: dict[str, tuple[Any, list[Any]]] = {
     "hbp_balance_attention": (Status, [Context, Packs, Groups, Cost, _to(s.BalanceOptions), Out]),
     "hbp_plan_epoch": (Status, [Context, Lengths, Cost, _to(s.EpochOptions), Out]),
     "hbp_plan_quick": (Status, [Array, Int64, Text, Text, _to(s.EpochOptions), Out, Text, Int64]),
+    # partition.h
+    "hbp_partition_samples": (Status, [Array, Int64, _to(s.PartitionOptions), Out, Text, Int64]),
+    "hbp_partition_free": (None, [Partition]),
+    "hbp_partition_get_view": (Status, [Partition, _to(s.PartitionView)]),
     # plan.h
     "hbp_plan_free": (None, [Plan]),
     "hbp_composition_name": (Text, [Int32]),
@@ -333,11 +341,11 @@ DECLARATIONS: dict[str, tuple[Any, list[Any]]] = {
     # pipeline.h
     "hbp_partition_layers": (
         Status,
-        [Context, Layers, _to(s.PipelineOptions), _to(s.PartitionOptions), Out],
+        [Context, Layers, _to(s.PipelineOptions), _to(s.LayerPartitionOptions), Out],
     ),
-    "hbp_partition_free": (None, [Partition]),
-    "hbp_partition_get_summary": (Status, [Context, Partition, _to(s.PartitionSummary)]),
-    "hbp_partition_get_view": (Status, [Partition, _to(s.PartitionView)]),
+    "hbp_layer_partition_free": (None, [LayerPartition]),
+    "hbp_layer_partition_get_summary": (Status, [Context, LayerPartition, _to(s.LayerPartitionSummary)]),
+    "hbp_layer_partition_get_view": (Status, [LayerPartition, _to(s.LayerPartitionView)]),
     "hbp_simulate_pipeline": (Status, [Context, Layers, Array, _to(s.PipelineOptions), Array, Out]),
     "hbp_pipeline_run_free": (None, [PipelineRun]),
     "hbp_pipeline_run_get_summary": (Status, [Context, PipelineRun, _to(s.PipelineSummary)]),

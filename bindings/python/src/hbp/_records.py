@@ -198,7 +198,7 @@ def families() -> dict[str, str]:
 
 def methods(of: str) -> dict[str, Method]:
     """The methods by name, the default first, that `of` may be planned by: hbp.methods(of="epoch") are those of
-    plan_epoch. Others are of "step", "groups", "fill", "balance", "iterative-fill", "budgets", "partition",
+    plan_epoch. Others are of "step", "groups", "fill", "balance", "iterative-fill", "budgets", "layer-partition",
     "recompute", "vlm-data", "tasks" and "placement"."""
     names = list(families().values())
     family = names[choice("of", of, {name: row for row, name in enumerate(families())})]

@@ -469,6 +469,37 @@ class Budgets(Struct):
     unused_tokens: float
     score: float
 
+class PartitionOptions(Struct):
+    over_long: int
+    parts: int
+    min_parts: int
+    multiple_of: int
+    capacity: int
+    max_samples: int
+    equal_count: int
+    allow_empty: int
+    effort: int
+    weights: Address
+    linear: int
+    square: int
+    links: Address
+    classes: Address
+
+class PartitionView(Struct):
+    parts: int
+    samples: int
+    dropped: int
+    least_parts: int
+    heaviest: int
+    bound: int
+    part_offsets: Address
+    part_tokens: Address
+    part_weights: Address
+    sample_ids: Address
+    sample_first_tokens: Address
+    sample_tokens: Address
+    dropped_ids: Address
+
 class LayerColumns(Struct):
     count: int
     forward_ns: Address
@@ -522,14 +553,14 @@ class PipelineOptions(Struct):
     link_latency_ns: int
     vision_time_scale: Address
 
-class PartitionOptions(Struct):
+class LayerPartitionOptions(Struct):
     method: Text
     candidates: int
     radius: int
     order: int
     run: int
 
-class PartitionSummary(Struct):
+class LayerPartitionSummary(Struct):
     proven: int
     micro_batches: int
     bottleneck: int
@@ -542,7 +573,7 @@ class PartitionSummary(Struct):
     bubble: float
     peak_bytes: int
 
-class PartitionView(Struct):
+class LayerPartitionView(Struct):
     stages: int
     chunks: int
     micro_batches: int

@@ -215,7 +215,7 @@ class VlmSummary(_records.VlmSummary):
         )
 
 
-class PartitionSummary(_records.PartitionSummary):
+class LayerPartitionSummary(_records.LayerPartitionSummary):
     def __str__(self) -> str:
         proven = ", the least there is" if self.proven else ""
         return (

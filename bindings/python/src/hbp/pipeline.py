@@ -15,8 +15,8 @@ from ._context import Owned, ProgressFn, call, call_long
 from ._files import Path, Saved, path_bytes
 from ._native import lib
 from ._numbers import int32
-from ._records import PartitionOptions, PartitionView, PipelineOptions, PipelineRunView
-from ._results import PartitionSummary, PipelineSummary
+from ._records import LayerPartitionOptions, LayerPartitionView, PipelineOptions, PipelineRunView
+from ._results import LayerPartitionSummary, PipelineSummary
 from .layers import RECOMPUTE, Layers, named
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ class Pipeline:
 
 
 @dataclass(frozen=True, eq=False)
-class PartitionCandidate:
+class LayerPartitionCandidate:
     """One of the best partitions; `ranked` says by what it is among them: "time", "variance",
     "communication"."""
 
@@ -140,13 +140,13 @@ class PartitionCandidate:
     stage_variance: float
 
 
-class Partition(Owned):
+class LayerPartition(Owned):
     """Layers cut into the stages of a pipeline. Immutable."""
 
-    _opaque = _native.Partition
-    _free = "hbp_partition_free"
-    _view = PartitionView
-    _get_view = "hbp_partition_get_view"
+    _opaque = _native.LayerPartition
+    _free = "hbp_layer_partition_free"
+    _view = LayerPartitionView
+    _get_view = "hbp_layer_partition_get_view"
 
     cuts = ViewColumn("chunks", "First layer of each chunk, and the number of layers at the end.", extra=1)
     stage_ns = ViewColumn("stages", "Time of each stage for the mean micro-batch, exposed transfers in.")
@@ -166,13 +166,13 @@ class Partition(Owned):
         cuts = view(found.candidate_cuts, found.candidates * row, np.int32, self._handle)
         return cuts.reshape(-1, row)
 
-    def summary(self) -> PartitionSummary:
+    def summary(self) -> LayerPartitionSummary:
         """The partition in numbers; print it."""
-        summary = PartitionSummary()
-        call(lib.hbp_partition_get_summary, self, ctypes.byref(summary))
+        summary = LayerPartitionSummary()
+        call(lib.hbp_layer_partition_get_summary, self, ctypes.byref(summary))
         return summary
 
-    def candidates(self) -> list[PartitionCandidate]:
+    def candidates(self) -> list[LayerPartitionCandidate]:
         """The best partitions: the one chosen, then the others by simulated time."""
         columns = (
             self.candidate_predicted_ns,
@@ -182,7 +182,7 @@ class Partition(Owned):
         )
         numbers = zip(*(column.tolist() for column in columns))
         return [
-            PartitionCandidate(cuts, tuple(name for name, bit in RANKED.items() if mask & bit), *row)
+            LayerPartitionCandidate(cuts, tuple(name for name, bit in RANKED.items() if mask & bit), *row)
             for cuts, mask, row in zip(self.candidate_cuts, self.candidate_ranked.tolist(), numbers)
         ]
 
@@ -191,7 +191,7 @@ class Partition(Owned):
         return len(self.stage_ns)
 
     def __repr__(self) -> str:
-        return f"<hbp.Partition: {len(self)} stages, cuts {', '.join(map(str, self.cuts.tolist()))}>"
+        return f"<hbp.LayerPartition: {len(self)} stages, cuts {', '.join(map(str, self.cuts.tolist()))}>"
 
 
 def partition_layers(
@@ -205,15 +205,15 @@ def partition_layers(
     run: bool = False,
     progress: Optional[ProgressFn] = None,
     **pipeline: Unpack[PipelineKeywords],
-) -> Partition:
+) -> LayerPartition:
     """Cuts the layers into `stages` stages (OmniBal, section 3.3) by method "optimal" for the least pipeline
     time, "balanced", "parameters" and "uniform" as DeepSpeed does, "omnibal" as OmniBal does with cuts moved by
     up to `radius`. `candidates` is how many to list by each ranking; `order` puts each one's micro-batches in their
     best order before it is run; `run` takes the one that runs fastest where the formula would decide. The other
     options are those of hbp.pipeline.PipelineKeywords; micro_batches is needed."""
-    options = PartitionOptions.pick(locals())
+    options = LayerPartitionOptions.pick(locals())
     settings = Pipeline(layers, stages, **pipeline)
-    return Partition._make(
+    return LayerPartition._make(
         lib.hbp_partition_layers,
         layers,
         ctypes.byref(settings.struct),
@@ -297,7 +297,7 @@ def simulate_pipeline(
     progress: Optional[ProgressFn] = None,
     **pipeline: Unpack[PipelineKeywords],
 ) -> PipelineRun:
-    """Simulates one step of 1F1B, interleaved with virtual_stages above 1: `cuts` as Partition has them,
+    """Simulates one step of 1F1B, interleaved with virtual_stages above 1: `cuts` as LayerPartition has them,
     `order` the order in which micro-batches enter. The other options are those of
     hbp.pipeline.PipelineKeywords."""
     settings, borders = Pipeline.of(layers, cuts, pipeline)

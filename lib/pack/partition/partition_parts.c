@@ -1,0 +1,429 @@
+/* Items to parts: how many parts each class gets, and which items share one.
+ *
+ * Input: items by class. Output: the part of each, the least number of parts and a bound on the heaviest.
+ * Classes get parts by weight: one more goes to the class whose mean is heaviest, which is the best allotment
+ * of means. A class that is not found to fit is packed (solve/multiway.h), and gets as many parts at least as
+ * that took. O(parts log classes) beside the solver's work. Oracle: every partition tried
+ * (tests/pack/test_partition.c). */
+#include "base/checked.h"
+#include "base/scratch.h"
+#include "pack/partition/partition.h"
+
+/* A class and its parts. */
+typedef struct part_class {
+    hbp__multiway problem; /* its items, under the capacity of its parts */
+    uint32_t *part;        /* [items] from 0 */
+    int64_t weight, size, samples, most_weight;
+    int64_t least;  /* no fewer parts hold it */
+    int64_t floor;  /* fewer are known not to, or were not found to */
+    int64_t parts;  /* it gets */
+    int64_t packed; /* `part` is a packing into so many; 0: it is not */
+    int is_solved;  /* `part` is the answer */
+} part_class;
+
+typedef struct solving {
+    hbp__partition_call *call;
+    hbp_context *context;
+    part_class *class; /* [classes] */
+    int64_t classes;
+    uint32_t *heap; /* [classes] */
+    int32_t effort;
+    int is_equal, is_empty_allowed;
+} solving;
+
+static int64_t sum_of(const solving *s, int is_floor)
+{
+    int64_t sum = 0;
+    for (int64_t k = 0; k < s->classes; k++)
+        sum = hbp__add_saturating(sum, is_floor ? s->class[k].floor : s->class[k].least);
+    return sum;
+}
+
+static hbp_status open_classes(solving *s)
+{
+    hbp__partition_call *c = s->call;
+    s->classes = c->classes;
+    s->class = hbp__take_zero(s->context, (uint64_t)s->classes, sizeof *s->class);
+    s->heap = hbp__take(s->context, (uint64_t)s->classes, sizeof *s->heap);
+    c->part = hbp__take_zero(s->context, (uint64_t)c->items, sizeof *c->part);
+    HBP__TRY(hbp__scratch_check(s->context, "the classes"));
+    for (int64_t k = 0; k < s->classes; k++) {
+        part_class *class = &s->class[k];
+        int64_t first = c->class_first[k];
+        class->part = c->part + first;
+        class->problem = (hbp__multiway){.items = c->class_first[k + 1] - first,
+                                         .weight = c->weight + first,
+                                         .size = c->has_sizes ? c->size + first : NULL,
+                                         .samples = c->has_links ? c->samples + first : NULL,
+                                         .capacity = c->capacity,
+                                         .least_samples = s->is_empty_allowed ? 0 : 1,
+                                         .most_samples = c->most_samples};
+        for (int64_t i = first; i < c->class_first[k + 1]; i++) {
+            class->weight += c->weight[i];
+            class->size += c->size[i];
+            class->samples += c->samples[i];
+            class->most_weight = hbp__max_i64(class->most_weight, c->weight[i]);
+        }
+        if (class->problem.items == 1) /* it may be alone, over the capacity */
+            class->problem.capacity = INT64_MAX;
+        class->least = hbp__max_i64(hbp__ceil_div(class->size, class->problem.capacity),
+                                    hbp__ceil_div(class->samples, c->most_samples));
+        class->floor = class->least;
+    }
+    return HBP_OK;
+}
+
+/* Packs a class into as few parts as are found. */
+static hbp_status pack_class(solving *s, part_class *class)
+{
+    hbp__multiway problem = class->problem;
+    int64_t bound = 1;
+    if (class->packed)
+        return HBP_OK;
+    if (class->size <= problem.capacity && class->samples <= problem.most_samples) {
+        for (int64_t i = 0; i < problem.items; i++)
+            class->part[i] = 0;
+        class->packed = 1;
+    } else {
+        int64_t *size = NULL;
+        int64_t mark = hbp__scratch_mark(s->context);
+        if (problem.capacity == INT64_MAX) { /* the samples alone count */
+            size = hbp__take(s->context, (uint64_t)problem.items, sizeof *size);
+            HBP__TRY(hbp__scratch_check(s->context, "the sizes"));
+            for (int64_t i = 0; i < problem.items; i++)
+                size[i] = problem.samples ? problem.samples[i] : 1;
+            problem.size = size;
+            problem.capacity = problem.most_samples;
+        }
+        HBP__TRY(hbp__multiway_pack(s->context, &problem, s->effort, class->part, &class->packed, &bound));
+        hbp__scratch_release(s->context, mark);
+    }
+    class->is_solved = 0;
+    class->least = hbp__max_i64(class->least, bound);
+    class->floor = class->packed;
+    return HBP_OK;
+}
+
+/* ---- Allotment ---- */
+
+/* Whether a part more is for class a rather than b: the heavier mean, the first of equals. */
+static int needs_more(const solving *s, uint32_t a, uint32_t b)
+{
+    const part_class *x = &s->class[a], *y = &s->class[b];
+    int64_t left = hbp__ceil_div(x->weight, x->parts), right = hbp__ceil_div(y->weight, y->parts);
+    return left != right ? left > right : a < b;
+}
+
+static void sift_down(solving *s, int64_t count, int64_t at)
+{
+    for (int64_t child; (child = 2 * at + 1) < count; at = child) {
+        if (child + 1 < count && needs_more(s, s->heap[child + 1], s->heap[child]))
+            child++;
+        if (!needs_more(s, s->heap[child], s->heap[at]))
+            return;
+        uint32_t class = s->heap[at];
+        s->heap[at] = s->heap[child];
+        s->heap[child] = class;
+    }
+}
+
+/* Every class its floor, and of the rest one by one to the class of the heaviest mean, none more than it has
+ * items. */
+static hbp_status allot(solving *s, int64_t parts)
+{
+    int64_t left = parts - sum_of(s, 1), count = 0;
+    for (int64_t k = 0; k < s->classes; k++) {
+        part_class *class = &s->class[k];
+        int64_t given = s->classes == 1 ? hbp__min_i64(parts, class->problem.items) : class->floor;
+        class->is_solved &= class->parts == given;
+        class->parts = given;
+        if (s->classes > 1 && given < class->problem.items)
+            s->heap[count++] = (uint32_t)k;
+    }
+    for (int64_t at = count / 2; at-- > 0;)
+        sift_down(s, count, at);
+    for (int64_t i = 0; i < left && count; i++) {
+        part_class *class = &s->class[s->heap[0]];
+        HBP__TRY(hbp__tick_row(s->context, "the classes' parts", i, left));
+        class->is_solved = 0;
+        if (++class->parts == class->problem.items)
+            s->heap[0] = s->heap[--count];
+        sift_down(s, count, 0);
+    }
+    return HBP_OK;
+}
+
+/* ---- Solving ---- */
+
+/* From `packed` parts to the class's number: every other item of the heaviest part that holds two becomes a
+ * part. */
+static hbp_status spread(solving *s, part_class *class)
+{
+    int64_t mark = hbp__scratch_mark(s->context), items = class->problem.items;
+    int64_t *weight = hbp__take_zero(s->context, (uint64_t) class->parts, sizeof *weight);
+    int64_t *number = hbp__take_zero(s->context, (uint64_t) class->parts, sizeof *number);
+    HBP__TRY(hbp__scratch_check(s->context, "the parts"));
+    for (int64_t i = 0; i < items; i++) {
+        weight[class->part[i]] += class->problem.weight[i];
+        number[class->part[i]]++;
+    }
+    for (int64_t k = class->packed; k < class->parts; k++) {
+        int64_t from = -1, seen = 0;
+        HBP__TRY(hbp__tick(s->context, "the parts", k, class->parts));
+        for (int64_t p = 0; p < k; p++)
+            if (number[p] > 1 && (from < 0 || weight[p] > weight[from]))
+                from = p;
+        for (int64_t i = 0; from >= 0 && i < items; i++)
+            if (class->part[i] == from && ++seen % 2 == 0) {
+                class->part[i] = (uint32_t)k;
+                weight[from] -= class->problem.weight[i];
+                weight[k] += class->problem.weight[i];
+                number[from]--;
+                number[k]++;
+            }
+    }
+    hbp__scratch_release(s->context, mark);
+    class->packed = 0;
+    return HBP_OK;
+}
+
+/* The class's items into its parts; *found is 0 where it takes more, and then its floor says how many. */
+static hbp_status solve_class(solving *s, part_class *class, int *found)
+{
+    int64_t heaviest;
+    *found = 1;
+    if (class->is_solved)
+        return HBP_OK;
+    class->problem.parts = class->parts;
+    if (!class->packed || s->is_equal) {
+        int64_t mark = hbp__scratch_mark(s->context);
+        hbp_status status = hbp__multiway_solve(s->context, &class->problem, class->part, &heaviest);
+        class->is_solved = status >= 0;
+        if (status != HBP_E_INFEASIBLE)
+            return status;
+        hbp__forgive(s->context);
+        hbp__scratch_release(s->context, mark);
+        *found = 0;
+        if (s->is_equal)
+            return HBP_OK;
+        HBP__TRY(pack_class(s, class));
+    }
+    *found = class->packed <= class->parts;
+    if (!*found)
+        return HBP_OK;
+    if (class->packed < class->parts)
+        HBP__TRY(spread(s, class));
+    HBP__TRY(hbp__multiway_improve(s->context, &class->problem, class->part, &heaviest));
+    class->packed = 0; /* the packing is no more */
+    class->is_solved = 1;
+    return HBP_OK;
+}
+
+static hbp_status refuse_parts(solving *s, int64_t parts)
+{
+    const hbp__partition_call *c = s->call;
+    int64_t least = sum_of(s, 0), found = sum_of(s, 1);
+    const char *is_class = s->classes > 1 ? ", classes" : "", *is_link = c->has_links ? ", links" : "";
+    if (least > parts)
+        return hbp__fail(
+            s->context, HBP_E_INFEASIBLE,
+            "`parts` is %lld; the samples under `capacity`, `max_samples`%s%s take at least %lld",
+            (long long)parts, is_link, is_class, (long long)least);
+    return hbp__fail(
+        s->context, HBP_E_INFEASIBLE,
+        "`parts` is %lld; under `capacity`, `max_samples`%s%s the samples were found to fit into "
+        "%lld, and none into fewer than %lld",
+        (long long)parts, is_link, is_class, (long long)found, (long long)least);
+}
+
+/* All classes into `parts` parts; *found is 0 where none were found. */
+static hbp_status solve_all(solving *s, int64_t parts, int *found)
+{
+    for (;;) {
+        int again = 0;
+        *found = sum_of(s, 1) <= parts;
+        if (!*found)
+            return HBP_OK;
+        HBP__TRY(allot(s, parts));
+        for (int64_t k = 0; k < s->classes; k++) {
+            int fits;
+            HBP__TRY(hbp__tick_row(s->context, "classes", k, s->classes));
+            HBP__TRY(solve_class(s, &s->class[k], &fits));
+            again |= !fits;
+        }
+        if (!again)
+            return HBP_OK;
+    }
+}
+
+/* ---- Equal counts ---- */
+
+/* Every class its parts of `samples` samples; the class that does not divide, else -1. */
+static int64_t allot_equal(solving *s, int64_t samples)
+{
+    for (int64_t k = 0; k < s->classes; k++) {
+        part_class *class = &s->class[k];
+        if (class->samples % samples)
+            return k;
+        class->parts = class->samples / samples;
+        class->problem.least_samples = class->problem.most_samples = samples;
+        class->is_solved = 0;
+    }
+    return -1;
+}
+
+static hbp_status solve_equal(solving *s, int *found)
+{
+    *found = 1;
+    for (int64_t k = 0; k < s->classes && *found; k++) {
+        part_class *class = &s->class[k];
+        if (class->parts < class->least || class->problem.least_samples > s->call->most_samples)
+            *found = 0;
+        else
+            HBP__TRY(solve_class(s, class, found));
+    }
+    return HBP_OK;
+}
+
+static hbp_status solve_equal_given(solving *s, int64_t parts)
+{
+    const hbp__partition_call *c = s->call;
+    int found;
+    if (c->entries % parts)
+        return hbp__fail(s->context, HBP_E_INVALID,
+                         "`equal_count` asks for %lld samples in %lld parts, which does not divide",
+                         (long long)c->entries, (long long)parts);
+    int64_t samples = c->entries / parts, odd = allot_equal(s, samples), entry = 0;
+    if (odd >= 0) {
+        while (c->item[entry] != (uint32_t)c->class_first[odd])
+            entry++;
+        return hbp__fail(s->context, HBP_E_INVALID,
+                         "`equal_count` asks for %lld samples in each of %lld parts; the %lld that may share "
+                         "one with sample %lld do not divide",
+                         (long long)samples, (long long)parts, (long long)s->class[odd].samples,
+                         (long long)c->id[entry]);
+    }
+    HBP__TRY(solve_equal(s, &found));
+    if (found)
+        return HBP_OK;
+    return hbp__fail(s->context, HBP_E_INFEASIBLE,
+                     "`parts` is %lld; none of %lld samples each were found under `capacity`, %lld tokens",
+                     (long long)parts, (long long)samples, (long long)c->capacity);
+}
+
+/* The least number of parts from `from`, a multiple of `multiple`, that divides. */
+static hbp_status solve_equal_least(solving *s, int64_t from, int64_t multiple, int64_t *parts)
+{
+    const hbp__partition_call *c = s->call;
+    for (*parts = from; *parts <= c->entries; *parts += multiple) {
+        int found = 0;
+        HBP__TRY(hbp__tick_row(s->context, "parts of equal counts", *parts, c->entries));
+        if (c->entries % *parts == 0 && allot_equal(s, c->entries / *parts) < 0)
+            HBP__TRY(solve_equal(s, &found));
+        if (found)
+            return HBP_OK;
+    }
+    return hbp__fail(
+        s->context, HBP_E_INFEASIBLE,
+        "no number of parts from %lld, a multiple of %lld, gives each as many of the %lld samples "
+        "under `capacity` and `max_samples`",
+        (long long)from, (long long)multiple, (long long)c->entries);
+}
+
+/* ---- Bound ---- */
+
+/* Whether `parts` parts hold every class with no mean above `most`. */
+static int fits_under(const solving *s, int64_t parts, int64_t most)
+{
+    int64_t need = 0;
+    for (int64_t k = 0; k < s->classes && need <= parts; k++)
+        need += hbp__max_i64(s->class[k].least, hbp__ceil_div(s->class[k].weight, most));
+    return need <= parts;
+}
+
+/* The least heaviest part that any allotment may have. */
+static hbp_status find_bound(solving *s, int64_t parts, int64_t *bound)
+{
+    *bound = 0;
+    if (s->classes == 1 || s->is_equal) {
+        for (int64_t k = 0; k < s->classes; k++) {
+            int64_t own;
+            hbp__multiway problem = s->class[k].problem;
+            problem.parts = hbp__min_i64(s->classes == 1 ? parts : s->class[k].parts, problem.items);
+            HBP__TRY(hbp__multiway_bound(s->context, &problem, &own));
+            *bound = hbp__max_i64(*bound, own);
+        }
+        return HBP_OK;
+    }
+    int64_t low = 0, high = 0;
+    for (int64_t k = 0; k < s->classes; k++) {
+        low = hbp__max_i64(low, s->class[k].most_weight);
+        high = hbp__max_i64(high, s->class[k].weight);
+    }
+    while (low < high) {
+        int64_t middle = low + (high - low) / 2;
+        if (fits_under(s, parts, middle))
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    *bound = low;
+    return HBP_OK;
+}
+
+/* ---- The number of parts ---- */
+
+static hbp_status check_number(solving *s, int64_t parts)
+{
+    const hbp__partition_call *c = s->call;
+    if (parts > HBP_MAX_PARTS)
+        return hbp__fail(s->context, HBP_E_OVERFLOW, "there are %lld parts; %lld are the most",
+                         (long long)parts, (long long)HBP_MAX_PARTS);
+    if (parts > c->items && !s->is_empty_allowed)
+        return hbp__fail(
+            s->context, HBP_E_INVALID,
+            "there are %lld parts and %lld samples%s; `allow_empty` would leave %lld parts empty",
+            (long long)parts, (long long)c->items, c->has_links ? " that are not linked" : "",
+            (long long)(parts - c->items));
+    return HBP_OK;
+}
+
+static hbp_status solve_given(solving *s, int64_t parts)
+{
+    int found;
+    HBP__TRY(solve_all(s, parts, &found));
+    return found ? HBP_OK : refuse_parts(s, parts);
+}
+
+hbp_status hbp__partition_parts(hbp__partition_call *c)
+{
+    const hbp_partition_options *o = c->options;
+    solving s = {.call = c,
+                 .context = c->context,
+                 .effort = o->effort ? o->effort : 1,
+                 .is_equal = o->equal_count != 0,
+                 .is_empty_allowed = o->allow_empty != 0};
+    int64_t multiple = hbp__max_i64(1, o->multiple_of);
+    HBP__TRY(open_classes(&s));
+    c->parts = o->parts;
+    if (!o->parts) {
+        for (int64_t k = 0; k < s.classes; k++) {
+            HBP__TRY(hbp__tick_row(c->context, "classes", k, s.classes));
+            HBP__TRY(pack_class(&s, &s.class[k]));
+        }
+        int64_t fewest = s.is_equal ? sum_of(&s, 0) : sum_of(&s, 1);
+        c->parts = hbp__round_up(hbp__max_i64(fewest, o->min_parts), multiple);
+    }
+    HBP__TRY(check_number(&s, c->parts));
+    if (s.is_equal)
+        HBP__TRY(o->parts ? solve_equal_given(&s, c->parts)
+                          : solve_equal_least(&s, c->parts, multiple, &c->parts));
+    else
+        HBP__TRY(solve_given(&s, c->parts));
+    c->least_parts =
+        hbp__round_up(hbp__max_i64(sum_of(&s, 0), o->parts ? 1 : o->min_parts), o->parts ? 1 : multiple);
+    for (int64_t k = 0, first = 0; k < s.classes; first += s.class[k++].parts)
+        for (int64_t i = 0; i < s.class[k].problem.items; i++)
+            s.class[k].part[i] += (uint32_t)first;
+    return find_bound(&s, c->parts, &c->bound);
+}
