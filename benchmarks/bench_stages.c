@@ -95,8 +95,9 @@ static void make(hbp_context *context, int what, int32_t micro_batches, instance
 }
 
 static hbp_layer_partition_summary partition(hbp_context *context, const hbp_layers *layers,
-                                       const hbp_pipeline_options *pipeline, const char *method,
-                                       int32_t candidates, int32_t order, double *seconds, hbp_status *status)
+                                             const hbp_pipeline_options *pipeline, const char *method,
+                                             int32_t candidates, int32_t order, double *seconds,
+                                             hbp_status *status)
 {
     hbp_layer_partition_options options = {.struct_size = sizeof options};
     options.method = method;
@@ -122,7 +123,8 @@ static void large(hbp_context *context, const char *name, int what, int32_t micr
     double plain = bench_cpu(), one, eight;
     int64_t bottleneck = plain_bottleneck(d.sum);
     plain = bench_cpu() - plain;
-    hbp_layer_partition_summary best = partition(context, d.layers, &d.pipeline, "optimal", 1, 0, &one, &status);
+    hbp_layer_partition_summary best =
+        partition(context, d.layers, &d.pipeline, "optimal", 1, 0, &one, &status);
     partition(context, d.layers, &d.pipeline, "optimal", 8, 0, &eight, &ignored);
     char against[48] = "does not fit";
     hbp_layer_partition *balanced = NULL;
@@ -182,7 +184,8 @@ static void formula_and_run(hbp_context *context, const char *name, int what)
         hbp_layer_partition_free(made);
         double seconds, gain = (double)chosen / (double)least - 1;
         hbp_status status;
-        hbp_layer_partition_summary balanced = partition(context, d.layers, p, "balanced", 0, 0, &seconds, &status);
+        hbp_layer_partition_summary balanced =
+            partition(context, d.layers, p, "balanced", 0, 0, &seconds, &status);
         faster += gain > 0.001;
         slower_than_balanced += balanced.simulated_ns < chosen;
         won += gain / DRAWS;

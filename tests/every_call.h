@@ -314,7 +314,7 @@ static inline hbp_status every_pipeline(hbp_context *context, const every *e)
         hbp_layer_partition *partition = NULL;
         hbp_pipeline_run *run = NULL, *back = NULL;
         EVERY_TRY(hbp_partition_layers(context, e->layers, &pipeline, &options, &partition));
-        const int32_t *cuts = partition_view(partition).cuts;
+        const int32_t *cuts = layer_partition_view(partition).cuts;
         hbp_status status = hbp_simulate_pipeline(context, e->layers, cuts, &pipeline, NULL, &run);
         if (status >= 0)
             status = hbp_order_micro_batches(context, e->layers, cuts, &pipeline, order, NULL, NULL);

@@ -50,6 +50,7 @@ KEEP_TYPE(lengths_builder)
 KEEP_TYPE(machine)
 KEEP_TYPE(model)
 KEEP_TYPE(packs)
+KEEP_TYPE(layer_partition)
 KEEP_TYPE(partition)
 KEEP_TYPE(pipeline_run)
 KEEP_TYPE(plan)
@@ -72,7 +73,7 @@ static inline void *keep_block(void *block)
     _Generic((object), hbp_cost *: keep_cost, hbp_graph *: keep_graph, hbp_groups *: keep_groups,            \
              hbp_layers *: keep_layers, hbp_lengths *: keep_lengths,                                         \
              hbp_lengths_builder *: keep_lengths_builder, hbp_machine *: keep_machine,                       \
-             hbp_model *: keep_model, hbp_packs *: keep_packs, hbp_layer_partition *: keep_partition,              \
+             hbp_model *: keep_model, hbp_packs *: keep_packs, hbp_layer_partition *: keep_layer_partition, hbp_partition *: keep_partition,             \
              hbp_pipeline_run *: keep_pipeline_run, hbp_plan *: keep_plan, hbp_plan_file *: keep_plan_file,  \
              hbp_stepper *: keep_stepper, hbp_task_run *: keep_task_run,                                     \
              hbp_task_schedule *: keep_task_schedule, hbp_timeline *: keep_timeline, hbp_vlm *: keep_vlm,    \

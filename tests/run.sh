@@ -140,7 +140,7 @@ build asan all -DHBP_BUILD_BENCHMARKS=OFF
 # Searches beside their oracles take minutes with sanitizers; what they call is called by the tests around them, too.
 slow='^house/'
 [ $long = 1 ] ||
-    slow+='|^(step/test_(search|levels|equal|spread)|epoch/test_(epoch|mixed|stratify)|vlm/test_stages|pipeline/test_partition|pack/test_budgets_plane|whole/(command|record|test_determinism.*)|executor/test_cuda_transformer)$'
+    slow+='|^(step/test_(search|levels|equal|spread)|epoch/test_(epoch|mixed|stratify)|vlm/test_stages|pipeline/test_layer_partition|pack/test_budgets_plane|whole/(command|record|test_determinism.*)|executor/test_cuda_transformer)$'
 # hwloc's plugins, where they are installed, leak on their own.
 HWLOC_PLUGINS_PATH=/nowhere ASAN_OPTIONS=detect_stack_use_after_return=1 run_tests "address and undefined behaviour, clang" build/asan -E "$slow"
 check "the same plan from gcc and clang" same_digest

@@ -18,8 +18,8 @@ void hbp__partition_balanced(const int64_t *sum, int32_t count, int32_t parts, i
 /* As many items on every part, one more on the first ones. */
 void hbp__partition_uniform(int32_t count, int32_t parts, int32_t *cuts);
 
-/* The cuts of HBP__LAYER_PARTITION_BALANCED, _PARAMETERS or _UNIFORM: on layers' times of the mean micro-batch, in
- * whole ns, speeds aside; on their parameters; on nothing. */
+/* The cuts of HBP__LAYER_PARTITION_BALANCED, _PARAMETERS or _UNIFORM: on layers' times of the mean
+ * micro-batch, in whole ns, speeds aside; on their parameters; on nothing. */
 hbp_status hbp__anchor(hbp_context *context, const hbp__stages *stages, int32_t method, int32_t *cuts);
 
 /* Fills two lists with those that keep to the limits: by the variance of W_s, and by what is sent over the

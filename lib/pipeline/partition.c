@@ -58,7 +58,8 @@ static hbp_status search_rounds(planner *p, int64_t work)
     hbp__stages *s = &p->stages;
     const hbp__rounds rounds = {&s->chain, s->stages, s->reach ? lack_of : NULL, s};
     hbp_status status = hbp__cut_rounds(p->context, &rounds, &work, &p->best, p->cuts, &p->bound);
-    if (status != HBP_E_INFEASIBLE || hbp__layer_partition_method(p->options.method) != HBP__LAYER_PARTITION_OPTIMAL)
+    if (status != HBP_E_INFEASIBLE ||
+        hbp__layer_partition_method(p->options.method) != HBP__LAYER_PARTITION_OPTIMAL)
         return status == HBP_E_INFEASIBLE ? HBP_OK : status; /* other methods only want the bound */
     return fall_short(p, "no partition was found that fits; with the cuts that come nearest");
 }
@@ -155,7 +156,8 @@ static hbp_status find_candidates(planner *p)
         return find_optimal(p);
     int paper = hbp__layer_partition_method(p->options.method) == HBP__LAYER_PARTITION_OMNIBAL;
     HBP__TRY(hbp__anchor(
-        p->context, s, paper ? HBP__LAYER_PARTITION_BALANCED : hbp__layer_partition_method(p->options.method), p->cuts));
+        p->context, s, paper ? HBP__LAYER_PARTITION_BALANCED : hbp__layer_partition_method(p->options.method),
+        p->cuts));
     if (paper)
         HBP__TRY(add_near(p, p->cuts));
     else if (hbp__stages_fit(s, p->cuts))
@@ -355,23 +357,25 @@ static hbp_status read_and_partition(hbp_context *context, const hbp_layers *lay
 {
     planner p = {.context = context, .shortage = shortage};
     HBP__TRY(hbp__options_read(context, &p.pipeline, sizeof p.pipeline, pipeline, "hbp_pipeline_options"));
-    HBP__TRY(hbp__options_read(context, &p.options, sizeof p.options, options, "hbp_layer_partition_options"));
+    HBP__TRY(
+        hbp__options_read(context, &p.options, sizeof p.options, options, "hbp_layer_partition_options"));
     HBP__TRY(hbp__pipeline_check(context, layers, &p.pipeline));
     fill_defaults(&p);
     return partition_layers(&p, layers, out);
 }
 
 hbp_status hbp__partition_layers(hbp_context *context, const hbp_layers *layers,
-                                 const hbp_pipeline_options *pipeline, const hbp_layer_partition_options *options,
-                                 hbp_layer_partition **out, hbp__shortage *shortage)
+                                 const hbp_pipeline_options *pipeline,
+                                 const hbp_layer_partition_options *options, hbp_layer_partition **out,
+                                 hbp__shortage *shortage)
 {
     int64_t mark = hbp__scratch_mark(context);
     return hbp__leave(context, mark, read_and_partition(context, layers, pipeline, options, out, shortage));
 }
 
 hbp_status hbp_partition_layers(hbp_context *context, const hbp_layers *layers,
-                                const hbp_pipeline_options *pipeline, const hbp_layer_partition_options *options,
-                                hbp_layer_partition **out)
+                                const hbp_pipeline_options *pipeline,
+                                const hbp_layer_partition_options *options, hbp_layer_partition **out)
 {
     hbp__shortage shortage;
     HBP__ENTER_OUT(context, out);

@@ -30,8 +30,9 @@ struct hbp_layer_partition {
 
 /* hbp_partition_layers within a call. HBP_E_INFEASIBLE without a message: *shortage says what lacks. */
 hbp_status hbp__partition_layers(hbp_context *context, const hbp_layers *layers,
-                                 const hbp_pipeline_options *pipeline, const hbp_layer_partition_options *options,
-                                 hbp_layer_partition **out, hbp__shortage *shortage);
+                                 const hbp_pipeline_options *pipeline,
+                                 const hbp_layer_partition_options *options, hbp_layer_partition **out,
+                                 hbp__shortage *shortage);
 
 /* Room for `room` candidates. */
 hbp_status hbp__partition_new(hbp_context *context, const hbp__stages *stages, int32_t room,

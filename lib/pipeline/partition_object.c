@@ -118,7 +118,7 @@ void hbp__partition_sort(hbp_layer_partition *partition, int32_t first)
 }
 
 hbp_status hbp_layer_partition_get_summary(hbp_context *context, const hbp_layer_partition *partition,
-                                     hbp_layer_partition_summary *summary)
+                                           hbp_layer_partition_summary *summary)
 {
     HBP__TRY(hbp__enter(context));
     HBP__TRY(hbp__require(context, partition, "partition"));
@@ -130,19 +130,19 @@ hbp_status hbp_layer_partition_get_view(const hbp_layer_partition *partition, hb
     hbp_layer_partition_view all = {0};
     if (partition)
         all = (hbp_layer_partition_view){.stages = partition->stages,
-                                   .chunks = partition->chunks,
-                                   .micro_batches = partition->micro_batches,
-                                   .cuts = partition->cuts,
-                                   .stage_ns = partition->stage_ns,
-                                   .stage_busy_ns = partition->stage_busy_ns,
-                                   .stage_bytes = partition->stage_bytes,
-                                   .order = partition->order,
-                                   .candidates = partition->candidates,
-                                   .candidate_cuts = partition->cuts,
-                                   .candidate_ranked = partition->ranked,
-                                   .candidate_predicted_ns = partition->predicted_ns,
-                                   .candidate_simulated_ns = partition->simulated_ns,
-                                   .candidate_cut_bytes = partition->cut_bytes,
-                                   .candidate_variance = partition->variance};
+                                         .chunks = partition->chunks,
+                                         .micro_batches = partition->micro_batches,
+                                         .cuts = partition->cuts,
+                                         .stage_ns = partition->stage_ns,
+                                         .stage_busy_ns = partition->stage_busy_ns,
+                                         .stage_bytes = partition->stage_bytes,
+                                         .order = partition->order,
+                                         .candidates = partition->candidates,
+                                         .candidate_cuts = partition->cuts,
+                                         .candidate_ranked = partition->ranked,
+                                         .candidate_predicted_ns = partition->predicted_ns,
+                                         .candidate_simulated_ns = partition->simulated_ns,
+                                         .candidate_cut_bytes = partition->cut_bytes,
+                                         .candidate_variance = partition->variance};
     return hbp__view_write(view, partition, &all, sizeof all);
 }

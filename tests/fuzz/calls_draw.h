@@ -41,7 +41,8 @@ enum { CALL = 6, CALLS = 64, ELEMENTS = 1024, STRUCT = 512, ROOM = 1 << 16, LOOK
     KIND(plan, hbp_plan, hbp_plan_free)                                                                      \
     KIND(plan_file, hbp_plan_file, hbp_plan_file_free)                                                       \
     KIND(layers, hbp_layers, hbp_layers_free)                                                                \
-    KIND(partition, hbp_layer_partition, hbp_layer_partition_free)                                                       \
+    KIND(layer_partition, hbp_layer_partition, hbp_layer_partition_free)                                     \
+    KIND(partition, hbp_partition, hbp_partition_free)                                                       \
     KIND(pipeline_run, hbp_pipeline_run, hbp_pipeline_run_free)                                              \
     KIND(graph, hbp_graph, hbp_graph_free)                                                                   \
     KIND(schedule, hbp_task_schedule, hbp_task_schedule_free)                                                \

@@ -100,6 +100,7 @@ static struct {
     hbp_timeline_columns timeline;
     hbp_measurements measured;
     hbp_iterative_fill_options fill;
+    hbp_partition_options partition;
     hbp_machine_rate rate;
     hbp_machine_collective collective;
 } base;
@@ -122,6 +123,7 @@ static void start_struct(const char *type, void *to)
         {"hbp_timeline_columns", &base.timeline, sizeof base.timeline},
         {"hbp_measurements", &base.measured, sizeof base.measured},
         {"hbp_iterative_fill_options", &base.fill, sizeof base.fill},
+        {"hbp_partition_options", &base.partition, sizeof base.partition},
         {"hbp_machine_rate", &base.rate, sizeof base.rate},
         {"hbp_machine_collective", &base.collective, sizeof base.collective},
     };

@@ -53,6 +53,7 @@ static void make_base(void)
                                       .max_tokens = 4096};
     base.fill = (hbp_iterative_fill_options){
         .struct_size = sizeof base.fill, .rounds = 3, .max_tokens = 4096, .max_vision = 9};
+    base.partition = (hbp_partition_options){.struct_size = sizeof base.partition, .parts = 2};
     base.rate = (hbp_machine_rate){.struct_size = sizeof base.rate, .size = 1, .per_s = 1e9, .source = "me"};
     base.collective = (hbp_machine_collective){
         .struct_size = sizeof base.collective, .ranks = 2, .bytes_per_s = 1e9, .source = "me"};
@@ -74,10 +75,13 @@ static hbp_status make_good(hbp_context *c)
     MAKE(packs, hbp_greedy_fill, good[KIND_lengths], good[KIND_groups], NULL)
     MAKE(plan, hbp_balance_attention, good[KIND_packs], good[KIND_groups], good[KIND_cost], NULL)
     MAKE(layers, hbp_layers_create, &base.layers)
-    MAKE(partition, hbp_partition_layers, good[KIND_layers], &base.pipeline, NULL)
+    MAKE(layer_partition, hbp_partition_layers, good[KIND_layers], &base.pipeline, NULL)
     hbp_layer_partition_view view = {.struct_size = sizeof view};
-    (void)hbp_layer_partition_get_view(good[KIND_partition], &view);
+    (void)hbp_layer_partition_get_view(good[KIND_layer_partition], &view);
     MAKE(pipeline_run, hbp_simulate_pipeline, good[KIND_layers], view.cuts, &base.pipeline, NULL)
+    if (hbp_partition_samples(wide[ONES], SAMPLES, &base.partition, (hbp_partition **)&good[KIND_partition],
+                              NULL, 0) < 0)
+        return HBP_E_INTERNAL;
     MAKE(graph, hbp_graph_create_workload, "clip-4", good[KIND_machine])
     MAKE(schedule, hbp_plan_tasks, good[KIND_graph], good[KIND_machine], NULL)
     MAKE(task_run, hbp_simulate_tasks, good[KIND_graph], good[KIND_machine], good[KIND_schedule], NULL)

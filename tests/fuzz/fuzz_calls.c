@@ -170,6 +170,23 @@ static void call_hbp_plan_quick(play *p)
     hbp_plan_free(made);
 }
 
+/* Few samples of few tokens most of the time, so that some are taken. */
+static void call_hbp_partition_samples(play *p)
+{
+    char why[64] = "";
+    int64_t few = draw(p, 20, 8) ? (int64_t)draw(p, FOR_FEW, 24) : LONG(1);
+    before(p);
+    hbp_partition **to = (hbp_partition **)out(p);
+    hbp_status status = hbp_partition_samples(draw(p, 21, 8) ? wide[draw(p, 22, 4) ? LENGTHS : ONES] : NULL,
+                                              few > ELEMENTS ? ELEMENTS : few, GIVEN(hbp_partition_options),
+                                              to, why, (int64_t)draw(p, 23, 65));
+    p->memory.left = -1;
+    CHECK(strlen(why) < sizeof why);
+    if (p->makes)
+        CHECK((status < 0) == !p->made);
+    keep(p, KIND_partition);
+}
+
 static void call_hbp_context_free(play *p)
 {
     (void)p;

@@ -1,6 +1,6 @@
 #!/bin/sh
 # The examples do what their words say: each is run, and what it prints is held against what its source says of the input.
-# usage: examples.sh quick|first|pack|stepper|tasks PROGRAM
+# usage: examples.sh quick|first|pack|partition|stepper|tasks PROGRAM
 #        examples.sh train HBP DRAW_LENGTHS LIBHBP SOURCE        skipped, 77, without a Python that has numpy
 #        examples.sh quickstart BUILD SOURCE                     the same
 set -u
@@ -33,6 +33,11 @@ pack) # 14,000 samples of 100 to 1,299 tokens, each hundredth of 6,000 to 7,999;
     says "no packs of its own" '/^packed by next fit/ { n++; if ($NF + 0 < 1) bad = 1 }'
     says "no SP degree" '/^a pack of / { n++; if ($11 != "SP" || $12 + 0 < 1) bad = 1 }'
     says "no groups" '/^the groups / { n++; if ($0 !~ / x SP /) bad = 1 }'
+    ;;
+partition) # sample i has 4000 + 4 i tokens if i % 50 == 0, else 100 + 37 i % 1500
+    "$1" >"$work/out" || fail "status"
+    says "not packs for 4 ranks, near the bound" '/ packs \(no fewer/ { n++; if ($1 % 4 || $6 > $1 || $14 > 8192) bad = 1 }'
+    says "the samples of a pack" '/^  sample / { n++; i = $2 + 0; sum += $3; if ($3 != (i % 50 ? 100 + i * 37 % 1500 : 4000 + 4 * i)) bad = 1 } END { if (sum > 8192) exit 1 }'
     ;;
 first) # sample i has 60000 + i tokens if i % 100 == 0, else 200 + 37 i % 3000; five samples of a pack are printed
     "$1" >"$work/out" || fail "status"

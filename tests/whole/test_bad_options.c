@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "every_call.h"
+#include "pack/partition/partition.h"
 
 typedef struct world {
     every e;
@@ -41,10 +42,12 @@ static const hbp_pipeline_options two_stages = {
       .ffn = 128, .heads = 4, .vocab = 100)                                                                  \
     X(hbp_machine_rate, cost, set_rate(context, w, options, &out), .size = 8, .per_s = 1, .source = "given") \
     X(hbp_pipeline_options, pipeline_run,                                                                    \
-      hbp_simulate_pipeline(context, w->e.layers, partition_view(w->partition).cuts, options, NULL, &out),   \
+      hbp_simulate_pipeline(context, w->e.layers, layer_partition_view(w->partition).cuts, options, NULL,    \
+                            &out),                                                                           \
       .stages = 2, .micro_batches = 4)                                                                       \
-    X(hbp_layer_partition_options, partition,                                                                      \
+    X(hbp_layer_partition_options, layer_partition,                                                          \
       hbp_partition_layers(context, w->e.layers, &two_stages, options, &out), )                              \
+    X(hbp_partition_options, partition, hbp__partition_samples(context, few, 4, options, &out), .parts = 2)  \
     X(hbp_vlm_layers_options, layers, hbp_vlm_create_layers(context, w->e.vlm, w->e.machine, options, &out), \
       .tensor_parallel = 4, .vision = 9, .tokens = 4096)                                                     \
     X(hbp_vlm_options, vlm_plan, hbp_plan_vlm(context, w->e.sized, w->e.vlm, w->e.machine, options, &out),   \
@@ -56,6 +59,8 @@ static hbp_status made(hbp_status status, hbp_cost **out)
     *out = NULL;
     return status;
 }
+
+static const int64_t few[] = {5, 4, 3, 2};
 
 static hbp_status choose_sp(hbp_context *context, const world *w, const void *options, hbp_cost **out)
 {
@@ -78,8 +83,8 @@ static hbp_status simulate(hbp_context *context, const world *w, const void *opt
 static hbp_status choose_recompute(hbp_context *context, const world *w, const void *options, hbp_cost **out)
 {
     static int32_t choices[4096];
-    return made(hbp_choose_recompute(context, w->e.layers, partition_view(w->partition).cuts, &two_stages,
-                                     options, choices, NULL),
+    return made(hbp_choose_recompute(context, w->e.layers, layer_partition_view(w->partition).cuts,
+                                     &two_stages, options, choices, NULL),
                 out);
 }
 

@@ -78,6 +78,14 @@ static void out_hbp_cost_fit(hbp_context *context)
     ck_assert_ptr_null(out);
 }
 
+static void out_hbp_partition_samples(hbp_context *context)
+{
+    hbp_partition *out = (hbp_partition *)&places;
+    (void)context;
+    ck_assert_int_lt(hbp_partition_samples(NULL, 1, NULL, &out, NULL, 0), 0);
+    ck_assert_ptr_null(out);
+}
+
 static void out_hbp_plan_quick(hbp_context *context)
 {
     hbp_plan *out = (hbp_plan *)&places;
@@ -106,6 +114,7 @@ static const out_call OUT_CALL[] = {
     CALL(hbp_plan_groups),
     CALL(hbp_groups_create),
     CALL(hbp_cost_create_plain),
+    CALL(hbp_partition_samples),
     CALL(hbp_plan_quick),
     CALL(hbp_cost_fit),
     CALL(hbp_packs_create),

@@ -22,6 +22,7 @@ TAKERS = {
     "LengthsLoadOptions": [hbp.Lengths.read],
     "LengthsOptions": [hbp.Lengths.from_array],
     "LayerPartitionOptions": [hbp.partition_layers],
+    "PartitionOptions": [hbp.partition],
     "PipelineOptions": [Pipeline, PipelineKeywords],
     "PlanSaveOptions": [hbp.Plan.save],
     "RecomputeOptions": [hbp.choose_recompute],
@@ -39,6 +40,7 @@ TAKERS = {
 OTHERWISE = {
     "EpochOptions": {"batch_offsets": "batches", "batch_samples": "batches"},
     "LengthsOptions": {"borrow": "copy"},
+    "PartitionOptions": {"allow_empty": "nonempty", "linear": "weights", "square": "weights"},
 }
 
 
@@ -57,7 +59,7 @@ class TestKeywords(unittest.TestCase):
         self.assertEqual(options - {"ContextOptions"}, set(TAKERS))
 
     def test_every_field_is_a_keyword_and_no_other(self):
-        beside = {"progress", "stages"}  # of a call; given in place, or by the cuts
+        beside = {"parts", "progress", "stages"}  # of a call; given in place, or by the cuts
         for name, takers in TAKERS.items():
             fields = {OTHERWISE.get(name, {}).get(field, field) for field in getattr(_records, name)._record}
             for taker in takers:

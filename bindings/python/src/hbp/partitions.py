@@ -34,8 +34,8 @@ class Partition(Owned, Sequence["npt.NDArray[np.int64]"]):
     _get_view = "hbp_partition_get_view"
 
     part_offsets = ViewColumn("parts", "First row of each part, [parts + 1].", extra=1)
-    tokens = ViewColumn("parts", "Tokens of each part.")
-    weights = ViewColumn("parts", "Weight of each part.")
+    part_tokens = ViewColumn("parts", "Tokens of each part.")
+    part_weights = ViewColumn("parts", "Weight of each part.")
     sample_ids = ViewColumn("samples", "Samples, parts laid end to end.")
     sample_first_tokens = ViewColumn("samples", "First token that is used: not 0 for pieces of split samples.")
     sample_tokens = ViewColumn("samples", "Tokens of each that are used.")
@@ -106,7 +106,7 @@ def partition(
 
     `parts`: how many; None: as few as are found that hold at most `capacity` tokens and `max_samples` samples
     each, then as many more as make at least `min_parts`, a `multiple_of` and, with `equal_count`, the same
-    number of samples in each. Parts are balanced in `weights`: an integer a sample, or (linear, square), by
+    number of samples in each. Parts are balanced in `weights`: an integer a sample, or a pair (linear, square), by
     which a sample of L tokens weighs linear L + square L^2; None: tokens. Samples whose `links` are one value
     >= 0 share a part (-1: free), samples of two `classes` never do. With `nonempty` more parts than samples
     are an error, without it the last are empty. `over_long` says what becomes of samples longer than
@@ -117,7 +117,7 @@ def partition(
     InfeasibleError where no such parts exist or were found."""
     tokens = integers("lengths", lengths, np.int64)
     count = len(tokens)
-    pair = isinstance(weights, tuple) and len(weights) == 2 and count != 2
+    pair = isinstance(weights, tuple) and len(weights) == 2
     columns = {
         name: same_count(name, integers(name, values, np.int64), count)
         for name, values in (("links", links), ("classes", classes), ("weights", None if pair else weights))

@@ -25,14 +25,14 @@ static void check_whole(hbp_context *context, const instance *d, const hbp_layer
 {
     hbp_layer_partition_summary summary = summary_of(context, partition);
     int64_t load[INSTANCE_STAGES], most = 0, stages = d->pipeline.stages;
-    const int32_t *cuts = partition_view(partition).cuts;
+    const int32_t *cuts = layer_partition_view(partition).cuts;
     int64_t turns = hbp__pipeline_virtual(&d->pipeline);
-    ck_assert_int_eq(partition_view(partition).chunks + 1, stages * turns + 1);
+    ck_assert_int_eq(layer_partition_view(partition).chunks + 1, stages * turns + 1);
     ck_assert_int_eq(summary.predicted_ns, (instance_weigh(d, cuts, load) + turns - 1) / turns);
     ck_assert_int_le(summary.bound_ns, summary.predicted_ns);
     ck_assert_int_eq(summary.proven, summary.bound_ns == summary.predicted_ns);
-    const int64_t *stage_ns = partition_view(partition).stage_ns;
-    ck_assert_int_eq(partition_view(partition).stages, stages);
+    const int64_t *stage_ns = layer_partition_view(partition).stage_ns;
+    ck_assert_int_eq(layer_partition_view(partition).stages, stages);
     ck_assert_mem_eq(stage_ns, load, (size_t)stages * sizeof *load);
     for (int64_t s = 0; s < stages; s++)
         most = load[s] > most ? load[s] : most;
@@ -41,23 +41,23 @@ static void check_whole(hbp_context *context, const instance *d, const hbp_layer
     ck_assert_int_eq(summary.micro_batches, d->pipeline.micro_batches);
 
     hbp_pipeline_run *run;
-    const int32_t *order = partition_view(partition).order;
-    ck_assert_int_eq(partition_view(partition).micro_batches, d->pipeline.micro_batches);
+    const int32_t *order = layer_partition_view(partition).order;
+    ck_assert_int_eq(layer_partition_view(partition).micro_batches, d->pipeline.micro_batches);
     OK(context, hbp_simulate_pipeline(context, d->layers, cuts, &d->pipeline, order, &run));
     hbp_pipeline_summary ran = {.struct_size = sizeof ran};
     OK(context, hbp_pipeline_run_get_summary(context, run, &ran));
     ck_assert_int_eq(summary.simulated_ns, ran.total_ns);
     ck_assert_int_eq(summary.peak_bytes, ran.peak_bytes);
     ck_assert_double_eq_tol(summary.bubble, ran.bubble, 1e-12);
-    ck_assert_mem_eq(partition_view(partition).stage_busy_ns, pipeline_run_view(run).stage_busy_ns,
+    ck_assert_mem_eq(layer_partition_view(partition).stage_busy_ns, pipeline_run_view(run).stage_busy_ns,
                      (size_t)stages * sizeof(int64_t));
-    ck_assert_mem_eq(partition_view(partition).stage_bytes, pipeline_run_view(run).stage_bytes,
+    ck_assert_mem_eq(layer_partition_view(partition).stage_bytes, pipeline_run_view(run).stage_bytes,
                      (size_t)stages * sizeof(int64_t));
     for (int64_t s = 0; s < stages && d->pipeline.limit_bytes; s++)
-        ck_assert_int_le(partition_view(partition).stage_bytes[s], d->limit[s]);
+        ck_assert_int_le(layer_partition_view(partition).stage_bytes[s], d->limit[s]);
     hbp_pipeline_run_free(run);
 
-    hbp_layer_partition_view view = partition_view(partition);
+    hbp_layer_partition_view view = layer_partition_view(partition);
     int64_t bytes = 0;
     ck_assert_int_ge(view.candidates, 1);
     for (int64_t i = 0; i < view.candidates; i++) {
@@ -125,10 +125,11 @@ static void compare_all(uint64_t seed, int trials, int32_t most_layers, int32_t 
             ck_assert_int_eq(summary.bound_ns, (least + turns - 1) / turns);
             if (!s.uneven && turns == 1) {
                 ck_assert_int_eq(summary.proven, 1);
-                ck_assert_mem_eq(partition_view(partition).cuts, best, ((size_t)chunks + 1) * sizeof *best);
+                ck_assert_mem_eq(layer_partition_view(partition).cuts, best,
+                                 ((size_t)chunks + 1) * sizeof *best);
             }
             even += !s.uneven;
-            hbp_layer_partition_view view = partition_view(partition);
+            hbp_layer_partition_view view = layer_partition_view(partition);
             for (int64_t i = 1; i < view.candidates && (s.uneven || turns > 1); i++)
                 ck_assert_int_ge(view.candidate_simulated_ns[i], summary.simulated_ns);
         }
@@ -176,20 +177,22 @@ START_TEST_IN_CONTEXT(modes_do_what_they_say)
             }
             OK(context, status);
             check_whole(context, &d, partition);
-            const int32_t *cuts = partition_view(partition).cuts;
+            const int32_t *cuts = layer_partition_view(partition).cuts;
             if (mode == HBP__LAYER_PARTITION_OPTIMAL)
                 fastest = summary_of(context, partition).simulated_ns;
             if (s.uneven || turns > 1)
                 ck_assert_int_ge(summary_of(context, partition).simulated_ns, fastest);
             if (mode != HBP__LAYER_PARTITION_OPTIMAL) {
                 OK(context,
-                   hbp__anchor(context, &s, mode == HBP__LAYER_PARTITION_OMNIBAL ? HBP__LAYER_PARTITION_BALANCED : mode,
+                   hbp__anchor(context, &s,
+                               mode == HBP__LAYER_PARTITION_OMNIBAL ? HBP__LAYER_PARTITION_BALANCED : mode,
                                anchor));
                 for (int32_t c = 0; c <= stages * turns; c++)
                     ck_assert_int_le(abs(cuts[c] - anchor[c]), mode == HBP__LAYER_PARTITION_OMNIBAL);
             }
-            if (mode != HBP__LAYER_PARTITION_OPTIMAL && mode != HBP__LAYER_PARTITION_OMNIBAL) /* no list ranks its one */
-                ck_assert_int_eq(partition_view(partition).candidate_ranked[0], 0);
+            if (mode != HBP__LAYER_PARTITION_OPTIMAL &&
+                mode != HBP__LAYER_PARTITION_OMNIBAL) /* no list ranks its one */
+                ck_assert_int_eq(layer_partition_view(partition).candidate_ranked[0], 0);
             hbp_layer_partition_free(partition);
         }
         hbp__stages_close(&s);
@@ -243,13 +246,13 @@ START_TEST_IN_CONTEXT(published_bytes_over_cuts)
     hbp_layer_partition_options options = options_of(HBP__LAYER_PARTITION_UNIFORM);
     hbp_layer_partition *partition;
     MAKES(context, partition, hbp_partition_layers(context, d.layers, &d.pipeline, &options, &partition));
-    const int32_t *cuts = partition_view(partition).cuts; /* 0 26 51 76 101 */
+    const int32_t *cuts = layer_partition_view(partition).cuts; /* 0 26 51 76 101 */
     ck_assert_int_eq(cuts[1], 26);
     ck_assert_int_eq(summary_of(context, partition).cut_bytes, cut[25] + 2 * cut[50]);
     d.pipeline.link_bytes_per_s = 1e6;
     options.method = hbp__layer_partition_name(HBP__LAYER_PARTITION_OPTIMAL);
     MAKES(context, partition, hbp_partition_layers(context, d.layers, &d.pipeline, &options, &partition));
-    cuts = partition_view(partition).cuts;
+    cuts = layer_partition_view(partition).cuts;
     ck_assert(cuts[1] == 48 || cuts[2] == 48 || cuts[3] == 48);
     ck_assert_int_eq(summary_of(context, partition).proven, 1);
     hbp_layers_free(d.layers);
@@ -347,7 +350,8 @@ START_TEST_IN_CONTEXT(bad_options_are_refused)
     ck_assert_ptr_null(partition);
 
     OK(context, hbp_partition_layers(context, d.layers, &d.pipeline, NULL, &partition));
-    FAILS(context, HBP_E_INVALID, "summary is NULL", hbp_layer_partition_get_summary(context, partition, NULL));
+    FAILS(context, HBP_E_INVALID, "summary is NULL",
+          hbp_layer_partition_get_summary(context, partition, NULL));
     hbp_layer_partition_free(partition);
     hbp_layer_partition_free(NULL);
     hbp_layer_partition_view none = {.struct_size = sizeof none};
@@ -384,7 +388,7 @@ START_TEST_IN_CONTEXT(what_does_not_fit_names_stage_and_bytes)
           "its 60",
           hbp_partition_layers(context, layers, &pipeline, &options, &partition));
     MAKES(context, partition, hbp_partition_layers(context, layers, &pipeline, NULL, &partition));
-    ck_assert_int_eq(partition_view(partition).cuts[1], 3);
+    ck_assert_int_eq(layer_partition_view(partition).cuts[1], 3);
     partition = NULL;
     pipeline.virtual_stages = 2;
     FAILS(context, HBP_E_INFEASIBLE,
@@ -425,7 +429,7 @@ START_TEST_IN_CONTEXT(failing_allocations_and_cancelling_leave_nothing)
 }
 END_TEST
 
-TEST_MAIN("partition", optimum_equals_every_partition_tried, optimum_in_rounds_equals_every_partition_tried,
-          modes_do_what_they_say, published_bytes_over_cuts, the_run_decides_where_asked,
-          the_optimum_beats_the_baselines, bad_options_are_refused, what_does_not_fit_names_stage_and_bytes,
-          failing_allocations_and_cancelling_leave_nothing)
+TEST_MAIN("layer_partition", optimum_equals_every_partition_tried,
+          optimum_in_rounds_equals_every_partition_tried, modes_do_what_they_say, published_bytes_over_cuts,
+          the_run_decides_where_asked, the_optimum_beats_the_baselines, bad_options_are_refused,
+          what_does_not_fit_names_stage_and_bytes, failing_allocations_and_cancelling_leave_nothing)
