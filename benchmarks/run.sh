@@ -110,6 +110,7 @@ run_all() {
     fi
     bench bench_quality
     bench bench_packs
+    bench bench_partition
     # shellcheck disable=SC2086
     bench bench_speed $mode
     bench bench_speed --warm
