@@ -9,6 +9,7 @@
 #include "costs.h"
 #include "hbp/io.h"
 #include "methods.h"
+#include "pack/partition/partition.h"
 #include "test.h"
 
 #define EVERY_SAMPLES 160
@@ -403,19 +404,47 @@ static inline hbp_status every_machine(hbp_context *context, const every *e)
     return status;
 }
 
+static inline hbp_status every_partition(hbp_context *context, const every *e)
+{
+    int64_t lengths[EVERY_SAMPLES], classes[EVERY_SAMPLES];
+    for (int i = 0; i < EVERY_SAMPLES; i++) {
+        lengths[i] = e->tokens[i];
+        classes[i] = i / 10 % 3;
+    }
+    hbp_partition_options ask[] = {{.parts = 7, .links = e->links, .classes = classes},
+                                   {.capacity = 8192, .over_long = HBP_OVERLONG_SPLIT, .multiple_of = 4},
+                                   {.capacity = 40000, .equal_count = 1, .linear = 24576, .square = 1}};
+    for (size_t i = 0; i < sizeof ask / sizeof *ask; i++) {
+        hbp_partition *made = NULL;
+        ask[i].struct_size = sizeof *ask;
+        hbp_status status = hbp__partition_samples(context, lengths, EVERY_SAMPLES, &ask[i], &made);
+        hbp_partition_free(made);
+        EVERY_TRY(status);
+    }
+    return HBP_OK;
+}
+
 typedef struct every_call {
     const char *name;
     hbp_status (*run)(hbp_context *context, const every *e);
 } every_call;
 
 static const every_call EVERY_CALL[] = {
-    {"create", every_create},     {"limit", every_limit},
-    {"packs", every_packs},       {"iterative", every_iterative},
-    {"epoch", every_epoch},       {"long", every_long},
-    {"baseline", every_baseline}, {"step", every_step},
-    {"stepper", every_stepper},   {"bound", every_bound},
-    {"tasks", every_tasks},       {"pipeline", every_pipeline},
-    {"vlm", every_vlm},           {"machine", every_machine},
+    {"create", every_create},
+    {"limit", every_limit},
+    {"packs", every_packs},
+    {"iterative", every_iterative},
+    {"epoch", every_epoch},
+    {"long", every_long},
+    {"baseline", every_baseline},
+    {"step", every_step},
+    {"stepper", every_stepper},
+    {"bound", every_bound},
+    {"tasks", every_tasks},
+    {"pipeline", every_pipeline},
+    {"vlm", every_vlm},
+    {"machine", every_machine},
+    {"partition", every_partition},
 };
 
 #define EVERY_CALLS ((int)(sizeof EVERY_CALL / sizeof *EVERY_CALL))

@@ -300,6 +300,54 @@ static hbp_status ask_bound(const record *r, int32_t variant, const void *option
     return HBP_OK;
 }
 
+/* Packs, ranks, equal counts, linked samples, classes, weights of their own. */
+static void start_partition(const record *r, int32_t variant, void *options)
+{
+    static int64_t links[RECORD_SAMPLES], classes[RECORD_SAMPLES], weights[RECORD_SAMPLES];
+    hbp_partition_options *o = options;
+    (void)r;
+    for (int64_t i = 0; i < RECORD_SAMPLES; i++) {
+        links[i] = i % 5 ? -1 : i / 10;
+        classes[i] = i / 10 % 3;
+        weights[i] = i * i % 97;
+    }
+    o->parts = variant % 2 ? 8 : 0;
+    o->capacity = variant % 2 ? 0 : 40000;
+    o->over_long = HBP_OVERLONG_ALONE;
+    o->equal_count = variant == 2 || variant == 3;
+    o->links = variant == 4 || variant == 5 ? links : NULL;
+    o->classes = variant == 6 || variant == 7 ? classes : NULL;
+    o->weights = variant == 8 || variant == 9 ? weights : NULL;
+}
+
+static hbp_status ask_partition(const record *r, int32_t variant, const void *options, answer *a)
+{
+    int64_t lengths[RECORD_SAMPLES];
+    hbp_partition *made = NULL;
+    char why[RECORD_TEXT];
+    (void)variant;
+    for (int64_t i = 0; i < RECORD_SAMPLES; i++)
+        lengths[i] = hbp_lengths_get_length(r->lengths[0], i);
+    hbp_status status = hbp_partition_samples(lengths, RECORD_SAMPLES, options, &made, why, sizeof why);
+    if (status < 0) {
+        digest_text(a, why); /* the call has no context, where the record looks for a message */
+        snprintf(a->facts, sizeof a->facts, " %s: %s", hbp_status_name(status), why);
+        return HBP_OK;
+    }
+    hbp_partition_view view = {.struct_size = sizeof view};
+    (void)hbp_partition_get_view(made, &view);
+    DIGEST_VIEW(a, view.part_offsets, view.parts + 1);
+    DIGEST_VIEW(a, view.sample_ids, view.samples);
+    DIGEST_VIEW(a, view.sample_first_tokens, view.samples);
+    DIGEST_VIEW(a, view.sample_tokens, view.samples);
+    DIGEST_VIEW(a, view.dropped_ids, view.dropped);
+    snprintf(a->facts, sizeof a->facts, " %lld parts, at least %lld, heaviest %lld, bound %lld",
+             (long long)view.parts, (long long)view.least_parts, (long long)view.heaviest,
+             (long long)view.bound);
+    hbp_partition_free(made);
+    return HBP_OK;
+}
+
 const question record_plans[] = {
     {"groups", "hbp_groups_options", sizeof(hbp_groups_options), PAIRS, 1, 150, NULL, ask_groups},
     {"fill", "hbp_fill_options", sizeof(hbp_fill_options), PAIRS, 1, 150, NULL, ask_fill},
@@ -309,6 +357,8 @@ const question record_plans[] = {
      ask_baseline},
     {"step", "hbp_step_options", sizeof(hbp_step_options), 6 * PAIRS, 1, 400, start_step, ask_step},
     {"stepper", "hbp_stepper_options", sizeof(hbp_stepper_options), PAIRS, 0, 0, NULL, ask_stepper},
+    {"partition", "hbp_partition_options", sizeof(hbp_partition_options), 10, 2, 100, start_partition,
+     ask_partition},
     {"report", "hbp_simulate_options", sizeof(hbp_simulate_options), RECORD_COSTS, 1, 20, NULL, ask_report},
     {"bound", "", sizeof(uint32_t), PAIRS, 0, 0, NULL, ask_bound},
     {0}};

@@ -282,7 +282,7 @@ const question record_vision[] = {
     {"iterative-fill", "hbp_iterative_fill_options", sizeof(hbp_iterative_fill_options), 8, 2, 80, start_fill,
      ask_fill},
     {"budgets", "hbp_budgets_options", sizeof(hbp_budgets_options), 2, 2, 60, start_budgets, ask_budgets},
-    {"partition", "hbp_layer_partition_options", sizeof(hbp_layer_partition_options), 20, 1, 60, NULL,
+    {"layer-partition", "hbp_layer_partition_options", sizeof(hbp_layer_partition_options), 20, 1, 60, NULL,
      ask_partition},
     {"pipeline-run", "hbp_pipeline_options", sizeof(hbp_pipeline_options), 4, 1, 40, start_pipeline, ask_run},
     {"recompute", "hbp_recompute_options", sizeof(hbp_recompute_options), 20, 1, 60, NULL, ask_recompute},

@@ -4,7 +4,6 @@
 #include <math.h>
 
 #include "every_call.h"
-#include "pack/partition/partition.h"
 
 typedef struct world {
     every e;
