@@ -20,20 +20,28 @@ static hbp_status order_down(hbp_context *context, const int64_t *key, int64_t c
     return HBP_OK;
 }
 
-/* The lightest part that an item fits and that leaves samples enough for the others' least numbers; -1: none.
- * Parts in order of weight, so the first that does. */
-static int64_t find_part(const hbp__parts *parts, uint32_t item)
+/* Whether an item fits a part and leaves samples enough for the others' least numbers. */
+static int fits(const hbp__parts *parts, uint32_t item, uint32_t part)
 {
     const hbp__multiway *p = parts->problem;
     int64_t samples = hbp__multiway_samples(p, item);
-    for (int64_t k = 0; k < p->parts; k++) {
-        uint32_t at = parts->order[k];
-        int64_t lack = parts->lack - hbp__min_i64(hbp__parts_lack(parts, at), samples);
-        if (parts->size[at] + hbp__multiway_size(p, item) <= p->capacity &&
-            parts->samples[at] + samples <= p->most_samples && lack <= parts->left - samples)
-            return at;
+    int64_t lack = parts->lack - hbp__min_i64(hbp__parts_lack(parts, part), samples);
+    return parts->size[part] + hbp__multiway_size(p, item) <= p->capacity &&
+           parts->samples[part] + samples <= p->most_samples && lack <= parts->left - samples;
+}
+
+/* The lightest part that an item fits; -1: none. The lightest of all is the top of the heap. */
+static int64_t find_part(const hbp__parts *parts, uint32_t item)
+{
+    int64_t best = -1;
+    if (parts->open && fits(parts, item, parts->order[0]))
+        return parts->order[0];
+    for (int64_t k = 1; k < parts->open; k++) {
+        uint32_t part = parts->order[k];
+        if (fits(parts, item, part) && (best < 0 || hbp__parts_is_before(parts, part, (uint32_t)best)))
+            best = part;
     }
-    return -1;
+    return best;
 }
 
 /* Each item of `order` into the lightest part that takes it; returns whether all found one. */

@@ -29,6 +29,7 @@ void hbp__parts_clear(hbp__parts *parts)
     for (int64_t i = 0; i < p->items; i++)
         parts->left += hbp__multiway_samples(p, (uint32_t)i);
     parts->lack = hbp__mul_saturating(p->least_samples, p->parts);
+    parts->open = p->parts;
     for (int64_t k = 0; k < p->parts; k++) {
         parts->weight[k] = parts->size[k] = parts->samples[k] = 0;
         parts->order[k] = parts->rank[k] = (uint32_t)k;
@@ -41,22 +42,46 @@ static int64_t key_of(const hbp__parts *parts, uint32_t part)
     return keys[parts->key][part];
 }
 
-/* Whether part a comes before part b. */
-static int is_before(const hbp__parts *parts, uint32_t a, uint32_t b)
+int hbp__parts_is_before(const hbp__parts *parts, uint32_t a, uint32_t b)
 {
     int64_t x = key_of(parts, a), y = key_of(parts, b);
+    if (x == y) {
+        x = parts->samples[a];
+        y = parts->samples[b];
+    }
     return x < y || (x == y && a < b);
 }
 
-/* Puts a part whose key changed in its place. */
+static void place(hbp__parts *parts, uint32_t part, int64_t at)
+{
+    parts->order[at] = part;
+    parts->rank[part] = (uint32_t)at;
+}
+
+/* Moves the part at a place of the heap, which may have got heavier, down to its own. */
+static void sift_down(hbp__parts *parts, int64_t at)
+{
+    uint32_t part = parts->order[at];
+    for (int64_t child; (child = 2 * at + 1) < parts->open; at = child) {
+        if (child + 1 < parts->open &&
+            hbp__parts_is_before(parts, parts->order[child + 1], parts->order[child]))
+            child++;
+        if (hbp__parts_is_before(parts, part, parts->order[child]))
+            break;
+        place(parts, parts->order[child], at);
+    }
+    place(parts, part, at);
+}
+
+/* Puts a part whose weight changed in its place among those in order. */
 static void settle(hbp__parts *parts, uint32_t part)
 {
     int64_t at = parts->rank[part], last = parts->problem->parts - 1;
-    for (; at < last && is_before(parts, parts->order[at + 1], part); at++) {
+    for (; at < last && hbp__parts_is_before(parts, parts->order[at + 1], part); at++) {
         parts->order[at] = parts->order[at + 1];
         parts->rank[parts->order[at]] = (uint32_t)at;
     }
-    for (; at > 0 && is_before(parts, part, parts->order[at - 1]); at--) {
+    for (; at > 0 && hbp__parts_is_before(parts, part, parts->order[at - 1]); at--) {
         parts->order[at] = parts->order[at - 1];
         parts->rank[parts->order[at]] = (uint32_t)at;
     }
@@ -78,9 +103,23 @@ static void add(hbp__parts *parts, uint32_t item, uint32_t part, int64_t sign)
 void hbp__parts_put(hbp__parts *parts, uint32_t item, uint32_t part)
 {
     parts->part[item] = part;
-    parts->left -= hbp__multiway_samples(parts->problem, item);
+    const hbp__multiway *p = parts->problem;
+    int64_t at = parts->rank[part];
+    parts->left -= hbp__multiway_samples(p, item);
     add(parts, item, part, 1);
-    settle(parts, part);
+    if (parts->samples[part] >= p->most_samples || parts->size[part] >= p->capacity) {
+        uint32_t last = parts->order[--parts->open];
+        place(parts, part, parts->open);
+        if (last == part)
+            return;
+        place(parts, last, at);
+        for (int64_t up; at > 0 && hbp__parts_is_before(parts, last, parts->order[up = (at - 1) / 2]);
+             at = up) {
+            place(parts, parts->order[up], at);
+            place(parts, last, up);
+        }
+    }
+    sift_down(parts, at);
 }
 
 hbp_status hbp__parts_load(hbp__parts *parts)
@@ -100,7 +139,8 @@ hbp_status hbp__parts_order_by_weight(hbp__parts *parts)
     parts->key = HBP__BY_WEIGHT;
     for (int64_t k = 0; k < p->parts; k++)
         parts->order[k] = (uint32_t)k;
-    if (!hbp__sort_by_i64(&parts->context->memory, parts->weight, parts->order, p->parts))
+    if (!hbp__sort_by_i64(&parts->context->memory, parts->samples, parts->order, p->parts) ||
+        !hbp__sort_by_i64(&parts->context->memory, parts->weight, parts->order, p->parts))
         return hbp__fail_memory(parts->context, "the order of parts");
     for (int64_t k = 0; k < p->parts; k++)
         parts->rank[parts->order[k]] = (uint32_t)k;

@@ -15,11 +15,13 @@ typedef struct hbp__parts {
     int64_t *weight;  /* [parts] sums, */
     int64_t *size;    /* [parts] */
     int64_t *samples; /* [parts] */
-    uint32_t *order;  /* [parts] ascending in what `key` says */
+    uint32_t *order;  /* [parts] ascending in what `key` says, then in samples; while items are put a heap of
+                         the  first `open`, the others being full */
     uint32_t *rank;   /* [parts] the place of a part in it */
-    int64_t lack;     /* samples that parts lack of their least number */
-    int64_t left;     /* samples of items without a part */
-    int key;          /* HBP__BY_WEIGHT, ... */
+    int64_t open;
+    int64_t lack; /* samples that parts lack of their least number */
+    int64_t left; /* samples of items without a part */
+    int key;      /* HBP__BY_WEIGHT, ... */
 } hbp__parts;
 
 static inline int64_t hbp__multiway_size(const hbp__multiway *p, uint32_t item)
@@ -45,7 +47,10 @@ hbp_status hbp__parts_open(hbp_context *context, const hbp__multiway *problem, u
 /* Empties all parts. */
 void hbp__parts_clear(hbp__parts *parts);
 
-/* An item into a part. O(parts) at worst. */
+/* Whether part a comes before part b. */
+int hbp__parts_is_before(const hbp__parts *parts, uint32_t a, uint32_t b);
+
+/* An item into a part, while `order` is a heap. O(log parts). */
 void hbp__parts_put(hbp__parts *parts, uint32_t item, uint32_t part);
 
 /* The parts that `part` has of all items, in order of weight. */
