@@ -2,16 +2,20 @@
 # Also part of the installed package, for static libraries.
 find_package(Threads REQUIRED)
 
-# For libhbp-io. The variable `missing` of the caller names what is not there.
-macro(hbp_find_io_dependencies missing)
+# For libhbp-io, with hwloc where `with_hwloc` is true. The variable `missing` of the caller names what is not there.
+macro(hbp_find_io_dependencies missing with_hwloc)
   set(${missing} "")
+  set(hbp_io_needs ZLIB::ZLIB EXPAT::EXPAT)
   find_package(PkgConfig QUIET)
   find_package(ZLIB QUIET)
   find_package(EXPAT QUIET)
-  if(PkgConfig_FOUND)
-    pkg_check_modules(HWLOC QUIET IMPORTED_TARGET hwloc>=2.4)
+  if(${with_hwloc})
+    list(APPEND hbp_io_needs PkgConfig::HWLOC)
+    if(PkgConfig_FOUND)
+      pkg_check_modules(HWLOC QUIET IMPORTED_TARGET hwloc>=2.4)
+    endif()
   endif()
-  foreach(needed ZLIB::ZLIB EXPAT::EXPAT PkgConfig::HWLOC)
+  foreach(needed ${hbp_io_needs})
     if(NOT TARGET ${needed})
       string(REGEX REPLACE ".*::" "" name ${needed})
       string(TOLOWER ${name} name)

@@ -1,5 +1,5 @@
-/* libhbp-io: files and probes. Everything here is in a library of its own, which links zlib, expat and
- * hwloc; libhbp needs none of them.
+/* libhbp-io: files and probes. Everything here is in a library of its own, which links zlib, expat and,
+ * unless it was built without, hwloc; libhbp needs none of them.
  *
  * Files are written atomically (a temporary file beside, fsync, rename); on failure nothing is left. What is
  * read is not trusted: HBP_E_FORMAT names the byte, line or field and what is wrong there, HBP_E_VERSION a
@@ -66,7 +66,8 @@ enum { HBP_PROBE_THIS_MACHINE = 0, HBP_PROBE_XML_FILE = 1, HBP_PROBE_SYNTHETIC =
  * (`text`). An NVIDIA GPU that is recognised gets the numbers of its preset; a machine without any has
  * gpus_per_node 0, which hbp_cost_create refuses. GPUs are those the PCI bus shows, also where a container
  * may use fewer. An XML file is read without hwloc, whose reader is not safe; a synthetic string may describe
- * at most 4,096 processing units. hwloc takes its memory from malloc; what the other functions promise where
+ * at most 4,096 processing units. Built without hwloc, as in wheels, XML files alone are read, and the others
+ * are HBP_E_SYSTEM. hwloc takes its memory from malloc; what the other functions promise where
  * malloc fails is not promised here: hwloc may then crash, and release 2.9.0 of it was seen to keep 1.3 KB a
  * probe. Probe once, and give ranks the saved profile. */
 HBP_API hbp_status hbp_machine_probe(hbp_context *context, int32_t type, const char *text, hbp_machine **out);

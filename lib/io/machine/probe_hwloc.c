@@ -1,6 +1,9 @@
 /* Fills a machine from a topology. hwloc discovers this machine and expands synthetic descriptions; with its
- * default settings it prints a warning of its own when a kernel describes a topology that cannot be. */
+ * default settings it prints a warning of its own when a kernel describes a topology that cannot be. Built
+ * without HBP_HAS_HWLOC, as in wheels, only files of XML are read. */
+#ifdef HBP_HAS_HWLOC
 #include <hwloc.h>
+#endif
 #include <stdio.h>
 #include <string.h>
 
@@ -26,6 +29,8 @@ static const struct board {
     {0x2901, "b200"},    /* B200 */
     {0x2941, "gb200-nvl72"},
 };
+
+#ifdef HBP_HAS_HWLOC
 
 static int64_t count_type(hwloc_topology_t topology, hwloc_obj_type_t type)
 {
@@ -155,6 +160,20 @@ static hbp_status probe_hwloc(hbp_context *context, const char *synthetic, hbp__
     hwloc_topology_destroy(topology);
     return status;
 }
+
+#else
+
+static hbp_status probe_hwloc(hbp_context *context, const char *synthetic, hbp__probe *probe)
+{
+    (void)probe;
+    return hbp__fail(
+        context, HBP_E_SYSTEM,
+        "this libhbp-io was built without hwloc, which %s; it reads the XML that `lstopo --of xml` "
+        "writes, and knows presets",
+        synthetic ? "reads synthetic topologies" : "looks at this machine");
+}
+
+#endif
 
 static const struct board *find_board(uint32_t device)
 {
