@@ -95,3 +95,6 @@ python_with_numpy() {
     done
     return 1
 }
+
+# Whether that Python can make environments.
+python_with_venv() { "$(python_with_numpy)" -c 'import ensurepip, venv'; }

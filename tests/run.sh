@@ -1,15 +1,16 @@
 #!/bin/bash
 # Builds the library in several ways and runs every test. Ends with "N passed, N failed"; exit status 0 when none failed.
-# usage: sh tests/run.sh [--long]      --long also runs the longest tests with sanitizers, and fuzzes for two minutes a target
+# usage: sh tests/run.sh [--long]      --long also runs the longest tests with sanitizers, fuzzes for two minutes a target, and
+#                                      builds the wheel that is published, and tries it in an old Debian
 [ -n "${BASH_VERSION:-}" ] || exec bash "$0" "$@"
 set -u
 cd "$(dirname "$0")/.." || exit 1
 . cmake/packages.sh
 
-long=0
+long=0 published=()
 case ${1:-} in
 '') ;;
---long) long=1 ;;
+--long) long=1 published=(--published) ;;
 *) echo "usage: tests/run.sh [--long]" >&2; exit 2 ;;
 esac
 
@@ -25,6 +26,9 @@ need abigail-tools have_tool abidiff
 need python3 have_tool python3
 need python3-numpy python_with_numpy
 need python3-torch python_with_torch
+need python3-venv python_with_venv
+[ $long = 0 ] || need debootstrap have_tool debootstrap
+[ $long = 0 ] || need dpkg-dev have_tool dpkg-source
 install_missing
 
 passed=0 failed=0
@@ -134,6 +138,7 @@ build release all -DCMAKE_C_FLAGS=-g -DPython3_EXECUTABLE="$(command -v "$(pytho
 run_tests "release, gcc" build/release
 check "measured, fitted, planned, run" sh tests/executor/loop.sh "$(command -v mpirun)" build/release/examples/executor/hbp_executor \
     build/release/examples/hbp build/release/examples/draw_lengths "$PWD"
+check "source distribution and wheel" sh tests/whole/wheel.sh "$PWD" "${published[@]}"
 build static all -DHBP_IO=OFF -DHBP_GLPK=OFF && check "libhbp alone, static, installed" sh tests/house/consumer.sh . build/static cc
 build static all -DHBP_IO=ON -DHBP_GLPK=AUTO && check "all libraries, static, installed" sh tests/house/consumer.sh . build/static cc
 build asan all -DHBP_BUILD_BENCHMARKS=OFF

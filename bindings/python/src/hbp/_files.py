@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
-import tempfile
-from typing import Any, Callable, Optional, TypeVar, Union
+from typing import TYPE_CHECKING, Any, Callable, Optional, TypeVar, Union
 
 from ._context import Owned
+
+if TYPE_CHECKING:
+    import tempfile
 
 Path = Union[str, bytes, "os.PathLike[Any]"]
 T = TypeVar("T")
@@ -20,9 +22,15 @@ def path_bytes(path: Path) -> bytes:
     return name
 
 
+def _folder() -> tempfile.TemporaryDirectory[str]:
+    import tempfile  # when it is wanted: it loads much
+
+    return tempfile.TemporaryDirectory(prefix="hbp-")
+
+
 def file_bytes(save: Callable[[str], Any]) -> bytes:
     """What `save` writes to the path that it is given."""
-    with tempfile.TemporaryDirectory(prefix="hbp-") as folder:
+    with _folder() as folder:
         path = os.path.join(folder, "file")
         save(path)
         with open(path, "rb") as file:
@@ -31,7 +39,7 @@ def file_bytes(save: Callable[[str], Any]) -> bytes:
 
 def from_file_bytes(load: Callable[[str], T], data: bytes) -> T:
     """What `load` makes of a file that holds `data`."""
-    with tempfile.TemporaryDirectory(prefix="hbp-") as folder:
+    with _folder() as folder:
         path = os.path.join(folder, "file")
         with open(path, "wb") as file:
             file.write(data)

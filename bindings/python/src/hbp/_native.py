@@ -7,7 +7,6 @@ IO_DECLARATIONS with the headers."""
 from __future__ import annotations
 
 import ctypes
-import ctypes.util
 import functools
 import itertools
 import os
@@ -23,14 +22,17 @@ NAMES = {"darwin": "libhbp.0.dylib", "win32": "hbp.dll"}
 
 
 def candidates() -> list[str]:
-    """Where the library may be, in order: $HBP_LIBRARY alone when set, the package, the system."""
+    """Where the library is: in $HBP_LIBRARY when that is set, else in the package, else on the system."""
     named = os.environ.get("HBP_LIBRARY")
     if named:
         return [named]
     packaged = Path(__file__).with_name(NAMES.get(sys.platform, "libhbp.so.0"))
-    found = [str(packaged)] if packaged.exists() else []
+    if packaged.exists():
+        return [str(packaged)]
+    import ctypes.util  # runs other programs, and loads what does
+
     system = ctypes.util.find_library("hbp")
-    return found + ([system] if system else [])
+    return [system] if system else []
 
 
 def load() -> ctypes.CDLL:
@@ -60,6 +62,11 @@ def load_io(library: ctypes.CDLL) -> Union[ctypes.CDLL, str]:
     path = Path(library._name)
     beside = path.with_name(path.name.replace("hbp", "hbp-io", 1))
     if not named and path.parent != Path(".") and not beside.exists():
+        if path.parent == Path(__file__).parent:  # pyproject.toml lets a package be built without
+            return (
+                f"there is no {beside}: this package was built from source where zlib or expat had no headers;"
+                " install those, then `pip install --force-reinstall --no-cache-dir hbp`"
+            )
         return f"there is no {beside}; name it in HBP_IO_LIBRARY"
     try:
         return ctypes.CDLL(named or str(beside))

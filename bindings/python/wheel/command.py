@@ -1,0 +1,33 @@
+#!python
+"""The hbp command of an installed package: runs the program in its folder, without importing the package."""
+
+import importlib.util
+import os
+import sys
+from pathlib import Path
+
+
+def main() -> int:
+    found = importlib.util.find_spec("hbp")
+    if not found or not found.origin:
+        print(
+            f"hbp: the package hbp, which holds the command, is not there for {sys.executable}",
+            file=sys.stderr,
+        )
+        return 1
+    program = Path(found.origin).parent / "bin" / "hbp"
+    try:
+        os.execv(program, ["hbp", *sys.argv[1:]])
+    except FileNotFoundError:
+        print(
+            f"hbp: there is no {program}: this package was built from source where zlib or expat had no headers;"
+            " install those, then `pip install --force-reinstall --no-cache-dir hbp`",
+            file=sys.stderr,
+        )
+    except OSError as error:
+        print(f"hbp: cannot run {program}: {error.strerror}", file=sys.stderr)
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
