@@ -1,4 +1,5 @@
-"""A plan of 10M samples from numpy beside the same plan from C, in turn; CPU seconds, medians of pairs.
+"""A plan of 10M samples from numpy beside the same plan from C, in turn; CPU seconds, medians of pairs. And the
+import of hbp beside numpy's.
 
     bench_python.py BENCH_SPEED [COUNT]
 
@@ -19,6 +20,7 @@ import numpy as np
 import hbp
 
 PAIRS = 5
+IMPORTS = 21
 
 
 def draw(program: str, count: int) -> np.ndarray:
@@ -42,6 +44,16 @@ def time_python(lengths: np.ndarray, cost: hbp.Cost) -> tuple[float, int]:
     return seconds, plan.digest
 
 
+def time_imports() -> tuple[float, float]:
+    """Milliseconds of numpy's import and of hbp's after it, medians over processes of their own."""
+    code = "import time; a = time.perf_counter(); import numpy; b = time.perf_counter(); import hbp; "
+    code += "print(b - a, time.perf_counter() - b)"
+    command = [sys.executable, "-c", code]
+    times = [subprocess.run(command, check=True, capture_output=True).stdout.split() for _ in range(IMPORTS)]
+    numpy_s, hbp_s = zip(*times)
+    return 1e3 * statistics.median(map(float, numpy_s)), 1e3 * statistics.median(map(float, hbp_s))
+
+
 def main() -> int:
     if len(sys.argv) not in (2, 3):
         print("usage: bench_python.py BENCH_SPEED [COUNT]", file=sys.stderr)
@@ -63,6 +75,8 @@ def main() -> int:
     for name, seconds in (("uint32 from numpy", from_narrow), ("int64 from numpy", from_wide)):
         ratio = statistics.median(a / b for a, b in zip(seconds, from_c))
         print(f"{name:44} {statistics.median(seconds):.3f} s, {ratio:.2f} times C")
+    numpy_ms, hbp_ms = time_imports()
+    print(f"{'import hbp, after numpy':44} {hbp_ms:.0f} ms, numpy {numpy_ms:.0f} ms; medians of {IMPORTS}")
     return 0
 
 

@@ -7,10 +7,10 @@ set -u
 cd "$(dirname "$0")/.." || exit 1
 . cmake/packages.sh
 
-long=0 published=()
+long=0 published=
 case ${1:-} in
 '') ;;
---long) long=1 published=(--published) ;;
+--long) long=1 published=--published ;;
 *) echo "usage: tests/run.sh [--long]" >&2; exit 2 ;;
 esac
 
@@ -138,7 +138,7 @@ build release all -DCMAKE_C_FLAGS=-g -DPython3_EXECUTABLE="$(command -v "$(pytho
 run_tests "release, gcc" build/release
 check "measured, fitted, planned, run" sh tests/executor/loop.sh "$(command -v mpirun)" build/release/examples/executor/hbp_executor \
     build/release/examples/hbp build/release/examples/draw_lengths "$PWD"
-check "source distribution and wheel" sh tests/whole/wheel.sh "$PWD" "${published[@]}"
+check "source distribution and wheel" sh tests/whole/wheel.sh "$PWD" $published
 build static all -DHBP_IO=OFF -DHBP_GLPK=OFF && check "libhbp alone, static, installed" sh tests/house/consumer.sh . build/static cc
 build static all -DHBP_IO=ON -DHBP_GLPK=AUTO && check "all libraries, static, installed" sh tests/house/consumer.sh . build/static cc
 build asan all -DHBP_BUILD_BENCHMARKS=OFF

