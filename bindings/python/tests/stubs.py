@@ -1,17 +1,21 @@
-"""What _records.pyi says, made from the library's records. With --write it replaces the file."""
+"""What _records.pyi and _choices.py say, made from the library's records. With --write it replaces the files."""
 
 import ctypes
+import json
 import sys
 from pathlib import Path
 
 from hbp import _records
 
 STUB = Path(_records.__file__).with_suffix(".pyi")
+CHOICES = STUB.with_name("_choices.py")
 TYPES = {ctypes.c_double: "float", ctypes.c_char_p: "Text", ctypes.c_void_p: "Address"}  # else int
 HEAD = '''\
 # Made by tests/stubs.py from the library's records; do not edit.
 import ctypes
 from typing import Any, ClassVar, Mapping, NamedTuple, Optional, TypeVar
+
+from ._choices import MethodFamily
 
 Text = Optional[bytes]
 Address = Optional[int]
@@ -46,15 +50,57 @@ class Struct(ctypes.Structure):
     @classmethod
     def names(cls) -> list[str]: ...
     def as_dict(self) -> dict[str, Any]: ...
+    def _repr_html_(self) -> str: ...
 
 def bind(library: ctypes.CDLL) -> None: ...
 def python_name(c_name: str) -> str: ...
 def structs() -> dict[str, str]: ...
 def choices(enumeration: str) -> dict[str, int]: ...
 def families() -> dict[str, str]: ...
-def methods(of: str) -> dict[str, Method]: ...
+def methods(of: MethodFamily) -> dict[str, Method]: ...
 def name_of(enumeration: str, value: int) -> Optional[str]: ...
 '''
+
+
+CHOICES_HEAD = '''\
+"""What options that are choices may be, for type checkers: EpochMethod is what `method` of EpochOptions may.
+Made by tests/stubs.py from the library's records; do not edit."""
+
+from typing import Literal
+'''
+# Choices of what is no option, by enumeration; of those of HBP_ZERO Python takes the numbers.
+NAMED = {"HBP_COLLECTIVE": "CollectiveName", "HBP_DEGREES": "DegreesName", "HBP_RATE": "RateName"}
+
+
+def choice_texts() -> "dict[str, list[str]]":
+    """What may be chosen, by the name of its type."""
+    found, record = {}, _records.Field()
+    for name, c_name in _records.structs().items():
+        for row, member in enumerate(getattr(_records, name)._record.values(), 1):  # row 0 is struct_size
+            if not member.choices or member.choices == "HBP_ZERO":
+                continue
+            _records._get_field(c_name.encode(), row, ctypes.addressof(record))
+            assert record.name.decode() == member.name
+            known = _records.choices(member.choices).items()
+            within = [text for text, value in known if not record.is_ranged or record.least <= value <= record.most]
+            if name.endswith("Options"):
+                words = member.name.split("_")
+                found[name[: -len("Options")] + "".join(word.capitalize() for word in words)] = within
+            elif member.choices in NAMED:
+                found[NAMED[member.choices]] = within
+    found["MethodFamily"] = list(_records.families())
+    return dict(sorted(found.items()))
+
+
+def choices_text() -> str:
+    """The module of choices."""
+    parts = [CHOICES_HEAD]
+    for name, texts in choice_texts().items():
+        line = f"{name} = Literal[{', '.join(json.dumps(text) for text in texts)}]"
+        if len(line) > 110:
+            line = "\n".join([f"{name} = Literal[", *(f"    {json.dumps(text)}," for text in texts), "]"])
+        parts.append(line + "\n")
+    return "\n".join([parts[0], "".join(parts[1:])])
 
 
 def text() -> str:
@@ -72,5 +118,6 @@ def text() -> str:
 if __name__ == "__main__":
     if sys.argv[1:] == ["--write"]:
         STUB.write_text(text())
+        CHOICES.write_text(choices_text())
     else:
         sys.stdout.write(text())

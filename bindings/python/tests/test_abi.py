@@ -185,10 +185,10 @@ class TestEnumerations(unittest.TestCase):
 
     def test_enumerations_of_arguments_and_columns(self):
         """The others, which Python has tables of."""
-        from hbp import cost, graph, layers, machine, pipeline, plan, recompute
+        from hbp import cost, graph, layers, machine, pipeline, plans, recompute
 
         tables = {
-            "HBP_LOSS_": plan.LOSS,
+            "HBP_LOSS_": plans.LOSS,
             "HBP_COLLECTIVE_": machine.COLLECTIVES,
             "HBP_LAYER_": layers.LAYER_TYPES,
             "HBP_RECOMPUTE_": layers.RECOMPUTE,
@@ -203,7 +203,7 @@ class TestEnumerations(unittest.TestCase):
         select = {name: values[f"select-{name}"] for name in ("attention", "mlp")}
         self.assertEqual({"both": 0, "neither": -1, **select}, recompute.SELECT)
         self.assertEqual({3: 3, 2: 2, 1: 1, 0: _records.choices("HBP_ZERO")["none"]}, cost.ZERO_STAGES)
-        self.assertEqual(plan.CURSOR_BYTES, int(re.search(r"#define HBP_CURSOR_BYTES\s+(\d+)", headers())[1]))
+        self.assertEqual(plans.CURSOR_BYTES, int(re.search(r"#define HBP_CURSOR_BYTES\s+(\d+)", headers())[1]))
 
     def test_statuses(self):
         import hbp

@@ -105,7 +105,7 @@ class TestFill(unittest.TestCase):
         self.assertIn(7, caught.exception.samples)
         packs = hbp.iterative_fill(large, max_tokens=4096, max_vision=9, over_long="drop")
         reasons = dict(zip(packs.dropped_indices.tolist(), packs.dropped_reasons.tolist()))
-        from hbp.plan import REASONS
+        from hbp.plans import REASONS
         self.assertEqual({sample: REASONS[reason] for sample, reason in reasons.items()},
                          {7: "over-long", 9: "over-vision"})
         self.assertEqual(len(packs.sample_indices), 598)

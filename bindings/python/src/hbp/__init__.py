@@ -1,8 +1,7 @@
 """hbp: which samples share a pack, which packs share a step, on which GPUs, with how much sequence
 parallelism and recomputation.
 
-    cost = hbp.Cost(hbp.Model.preset("llama-3.1-8b"), hbp.Machine.preset("h100", nodes=4))
-    plan = hbp.plan_epoch(lengths, cost, max_length=131072)
+    plan = hbp.plan(lengths, model="llama-3.1-8b", machine="h100:4", max_length=131072)
     for pack in plan.step(17).for_rank(rank):
         pack.ids, pack.cu_seqlens, pack.sp, pack.recompute, pack.loss_tokens
 """
@@ -67,7 +66,9 @@ from .pipeline import (
     partition_layers,
     simulate_pipeline,
 )
-from .plan import Pack, Plan, PlanFile, Step
+from .plan_file import PlanFile
+from .plans import MicroBatch, Pack, Plan, Step
+from .quick import plan
 from .recompute import LayerBytes, RecomputeChoice, choose_recompute, fit_layer_bytes
 from .report import bound_epoch, simulate
 from .step import plan_step
@@ -105,6 +106,7 @@ __all__ = [
     "Machine",
     "MachineFields",
     "Method",
+    "MicroBatch",
     "MicroBatchOrder",
     "Model",
     "ModelFields",
@@ -162,6 +164,7 @@ __all__ = [
     "order_micro_batches",
     "partition",
     "partition_layers",
+    "plan",
     "plan_epoch",
     "plan_groups",
     "plan_step",

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any, Mapping, Optional, Sequence, Type
+from typing import Any, Generic, Mapping, Optional, Sequence, Type, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from ._native import lib
+from ._inputs import Integers, listed_integers, refuse_unordered
+from ._inputs import plain as plain
 from ._records import Struct
+
+Scalar = TypeVar("Scalar", bound=np.generic)
 
 
 class _Memory:
@@ -40,15 +44,15 @@ def view(pointer: Optional[int], count: int, dtype: npt.DTypeLike, owner: Any) -
 
 def texts(pointer: Optional[int], count: int) -> list[str]:
     """A column of texts."""
-    rows = ctypes.cast(pointer, ctypes.POINTER(ctypes.c_char_p))
+    rows = ctypes.cast(ctypes.c_void_p(pointer), ctypes.POINTER(ctypes.c_char_p))
     return [(rows[row] or b"").decode() for row in range(count)]
 
 
-class AnyColumn:
-    """A column of a table: a read-only numpy view, made on first use. An absent column is None."""
+class AnyColumn(Generic[Scalar]):
+    """A column of a table: a read-only numpy view, made on first use."""
 
-    def __init__(self, doc: str, optional: bool) -> None:
-        self._optional = optional
+    def __init__(self, doc: str) -> None:
+        self._name = ""
         self.__doc__ = doc
 
     def __set_name__(self, owner: Any, name: str) -> None:
@@ -58,12 +62,9 @@ class AnyColumn:
         """Where the column lies, its rows and their type."""
         raise NotImplementedError
 
-    def __get__(self, instance: Any, owner: Any = None) -> Any:
-        if instance is None:
-            return self
+    def _read(self, instance: Any, optional: bool = False) -> Any:
         pointer, count, dtype = self._find(instance)
-        absent = self._optional and not pointer
-        column = None if absent else view(pointer, count, dtype, instance._handle)
+        column = None if optional and not pointer else view(pointer, count, dtype, instance._handle)
         instance.__dict__[self._name] = column
         return column
 
@@ -79,11 +80,11 @@ def read_view(instance: Any) -> Any:
     return found
 
 
-class ViewColumn(AnyColumn):
+class _OfView(AnyColumn[Scalar]):
     """The column of the same name of the object's view, of `rows` rows and `extra` more."""
 
-    def __init__(self, rows: str, doc: str, extra: int = 0, optional: bool = False) -> None:
-        super().__init__(doc, optional)
+    def __init__(self, rows: str, doc: str, extra: int = 0) -> None:
+        super().__init__(doc)
         self._rows = rows
         self._extra = extra
 
@@ -93,44 +94,64 @@ class ViewColumn(AnyColumn):
         return getattr(found, self._name), rows, found._record[self._name].column
 
 
-def plain(name: str, values: Any, dtype: Optional[npt.DTypeLike] = None) -> npt.NDArray[Any]:
-    """`values` as an array. A mask would be lost when passed to C, so masked values are refused."""
-    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
-        masked = int(np.ma.count_masked(values))
-        raise TypeError(
-            f"{name} has {masked} masked values of {values.size}; give it compressed() or filled()"
-        )
-    return np.asarray(values, dtype)
+class ViewColumn(_OfView[Scalar]):
+    """A column that is always there."""
+
+    @overload
+    def __get__(self, instance: None, owner: Any = None) -> ViewColumn[Scalar]: ...
+
+    @overload
+    def __get__(self, instance: object, owner: Any = None) -> npt.NDArray[Scalar]: ...
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else self._read(instance)
 
 
-def integers(name: str, values: Any, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-    """`values` as a contiguous 1-D array of integers of `dtype`; the array itself when it is one already."""
+class OptionalViewColumn(_OfView[Scalar]):
+    """A column that may be absent: None."""
+
+    @overload
+    def __get__(self, instance: None, owner: Any = None) -> OptionalViewColumn[Scalar]: ...
+
+    @overload
+    def __get__(self, instance: object, owner: Any = None) -> Optional[npt.NDArray[Scalar]]: ...
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else self._read(instance, optional=True)
+
+
+def integers(name: str, values: Any, dtype: Optional[npt.DTypeLike] = None) -> npt.NDArray[Any]:
+    """`values` as a contiguous 1-D array of integers of `dtype`, of their own type without one; the array itself
+    when it is one already."""
+    refuse_unordered(name, values)
     array = plain(name, values)
-    target = np.dtype(dtype)
     if array.ndim != 1:
         raise ValueError(f"{name} has {array.ndim} dimensions; it must have one")
+    whole = array.dtype.kind in "iu"
+    target = np.dtype((array.dtype if whole else np.int64) if dtype is None else dtype)
     if array.size == 0:
         return np.empty(0, target)
-    if array.dtype.kind not in "iu":
-        raise TypeError(f"{name} holds {array.dtype}; it must hold integers")
-    if not np.can_cast(array.dtype, target):
-        limits, low, high = np.iinfo(target), int(array.min()), int(array.max())
+    listed = None if whole else listed_integers(name, values, array)
+    if listed is not None or not np.can_cast(array.dtype, target):
+        low, high = (min(listed), max(listed)) if listed is not None else (int(array.min()), int(array.max()))
+        limits = np.iinfo(target.str if target.kind in "iu" else "i8")
         if low < limits.min or high > limits.max:
             worst = low if low < limits.min else high
             raise OverflowError(f"{name} holds {worst}; it must be in {limits.min}..{limits.max}")
-    return np.require(array.astype(target, copy=False), requirements=["C", "A"])
+    made = array.astype(target, copy=False) if listed is None else np.array(listed, target)
+    return np.require(made, requirements=["C", "A"])
 
 
 def floats(name: str, values: Any) -> npt.NDArray[np.float64]:
     """`values` as a contiguous 1-D array of doubles."""
-    array = np.require(plain(name, values, np.float64), requirements=["C", "A"])
+    array = np.require(plain(name, values).astype(np.float64, copy=False), requirements=["C", "A"])
     if array.ndim != 1:
         raise ValueError(f"{name} has {array.ndim} dimensions; it must have one")
     return array
 
 
 def joined(
-    name: str, rows: Sequence[npt.ArrayLike]
+    name: str, rows: Sequence[Integers]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Offsets and values of arrays laid end to end."""
     arrays = [integers(f"{name}[{index}]", row, np.int64) for index, row in enumerate(rows)]

@@ -9,7 +9,7 @@ import ctypes
 import signal
 import threading
 from contextlib import contextmanager
-from typing import Any, Callable, Iterator, NamedTuple, Optional
+from typing import Any, Callable, Iterator, NamedTuple, Optional, Type, TypeVar, Union
 
 from . import _native, _records
 from ._native import lib
@@ -27,7 +27,10 @@ class Progress(NamedTuple):
     total: int
 
 
+Self = TypeVar("Self", bound="Owned")
 ProgressFn = Callable[[Progress], Any]
+# A function, or True for a bar: tqdm's where it is installed, otherwise lines on stderr.
+ProgressOption = Union[None, bool, ProgressFn]
 
 
 class Handle:
@@ -85,7 +88,7 @@ class Context:
     def run(self, function: Any, arguments: tuple[Any, ...]) -> int:
         """Calls `function` on this context; an argument of a wrong type is a TypeError."""
         try:
-            return function(self.handle, *arguments)
+            return int(function(self.handle, *arguments))
         except ctypes.ArgumentError as error:
             raise TypeError(str(error).split("TypeError: ")[-1]) from None
 
@@ -147,8 +150,17 @@ def _interruptible(context: Context) -> Iterator[None]:
         signal.signal(signal.SIGINT, previous)
 
 
-def call_long(function: Any, *arguments: Any, progress: Optional[ProgressFn] = None) -> int:
+def call_long(function: Any, *arguments: Any, progress: ProgressOption = None) -> int:
     """`call` for what may take a while: reports progress and stops on Ctrl-C."""
+    if progress is True:
+        from ._progress import bar
+
+        with bar() as shown:
+            return call_long(function, *arguments, progress=shown)
+    if progress is None or progress is False:
+        progress = None
+    elif not callable(progress):
+        raise TypeError(f"progress is {progress!r}; it must be a function, True or None")
     with _borrowed() as context:
         context.progress = progress
         try:
@@ -174,7 +186,9 @@ class Owned:
         self._handle = Handle(pointer, self._free, self._opaque, keep)
 
     @classmethod
-    def _make(cls, function: Any, *arguments: Any, keep: tuple[Any, ...] = (), **options: Any) -> Any:
+    def _make(
+        cls: Type[Self], function: Any, *arguments: Any, keep: tuple[Any, ...] = (), **options: Any
+    ) -> Self:
         """An object from a function whose last argument is where to put it."""
         self = cls.__new__(cls)
         out = ctypes.c_void_p()
@@ -186,7 +200,7 @@ class Owned:
         return self
 
     @classmethod
-    def _part(cls, function: Any, owner: Owned) -> Any:
+    def _part(cls: Type[Self], function: Any, owner: Owned) -> Self:
         """What `function` finds inside `owner`; it keeps the owner alive and frees nothing."""
         self = cls.__new__(cls)
         self._handle = Handle(function(owner).value, None, cls._opaque, (owner._handle,))

@@ -2,8 +2,9 @@
 first."""
 
 import ctypes
+import functools
 import operator
-from typing import Any, Callable, Iterable, List, Mapping, Optional, Type
+from typing import Any, Callable, Iterable, List, Mapping, Optional, Type, TypeVar, cast
 
 INTEGER_BITS = {
     ctypes.c_int32: (32, True),
@@ -67,6 +68,29 @@ def refuse_unknown(options: Mapping[str, Any], keywords: Any) -> None:
     for name in options:
         if name not in keywords.__annotations__:
             raise TypeError(f"there is no option {not_among(name, keywords.__annotations__)}")
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def suggesting(function: F) -> F:
+    """`function`, which answers a keyword that it does not have with the one that was meant."""
+
+    @functools.wraps(function)
+    def answering(*arguments: Any, **keywords: Any) -> Any:
+        try:
+            return function(*arguments, **keywords)
+        except TypeError as error:
+            inside = error.__traceback__ is not None and error.__traceback__.tb_next is not None
+            code = function.__code__
+            known = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+            unknown = [name for name in keywords if name not in known]
+            if inside or not unknown:
+                raise
+        options = [name for name in known if name not in ("self", "cls")]
+        raise TypeError(f"there is no option {not_among(unknown[0], options)}")
+
+    return cast(F, answering)
 
 
 def list_names(function: Callable[[int], Optional[bytes]]) -> List[str]:

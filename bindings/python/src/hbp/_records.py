@@ -134,6 +134,11 @@ class Struct(ctypes.Structure):
         """The fields by name."""
         return {name: getattr(self, name) for name in self._record}
 
+    def _repr_html_(self) -> str:
+        from ._show import struct_html
+
+        return struct_html(self)
+
     def __repr__(self) -> str:
         values = ", ".join(f"{name}={value!r}" for name, value in self.as_dict().items())
         return f"{type(self).__name__}({values})"
@@ -233,4 +238,5 @@ def __getattr__(name: str) -> Any:
         "_fields_": layout,
         "_record": fields,
     }
-    return globals().setdefault(name, type(Struct)(name, (Struct,), body))
+    made: Any = type(Struct)
+    return globals().setdefault(name, made(name, (Struct,), body))

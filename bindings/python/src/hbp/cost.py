@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, Optional
+from typing import TYPE_CHECKING, Any, Literal, Optional
 
 import numpy as np
 import numpy.typing as npt
@@ -13,8 +13,9 @@ from . import _native, _records
 from ._arrays import address, addresses, column_arrays, columns_of, floats, integers, same_count, view
 from ._context import call, call_long
 from ._files import Path, Saved, path_bytes
+from ._inputs import Integers
 from ._native import lib
-from ._numbers import choice, int32, int64, text_bytes
+from ._numbers import choice, int32, int64, suggesting, text_bytes
 from ._records import CostFileOptions, CostOptions, FitReport, Measurements, SpOptions
 from ._results import SpChoice
 from .machine import Machine
@@ -23,7 +24,8 @@ from .model import Model
 if TYPE_CHECKING:
     from .timeline import Timeline
 
-ZERO_STAGES = {3: 3, 2: 2, 1: 1, 0: 4}
+ZeroStage = Literal[0, 1, 2, 3]
+ZERO_STAGES: dict[ZeroStage, int] = {3: 3, 2: 2, 1: 1, 0: 4}
 _TABLES = {name: field.column for name, field in _records.CostTerms._record.items() if field.column}
 
 
@@ -71,12 +73,13 @@ class Cost(Saved):
     _opaque = _native.Cost
     _free = "hbp_cost_free"
 
+    @suggesting
     def __init__(
         self,
         model: Model,
         machine: Machine,
         *,
-        zero_stage: int = 3,
+        zero_stage: ZeroStage = 3,
         fused_cross_entropy: bool = False,
         max_sp: int = 0,
         dp_overlap: float = 0.0,
@@ -140,12 +143,12 @@ class Cost(Saved):
     @property
     def model_name(self) -> str:
         """Of the model that this is the cost of; "" where it is not known."""
-        return lib.hbp_cost_get_model_name(self).decode()
+        return str(lib.hbp_cost_get_model_name(self).decode())
 
     @property
     def machine_name(self) -> str:
         """Of the machine whose times these are; "" where it is not known."""
-        return lib.hbp_cost_get_machine_name(self).decode()
+        return str(lib.hbp_cost_get_machine_name(self).decode())
 
     def terms(self) -> CostTerms:
         """The terms themselves."""
@@ -167,18 +170,18 @@ class Cost(Saved):
         text = lib.hbp_cost_get_source(self, text_bytes(term))
         if text is None:
             raise KeyError(term)
-        return text.decode()
+        return str(text.decode())
 
     def fit(
         self,
         timeline: Optional[Timeline] = None,
         *,
-        sp: Optional[npt.ArrayLike] = None,
-        recompute: Optional[npt.ArrayLike] = None,
-        tokens: Optional[npt.ArrayLike] = None,
-        sum_squares: Optional[npt.ArrayLike] = None,
-        time_ns: Optional[npt.ArrayLike] = None,
-        peak_bytes: Optional[npt.ArrayLike] = None,
+        sp: Optional[Integers] = None,
+        recompute: Optional[Integers] = None,
+        tokens: Optional[Integers] = None,
+        sum_squares: Optional[Integers] = None,
+        time_ns: Optional[Integers] = None,
+        peak_bytes: Optional[Integers] = None,
     ) -> tuple[Cost, FitReport]:
         """A cost fitted to measured packs, a timeline or columns with a row each, with this one as what stands
         where they say nothing; `source` of the result says which terms were fitted."""
@@ -242,7 +245,7 @@ class Cost(Saved):
 
     def predict_capacity(self, *, sp: int = 1, recompute: int = 0) -> int:
         """The most tokens that a pack may hold; 0 when none fits."""
-        return lib.hbp_cost_predict_capacity(self, int32("sp", sp), int32("recompute", recompute))
+        return int(lib.hbp_cost_predict_capacity(self, int32("sp", sp), int32("recompute", recompute)))
 
     def predict_recompute(self, tokens: int, *, sp: int = 1) -> Optional[int]:
         """The fewest layers to recompute so that a pack of `tokens` fits; None when all do not suffice."""

@@ -8,26 +8,29 @@ from typing import TYPE_CHECKING, Optional, Sequence, TypedDict, Union
 import numpy.typing as npt
 
 from ._arrays import address, joined
-from ._context import ProgressFn
+from ._choices import BalanceMethod, EpochComposition, EpochMethod, EpochOverLong
+from ._context import ProgressOption
+from ._inputs import Integers
 from ._native import lib
-from ._numbers import refuse_unknown
+from ._numbers import refuse_unknown, suggesting
 from ._records import BalanceOptions, EpochOptions
 from .cost import Cost
 from .groups import Groups
 from .lengths import Lengths
 from .packs import Packs
-from .plan import Plan
+from .plans import Plan
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 
+@suggesting
 def balance_attention(
     packs: Packs,
     groups: Groups,
     cost: Cost,
     *,
-    method: str = "time",
+    method: BalanceMethod = "time",
     micro_batch_multiple: int = 0,
     drop_last: bool = False,
     curriculum_steps: int = 0,
@@ -35,7 +38,7 @@ def balance_attention(
     seed: int = 0,
     epoch: int = 0,
     modality_order: bool = False,
-    progress: Optional[ProgressFn] = None,
+    progress: ProgressOption = None,
 ) -> Plan:
     """Puts packs of like cost into micro-batches, those into steps, and the steps in order (HBP, Algorithm
     7); `method` is "time", "sorted", "given", "random" or "vision" (balanced in vision units and in tokens). With
@@ -49,8 +52,8 @@ def balance_attention(
 class EpochKeywords(TypedDict, total=False):
     """The options of plan_epoch."""
 
-    method: str
-    over_long: str
+    method: EpochMethod
+    over_long: EpochOverLong
     max_groups: int
     micro_batch_multiple: int
     drop_last: bool
@@ -69,7 +72,7 @@ class EpochKeywords(TypedDict, total=False):
     mixture_slack: int
     modality_order: bool
     max_vision: int
-    composition: str
+    composition: EpochComposition
     threads: int
     micro_batches_per_step: int
     equal_samples: bool
@@ -79,7 +82,7 @@ class EpochKeywords(TypedDict, total=False):
     tokens_per_rank: int
     sequence_multiple_per_sp: int
     pack_multiple_per_sp: int
-    batches: Optional[Sequence[npt.ArrayLike]]
+    batches: Optional[Sequence[Integers]]
     sequence_tokens_per_rank: int
 
 
@@ -100,10 +103,10 @@ def _options(options: EpochKeywords) -> tuple[EpochOptions, object]:
 
 
 def plan_epoch(
-    lengths: Union[Lengths, npt.ArrayLike],
+    lengths: Union[Lengths, Integers],
     cost: Cost,
     *,
-    progress: Optional[ProgressFn] = None,
+    progress: ProgressOption = None,
     **options: Unpack[EpochKeywords],
 ) -> Plan:
     """Plans an epoch of `lengths` (an array or list of tokens per sample, or hbp.Lengths).

@@ -5,22 +5,25 @@ from __future__ import annotations
 import ctypes
 import os
 from dataclasses import dataclass
-from typing import Any, Mapping, NamedTuple, Optional, Union
+from typing import Any, Literal, Mapping, NamedTuple, Optional, Union, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from . import _native, _records
-from ._arrays import address, integers, plain, same_count, texts, view
+from ._arrays import AnyColumn, Scalar, address, integers, plain, same_count, texts, view
+from ._choices import DegreesName
 from ._context import call
 from ._files import Path, Saved, path_bytes
+from ._inputs import Integers
 from ._native import lib, presets
-from ._numbers import choice, int32, int64, text_bytes
+from ._numbers import choice, int32, int64, suggesting, text_bytes
 from ._records import GraphView
 from .errors import InvalidError
 from .machine import Machine
 
-FORMATS = {"json": 0, "msgpack": 1}
+Format = Literal["json", "msgpack"]
+FORMATS: dict[Format, int] = {"json": 0, "msgpack": 1}
 
 
 class Profile(NamedTuple):
@@ -60,16 +63,19 @@ class Operator:
     gradient_bytes: int
 
 
-class CopiedColumn:
+class CopiedColumn(AnyColumn[Scalar]):
     """A column of the graph's view as a copy, of `rows` rows and `extra` more."""
 
     def __init__(self, rows: str, doc: str, extra: int = 0) -> None:
+        super().__init__(doc)
         self._rows = rows
         self._extra = extra
-        self.__doc__ = doc
 
-    def __set_name__(self, owner: Any, name: str) -> None:
-        self._name = name
+    @overload
+    def __get__(self, instance: None, owner: Any = None) -> CopiedColumn[Scalar]: ...
+
+    @overload
+    def __get__(self, instance: Graph, owner: Any = None) -> npt.NDArray[Scalar]: ...
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         if instance is None:
@@ -112,7 +118,7 @@ class Graph(Saved):
             for index, name in enumerate(presets("workload"))
         }
 
-    def save(self, path: Path, *, format: Optional[str] = None) -> None:
+    def save(self, path: Path, *, format: Optional[Format] = None) -> None:
         """Into a file, whole or not at all: "json" or "msgpack", by default JSON for paths that end in
         .json."""
         if format is None:
@@ -120,7 +126,7 @@ class Graph(Saved):
         call(lib.hbp_graph_save, self, path_bytes(path), choice("format", format, FORMATS))
 
     def add_profile(
-        self, gpus: Union[Mapping[int, int], npt.ArrayLike], ns: Optional[npt.ArrayLike] = None
+        self, gpus: Union[Mapping[int, int], Integers], ns: Optional[Integers] = None
     ) -> int:
         """Adds measured times, {gpus: ns} or two lists of as many values; returns the profile's number. Floats are rounded to ns."""
         if isinstance(gpus, Mapping):
@@ -131,9 +137,10 @@ class Graph(Saved):
         if ns is None:
             raise TypeError("ns is missing; give two lists, or one mapping {gpus: ns}")
         points = integers("gpus", gpus, np.int32)
-        if plain("ns", ns).dtype.kind == "f":
-            ns = np.rint(ns).astype(np.int64)
-        times = same_count("ns", integers("ns", ns, np.int64), len(points))
+        taken = plain("ns", ns)
+        if taken.dtype.kind == "f":
+            taken = np.rint(taken).astype(np.int64)
+        times = same_count("ns", integers("ns", taken, np.int64), len(points))
         number = ctypes.c_int32()
         call(
             lib.hbp_graph_add_profile,
@@ -145,6 +152,7 @@ class Graph(Saved):
         )
         return number.value
 
+    @suggesting
     def add_operators(
         self,
         type: str,
@@ -157,7 +165,7 @@ class Graph(Saved):
         batch: int = 0,
         sequence: int = 1,
         width: int = 1,
-        degrees: str = "divisors",
+        degrees: DegreesName = "divisors",
         least_gpus: int = 1,
         split: int = 0,
         state_bytes: int = 0,
@@ -229,12 +237,12 @@ class Graph(Saved):
         lib.hbp_graph_get_view(self, ctypes.byref(found))
         return found
 
-    operator_tasks = CopiedColumn("operators", "Each operator's task, as a place in `tasks`.")
-    operator_parameters = CopiedColumn("operators", "Each operator's weights, as a place in `parameters`.")
-    edge_from = CopiedColumn("edges", "The operator whose output each edge carries.")
-    edge_to = CopiedColumn("edges", "The operator that needs it.")
-    edge_bytes = CopiedColumn("edges", "Bytes of it.")
-    profile_offsets = CopiedColumn("profiles", "First point of each profile.", extra=1)
+    operator_tasks = CopiedColumn[np.int32]("operators", "Each operator's task, as a place in `tasks`.")
+    operator_parameters = CopiedColumn[np.int32]("operators", "Each operator's weights, as a place in `parameters`.")
+    edge_from = CopiedColumn[np.int32]("edges", "The operator whose output each edge carries.")
+    edge_to = CopiedColumn[np.int32]("edges", "The operator that needs it.")
+    edge_bytes = CopiedColumn[np.int64]("edges", "Bytes of it.")
+    profile_offsets = CopiedColumn[np.int64]("profiles", "First point of each profile.", extra=1)
 
     @property
     def point_gpus(self) -> npt.NDArray[np.int32]:

@@ -10,9 +10,11 @@ import numpy.typing as npt
 
 from . import _native
 from ._arrays import ViewColumn, address, integers, read_view, same_count, texts
-from ._context import Owned, ProgressFn
+from ._choices import GroupsMethod
+from ._context import Owned, ProgressOption
+from ._inputs import Integers
 from ._native import lib
-from ._numbers import int64
+from ._numbers import int64, suggesting
 from ._records import GroupsOptions, GroupsView
 from .cost import Cost
 from .lengths import Lengths
@@ -26,23 +28,23 @@ class Groups(Owned):
     _view = GroupsView
     _get_view = "hbp_groups_get_view"
 
-    thresholds = ViewColumn("groups", "Longest sample of each group, in tokens.")
-    pack_lengths = ViewColumn("groups", "Capacity of each group's packs, in tokens.")
-    sp = ViewColumn("groups", "SP degrees.")
-    recompute = ViewColumn("groups", "Recomputed layers.")
-    packs = ViewColumn("groups", "Packs in a micro-batch.")
-    micro_batches = ViewColumn("groups", "Micro-batches in a step.")
-    tokens = ViewColumn("groups", "Tokens of the samples that belong to each group.")
-    step_ns = ViewColumn("groups", "Predicted time of a full step.")
-    candidate_ns = ViewColumn("candidates", "Predicted epoch of each hierarchy considered.")
+    thresholds = ViewColumn[np.int64]("groups", "Longest sample of each group, in tokens.")
+    pack_lengths = ViewColumn[np.int64]("groups", "Capacity of each group's packs, in tokens.")
+    sp = ViewColumn[np.int32]("groups", "SP degrees.")
+    recompute = ViewColumn[np.int32]("groups", "Recomputed layers.")
+    packs = ViewColumn[np.int64]("groups", "Packs in a micro-batch.")
+    micro_batches = ViewColumn[np.int64]("groups", "Micro-batches in a step.")
+    tokens = ViewColumn[np.int64]("groups", "Tokens of the samples that belong to each group.")
+    step_ns = ViewColumn[np.int64]("groups", "Predicted time of a full step.")
+    candidate_ns = ViewColumn[np.int64]("candidates", "Predicted epoch of each hierarchy considered.")
 
     @classmethod
     def create(
         cls,
         cost: Cost,
-        pack_lengths: npt.ArrayLike,
-        sp: npt.ArrayLike,
-        recompute: Optional[npt.ArrayLike] = None,
+        pack_lengths: Integers,
+        sp: Integers,
+        recompute: Optional[Integers] = None,
         *,
         tokens_per_step: int = 0,
     ) -> Groups:
@@ -63,7 +65,7 @@ class Groups(Owned):
     @property
     def tokens_per_step(self) -> int:
         """The tokens a step carries."""
-        return read_view(self).tokens_per_step
+        return int(read_view(self).tokens_per_step)
 
     def candidates(self) -> list[tuple[str, int]]:
         """The hierarchies considered, best first: a text such as "16384 x SP 1, 131072 x SP 8", predicted
@@ -88,11 +90,12 @@ class Groups(Owned):
         return f"<hbp.Groups: {', '.join(f'{length} x SP {sp}' for length, sp in rows)}>"
 
 
+@suggesting
 def plan_groups(
-    lengths: Union[Lengths, npt.ArrayLike],
+    lengths: Union[Lengths, Integers],
     cost: Cost,
     *,
-    method: str = "optimal",
+    method: GroupsMethod = "optimal",
     max_groups: int = 0,
     step_slack: int = 0,
     tokens_per_step: int = 0,
@@ -102,7 +105,7 @@ def plan_groups(
     sequence_multiple: int = 0,
     max_pack_length: int = 0,
     tokens_per_rank: int = 0,
-    progress: Optional[ProgressFn] = None,
+    progress: ProgressOption = None,
 ) -> Groups:
     """Chooses the groups for these lengths (HBP, Algorithm 1), by method "optimal" or, "hbp", by the published
     rule; 0 means the default."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any, Optional, Sequence, Union
+from typing import Any, Literal, Mapping, Optional, Sequence, Union
 
 import numpy as np
 import numpy.typing as npt
@@ -12,17 +12,20 @@ from . import _native
 from ._arrays import ViewColumn, addresses, column_arrays, columns_of, integers, plain, read_view, same_count
 from ._context import Owned
 from ._files import Path, path_bytes
+from ._inputs import Integers
 from ._native import lib
-from ._numbers import choice, text_bytes
+from ._numbers import choice, suggesting, text_bytes
 from ._records import LayerColumns, LayersView
 
-LAYER_TYPES = {"language": 0, "vision": 1, "fixed": 2}
-RECOMPUTE = {"none": 0, "attention": 1, "mlp": 2, "layer": 3}
+LayerType = Literal["language", "vision", "fixed"]
+RecomputeName = Literal["none", "attention", "mlp", "layer"]
+LAYER_TYPES: dict[LayerType, int] = {"language": 0, "vision": 1, "fixed": 2}
+RECOMPUTE: dict[RecomputeName, int] = {"none": 0, "attention": 1, "mlp": 2, "layer": 3}
 
-Types = Union[str, Sequence[str], npt.ArrayLike]
+Types = Union[LayerType, Sequence[LayerType], Integers]
 
 
-def named(name: str, values: Any, choices: dict[str, int], count: int) -> npt.NDArray[np.int32]:
+def named(name: str, values: Any, choices: Mapping[Any, int], count: int) -> npt.NDArray[np.int32]:
     """A constant for each of `count` layers: names, the numbers themselves, or one name for all."""
     if isinstance(values, str):
         return np.full(count, choice(name, values, choices), np.int32)
@@ -43,39 +46,40 @@ class Layers(Owned):
     _view = LayersView
     _get_view = "hbp_layers_get_view"
 
-    forward_ns = ViewColumn("layers", "Forward time.")
-    backward_ns = ViewColumn("layers", "Backward time, without recomputation.")
-    parameters = ViewColumn("layers", "Parameters.")
-    state_bytes = ViewColumn("layers", "Weights, gradients and optimiser states.")
-    activation_bytes = ViewColumn("layers", "Kept for backward with nothing recomputed.")
-    recomputed_bytes = ViewColumn("layers", "Kept for backward with the layer recomputed.")
-    working_bytes = ViewColumn("layers", "More while the layer is recomputed.")
-    attention_bytes = ViewColumn("layers", "Freed by recomputing attention alone; 0: cannot be chosen.")
-    attention_ns = ViewColumn("layers", "What that takes.")
-    mlp_bytes = ViewColumn("layers", "Freed by recomputing the feed-forward part alone; 0: cannot be chosen.")
-    mlp_ns = ViewColumn("layers", "What that takes.")
-    recompute_ns = ViewColumn("layers", "What recomputing the whole layer takes.")
-    cut_bytes = ViewColumn("layers", "Sent on when a stage ends behind the layer.")
-    type = ViewColumn("layers", "What each layer grows with, as LAYER_TYPES names it.")
-    cut_type = ViewColumn("layers", "What the bytes sent on behind it grow with.")
+    forward_ns = ViewColumn[np.int64]("layers", "Forward time.")
+    backward_ns = ViewColumn[np.int64]("layers", "Backward time, without recomputation.")
+    parameters = ViewColumn[np.int64]("layers", "Parameters.")
+    state_bytes = ViewColumn[np.int64]("layers", "Weights, gradients and optimiser states.")
+    activation_bytes = ViewColumn[np.int64]("layers", "Kept for backward with nothing recomputed.")
+    recomputed_bytes = ViewColumn[np.int64]("layers", "Kept for backward with the layer recomputed.")
+    working_bytes = ViewColumn[np.int64]("layers", "More while the layer is recomputed.")
+    attention_bytes = ViewColumn[np.int64]("layers", "Freed by recomputing attention alone; 0: cannot be chosen.")
+    attention_ns = ViewColumn[np.int64]("layers", "What that takes.")
+    mlp_bytes = ViewColumn[np.int64]("layers", "Freed by recomputing the feed-forward part alone; 0: cannot be chosen.")
+    mlp_ns = ViewColumn[np.int64]("layers", "What that takes.")
+    recompute_ns = ViewColumn[np.int64]("layers", "What recomputing the whole layer takes.")
+    cut_bytes = ViewColumn[np.int64]("layers", "Sent on when a stage ends behind the layer.")
+    type = ViewColumn[np.int32]("layers", "What each layer grows with, as LAYER_TYPES names it.")
+    cut_type = ViewColumn[np.int32]("layers", "What the bytes sent on behind it grow with.")
 
+    @suggesting
     def __init__(
         self,
-        forward_ns: npt.ArrayLike,
-        backward_ns: Optional[npt.ArrayLike] = None,
+        forward_ns: Integers,
+        backward_ns: Optional[Integers] = None,
         *,
         type: Optional[Types] = None,
-        parameters: Optional[npt.ArrayLike] = None,
-        state_bytes: Optional[npt.ArrayLike] = None,
-        activation_bytes: Optional[npt.ArrayLike] = None,
-        recomputed_bytes: Optional[npt.ArrayLike] = None,
-        working_bytes: Optional[npt.ArrayLike] = None,
-        attention_bytes: Optional[npt.ArrayLike] = None,
-        attention_ns: Optional[npt.ArrayLike] = None,
-        mlp_bytes: Optional[npt.ArrayLike] = None,
-        mlp_ns: Optional[npt.ArrayLike] = None,
-        recompute_ns: Optional[npt.ArrayLike] = None,
-        cut_bytes: Optional[npt.ArrayLike] = None,
+        parameters: Optional[Integers] = None,
+        state_bytes: Optional[Integers] = None,
+        activation_bytes: Optional[Integers] = None,
+        recomputed_bytes: Optional[Integers] = None,
+        working_bytes: Optional[Integers] = None,
+        attention_bytes: Optional[Integers] = None,
+        attention_ns: Optional[Integers] = None,
+        mlp_bytes: Optional[Integers] = None,
+        mlp_ns: Optional[Integers] = None,
+        recompute_ns: Optional[Integers] = None,
+        cut_bytes: Optional[Integers] = None,
         cut_type: Optional[Types] = None,
         names: Optional[Sequence[str]] = None,
     ) -> None:
@@ -117,7 +121,7 @@ class Layers(Owned):
         return {name: found[type] for name, type in LAYER_TYPES.items()}
 
     def __len__(self) -> int:
-        return read_view(self).layers
+        return int(read_view(self).layers)
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{count} {name}" for name, count in self.counts.items() if count)

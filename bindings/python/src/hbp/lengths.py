@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Optional, Union
+from typing import Literal, Optional, Union
 
 import numpy as np
 import numpy.typing as npt
 
 from . import _native
-from ._arrays import ViewColumn, address, addresses, column_arrays, columns_of, integers, plain, same_count
-from ._context import Owned, ProgressFn, call, call_long
+from ._arrays import ViewColumn, address, addresses, column_arrays, columns_of, integers, same_count
+from ._choices import EpochOverLong
+from ._context import Owned, ProgressOption, call, call_long
 from ._files import Path, path_bytes
+from ._inputs import Integers
 from ._native import lib
-from ._numbers import choice, int64
+from ._numbers import choice, int64, suggesting
 from ._records import LengthsColumns, LengthsLoadOptions, LengthsOptions, LengthsView, choices
 from ._results import LengthsSummary
 
@@ -33,18 +35,19 @@ class Lengths(Owned):
     _view = LengthsView
     _get_view = "hbp_lengths_get_view"
 
-    histogram_lengths = ViewColumn("distinct_lengths", "Distinct lengths, ascending.")
-    histogram_counts = ViewColumn("distinct_lengths", "Samples of each distinct length.")
+    histogram_lengths = ViewColumn[np.int64]("distinct_lengths", "Distinct lengths, ascending.")
+    histogram_counts = ViewColumn[np.int64]("distinct_lengths", "Samples of each distinct length.")
 
     @classmethod
+    @suggesting
     def from_array(
         cls,
-        lengths: npt.ArrayLike,
+        lengths: Integers,
         *,
-        loss_tokens: Optional[npt.ArrayLike] = None,
-        links: Optional[npt.ArrayLike] = None,
-        vision: Optional[npt.ArrayLike] = None,
-        modalities: Optional[npt.ArrayLike] = None,
+        loss_tokens: Optional[Integers] = None,
+        links: Optional[Integers] = None,
+        vision: Optional[Integers] = None,
+        modalities: Optional[Integers] = None,
         copy: bool = True,
     ) -> Lengths:
         """Sample i has lengths[i] tokens, of which loss_tokens[i] carry loss (all by default); samples of one
@@ -56,7 +59,7 @@ class Lengths(Owned):
         and kept alive, and it must stay as it is for as long as the data set or what is made of it lives; where
         a change is noticed it is an InvalidError, otherwise plans are wrong. int32 and int64 arrays are copied
         once, other integers are converted first."""
-        array = plain("lengths", lengths)
+        array = integers("lengths", lengths)
         native = array.dtype
         if native not in _CREATE:
             small = np.uint32 if native.kind == "u" else np.int32
@@ -70,7 +73,7 @@ class Lengths(Owned):
         return cls._make(create, address(array), len(array), ctypes.byref(options), keep=keep)
 
     @classmethod
-    def from_histogram(cls, lengths: npt.ArrayLike, counts: npt.ArrayLike) -> Lengths:
+    def from_histogram(cls, lengths: Integers, counts: Integers) -> Lengths:
         """counts[i] samples of lengths[i] tokens; samples are named by their place in ascending order of
         length."""
         bins = integers("lengths", lengths, np.int64)
@@ -78,11 +81,12 @@ class Lengths(Owned):
         return cls._make(lib.hbp_lengths_create_histogram, address(bins), address(number), len(bins))
 
     @classmethod
+    @suggesting
     def read(
         cls,
         path: Path,
         *,
-        format: Optional[str] = None,
+        format: Optional[Literal["npy", "text", "csv", "jsonl", "idx"]] = None,
         column: Optional[str] = None,
         count_column: Optional[str] = None,
         loss_column: Optional[str] = None,
@@ -90,7 +94,7 @@ class Lengths(Owned):
         vision_column: Optional[str] = None,
         modality_column: Optional[str] = None,
         vision_path: Optional[Path] = None,
-        progress: Optional[ProgressFn] = None,
+        progress: ProgressOption = None,
     ) -> Lengths:
         """Reads .npy, text, CSV, JSON lines or Megatron .idx, plain or gzipped; "-" is standard input.
         Columns are those of CSV or fields of JSON; `format` is "npy", "text", "csv", "jsonl" or "idx" where
@@ -102,11 +106,11 @@ class Lengths(Owned):
         return cls._make(lib.hbp_lengths_load, path_bytes(path), ctypes.byref(options), progress=progress)
 
     @classmethod
-    def of(cls, lengths: Union[Lengths, npt.ArrayLike]) -> Lengths:
+    def of(cls, lengths: Union[Lengths, Integers]) -> Lengths:
         """`lengths` itself, or a data set from an array."""
         return lengths if isinstance(lengths, cls) else cls.from_array(lengths)  # type: ignore[arg-type]
 
-    def limit(self, max_length: int, policy: str = "error") -> Lengths:
+    def limit(self, max_length: int, policy: EpochOverLong = "error") -> Lengths:
         """The data set with samples past `max_length` refused ("error"), left out ("drop"), cut ("truncate")
         or cut into pieces ("split"). Ids still name the original samples."""
         arguments = int64("max_length", max_length), choice("policy", policy, choices("HBP_OVERLONG"))
@@ -131,15 +135,15 @@ class Lengths(Owned):
 
     def __getitem__(self, index: int) -> int:
         """The length of a sample (piece) in tokens."""
-        return lib.hbp_lengths_get_length(self, self._at(index))
+        return int(lib.hbp_lengths_get_length(self, self._at(index)))
 
     def vision_of(self, index: int) -> int:
         """The vision units of a sample (piece), 0 without a second size."""
-        return lib.hbp_lengths_get_vision(self, self._at(index))
+        return int(lib.hbp_lengths_get_vision(self, self._at(index)))
 
     def modality_of(self, index: int) -> int:
         """The modality of a sample (piece)."""
-        return lib.hbp_lengths_get_modality(self, self._at(index))
+        return int(lib.hbp_lengths_get_modality(self, self._at(index)))
 
     def __repr__(self) -> str:
         return f"<hbp.Lengths: {self.summary()}>"
@@ -157,12 +161,12 @@ class LengthsBuilder(Owned):
 
     def append(
         self,
-        lengths: npt.ArrayLike,
+        lengths: Integers,
         *,
-        loss_tokens: Optional[npt.ArrayLike] = None,
-        links: Optional[npt.ArrayLike] = None,
-        vision: Optional[npt.ArrayLike] = None,
-        modalities: Optional[npt.ArrayLike] = None,
+        loss_tokens: Optional[Integers] = None,
+        links: Optional[Integers] = None,
+        vision: Optional[Integers] = None,
+        modalities: Optional[Integers] = None,
     ) -> None:
         """Adds samples; a column, once given, comes with every piece."""
         array = integers("lengths", lengths, np.int64)

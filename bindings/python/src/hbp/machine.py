@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any, NamedTuple, Optional, Sequence, Union
+from typing import Any, Literal, NamedTuple, Optional, Sequence, Union
 
 from . import _native
+from ._choices import CollectiveName, RateName
 from ._context import call
 from ._files import Path, Saved, path_bytes
 from ._native import lib, presets
@@ -13,6 +14,7 @@ from ._numbers import choice, fields_text, int32, text_bytes
 from ._records import MachineCollective, MachineFields, MachineRate, name_of
 from .errors import InvalidError
 
+CollectiveText = Union[CollectiveName, Literal["all_to_all", "all_gather", "reduce_scatter", "all_reduce"]]
 COLLECTIVES = {"all_to_all": 0, "all_gather": 1, "reduce_scatter": 2, "all_reduce": 3}
 
 
@@ -80,7 +82,7 @@ class Machine(Saved):
         """Into a profile file, whole or not at all."""
         call(lib.hbp_machine_save, self, path_bytes(path))
 
-    def apply_nccl_tests(self, collective: str, ranks: int, output: Union[str, bytes]) -> None:
+    def apply_nccl_tests(self, collective: CollectiveText, ranks: int, output: Union[str, bytes]) -> None:
         """Takes a collective's speed over `ranks` GPUs from what nccl-tests printed, text or JSON."""
         data = output.encode() if isinstance(output, str) else bytes(output)
         kind = choice("collective", collective, COLLECTIVES)
@@ -93,7 +95,7 @@ class Machine(Saved):
 
     def set_collective(
         self,
-        collective: str,
+        collective: CollectiveText,
         ranks: int,
         latency_ns: float,
         bytes_per_s: float,
@@ -106,7 +108,7 @@ class Machine(Saved):
         call(lib.hbp_machine_set_collective, self, ctypes.byref(row))
 
     def fit_collective(
-        self, collective: str, ranks: int, sizes: Sequence[float], ns: Sequence[float], source: str = "given"
+        self, collective: CollectiveText, ranks: int, sizes: Sequence[float], ns: Sequence[float], source: str = "given"
     ) -> None:
         """Fits latency and bus bandwidth to timings: `sizes` in bytes as nccl-tests counts them."""
         if len(sizes) != len(ns):
@@ -116,7 +118,7 @@ class Machine(Saved):
         number = int32("ranks", ranks)
         call(lib.hbp_machine_fit_collective, self, kind, number, *rows, len(ns), text_bytes(source))
 
-    def set_rate(self, rate: str, size: int, per_s: float, spread: float, source: str = "given") -> None:
+    def set_rate(self, rate: RateName, size: int, per_s: float, spread: float, source: str = "given") -> None:
         """Adds a measured rate or replaces the one of the same type and size."""
         row = MachineRate.pick(locals())
         call(lib.hbp_machine_set_rate, self, ctypes.byref(row))
@@ -140,7 +142,7 @@ class Machine(Saved):
 
     @property
     def name(self) -> str:
-        return lib.hbp_machine_get_name(self).decode()
+        return str(lib.hbp_machine_get_name(self).decode())
 
     @name.setter
     def name(self, name: str) -> None:
@@ -158,21 +160,21 @@ class Machine(Saved):
         text = lib.hbp_machine_get_source(self, text_bytes(field))
         if text is None:
             raise KeyError(field)
-        return text.decode()
+        return str(text.decode())
 
-    def collective(self, collective: str, ranks: int) -> Optional[Collective]:
+    def collective(self, collective: CollectiveText, ranks: int) -> Optional[Collective]:
         """A measured collective; None when `ranks` was not measured."""
         row = self._measured(collective, ranks)
         if row is None:
             return None
         return Collective(row.latency_ns, row.bytes_per_s, (row.source or b"").decode(errors="replace"))
 
-    def _measured(self, collective: str, ranks: int) -> Optional[MachineCollective]:
+    def _measured(self, collective: CollectiveText, ranks: int) -> Optional[MachineCollective]:
         kind, row = choice("collective", collective, COLLECTIVES), MachineCollective()
         found = lib.hbp_machine_get_collective(self, kind, int32("ranks", ranks), ctypes.byref(row))
         return row if found else None
 
-    def set_collective_spread(self, collective: str, ranks: int, spread: float) -> None:
+    def set_collective_spread(self, collective: CollectiveText, ranks: int, spread: float) -> None:
         """How much repeats of a measured collective differed: interquartile range over median."""
         row = self._measured(collective, ranks)
         if row is None:
@@ -180,7 +182,7 @@ class Machine(Saved):
         row.spread = spread
         call(lib.hbp_machine_set_collective, self, ctypes.byref(row))
 
-    def collective_spread(self, collective: str, ranks: int) -> Optional[float]:
+    def collective_spread(self, collective: CollectiveText, ranks: int) -> Optional[float]:
         """The spread of a measured collective; None when it is not known."""
         row = self._measured(collective, ranks)
         return row.spread or None if row else None

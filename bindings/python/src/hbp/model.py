@@ -53,7 +53,7 @@ class Model(Owned):
     @property
     def name(self) -> str:
         """The preset's name, the config's model_type, or "custom"."""
-        return lib.hbp_model_get_name(self).decode()
+        return str(lib.hbp_model_get_name(self).decode())
 
     @property
     def fields(self) -> ModelFields:

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import ctypes
-from typing import TYPE_CHECKING, Any, Iterator, Optional, Sequence, Tuple, Union, overload
+from typing import Any, Iterator, Optional, Sequence, Tuple, Union, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from . import _native
 from ._arrays import ViewColumn, address, integers, read_view, same_count
+from ._choices import PartitionOverLong
 from ._context import Owned
+from ._inputs import Integers
 from ._native import lib
-from ._numbers import int64
+from ._numbers import int64, suggesting
 from ._records import PartitionOptions, PartitionView
 from .errors import error_of
-
-if TYPE_CHECKING:
-    from typing_extensions import Literal
-
-    OverLong = Literal["error", "drop", "truncate", "split", "alone"]
 
 _MESSAGE_BYTES = 512
 
@@ -33,13 +30,13 @@ class Partition(Owned, Sequence["npt.NDArray[np.int64]"]):
     _view = PartitionView
     _get_view = "hbp_partition_get_view"
 
-    part_offsets = ViewColumn("parts", "First row of each part, [parts + 1].", extra=1)
-    part_tokens = ViewColumn("parts", "Tokens of each part.")
-    part_weights = ViewColumn("parts", "Weight of each part.")
-    sample_ids = ViewColumn("samples", "Samples, parts laid end to end.")
-    sample_first_tokens = ViewColumn("samples", "First token that is used: not 0 for pieces of split samples.")
-    sample_tokens = ViewColumn("samples", "Tokens of each that are used.")
-    dropped_ids = ViewColumn("dropped", "Samples that over_long=\"drop\" left out.")
+    part_offsets = ViewColumn[np.int64]("parts", "First row of each part, [parts + 1].", extra=1)
+    part_tokens = ViewColumn[np.int64]("parts", "Tokens of each part.")
+    part_weights = ViewColumn[np.int64]("parts", "Weight of each part.")
+    sample_ids = ViewColumn[np.int64]("samples", "Samples, parts laid end to end.")
+    sample_first_tokens = ViewColumn[np.int64]("samples", "First token that is used: not 0 for pieces of split samples.")
+    sample_tokens = ViewColumn[np.int64]("samples", "Tokens of each that are used.")
+    dropped_ids = ViewColumn[np.int64]("dropped", "Samples that over_long=\"drop\" left out.")
 
     @property
     def least_parts(self) -> int:
@@ -86,8 +83,9 @@ class Partition(Owned, Sequence["npt.NDArray[np.int64]"]):
         )
 
 
+@suggesting
 def partition(
-    lengths: npt.ArrayLike,
+    lengths: Integers,
     parts: Optional[int] = None,
     *,
     capacity: Optional[int] = None,
@@ -95,11 +93,11 @@ def partition(
     min_parts: int = 1,
     equal_count: bool = False,
     max_samples: Optional[int] = None,
-    links: Optional[npt.ArrayLike] = None,
-    classes: Optional[npt.ArrayLike] = None,
-    weights: Union[npt.ArrayLike, Tuple[int, int], None] = None,
+    links: Optional[Integers] = None,
+    classes: Optional[Integers] = None,
+    weights: Union[Integers, Tuple[int, int], None] = None,
     nonempty: bool = True,
-    over_long: OverLong = "error",
+    over_long: PartitionOverLong = "error",
     effort: int = 0,
 ) -> Partition:
     """Puts samples of `lengths` tokens into parts: packs, micro-batches or ranks.
@@ -117,13 +115,13 @@ def partition(
     InfeasibleError where no such parts exist or were found."""
     tokens = integers("lengths", lengths, np.int64)
     count = len(tokens)
-    pair = isinstance(weights, tuple) and len(weights) == 2
+    pair = weights if isinstance(weights, tuple) and len(weights) == 2 else None
     columns = {
         name: same_count(name, integers(name, values, np.int64), count)
-        for name, values in (("links", links), ("classes", classes), ("weights", None if pair else weights))
+        for name, values in (("links", links), ("classes", classes), ("weights", weights if pair is None else None))
         if values is not None
     }
-    linear, square = weights if pair else (0, 0)  # type: ignore[misc]
+    linear, square = pair or (0, 0)
     options = PartitionOptions(
         over_long=over_long,
         parts=_positive("parts", parts),
@@ -143,7 +141,7 @@ def partition(
     status = lib.hbp_partition_samples(
         address(tokens), count, ctypes.byref(options), ctypes.byref(out), why, _MESSAGE_BYTES
     )
-    if status < 0:
+    if status < 0 or out.value is None:
         raise error_of(status, why.value.decode())
     made._adopt(out.value)
     return made

@@ -11,13 +11,15 @@ import numpy.typing as npt
 
 from . import _native
 from ._arrays import ViewColumn, address, addresses, floats, integers, plain, read_view, same_count, view
-from ._context import Owned, ProgressFn, call, call_long
+from ._choices import LayerPartitionMethod
+from ._context import Owned, ProgressOption, call, call_long
 from ._files import Path, Saved, path_bytes
+from ._inputs import Integers
 from ._native import lib
-from ._numbers import int32
+from ._numbers import int32, suggesting
 from ._records import LayerPartitionOptions, LayerPartitionView, PipelineOptions, PipelineRunView
 from ._results import LayerPartitionSummary, PipelineSummary
-from .layers import RECOMPUTE, Layers, named
+from .layers import RECOMPUTE, Layers, RecomputeName, named
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -44,8 +46,8 @@ class PipelineKeywords(TypedDict, total=False):
     token_time_scale: Optional[npt.ArrayLike]
     vision_time_scale: Optional[npt.ArrayLike]
     speed: Optional[npt.ArrayLike]
-    limit_bytes: Optional[npt.ArrayLike]
-    recompute: Union[None, str, Sequence[str], npt.ArrayLike]
+    limit_bytes: Optional[Integers]
+    recompute: Union[None, RecomputeName, Sequence[RecomputeName], Integers]
     link_bytes_per_s: float
     link_overlap: float
     link_latency_ns: int
@@ -54,6 +56,7 @@ class PipelineKeywords(TypedDict, total=False):
 class Pipeline:
     """The struct, and the arrays that it points to. Counts are checked here: C cannot."""
 
+    @suggesting
     def __init__(
         self,
         layers: Layers,
@@ -66,8 +69,8 @@ class Pipeline:
         token_time_scale: Optional[npt.ArrayLike] = None,
         vision_time_scale: Optional[npt.ArrayLike] = None,
         speed: Optional[npt.ArrayLike] = None,
-        limit_bytes: Optional[npt.ArrayLike] = None,
-        recompute: Union[None, str, Sequence[str], npt.ArrayLike] = None,
+        limit_bytes: Optional[Integers] = None,
+        recompute: Union[None, RecomputeName, Sequence[RecomputeName], Integers] = None,
         link_bytes_per_s: float = 0.0,
         link_overlap: float = 0.0,
         link_latency_ns: int = 0,
@@ -114,7 +117,7 @@ class Pipeline:
 
     @classmethod
     def of(
-        cls, layers: Layers, cuts: npt.ArrayLike, keywords: PipelineKeywords
+        cls, layers: Layers, cuts: Integers, keywords: PipelineKeywords
     ) -> tuple[Pipeline, npt.NDArray[np.int32]]:
         """The pipeline that `cuts` make, and the cuts as C wants them."""
         borders = integers("cuts", cuts, np.int32)
@@ -148,16 +151,16 @@ class LayerPartition(Owned):
     _view = LayerPartitionView
     _get_view = "hbp_layer_partition_get_view"
 
-    cuts = ViewColumn("chunks", "First layer of each chunk, and the number of layers at the end.", extra=1)
-    stage_ns = ViewColumn("stages", "Time of each stage for the mean micro-batch, exposed transfers in.")
-    stage_busy_ns = ViewColumn("stages", "Time that each stage works in a step, simulated.")
-    stage_bytes = ViewColumn("stages", "Peak of each stage, simulated.")
-    order = ViewColumn("micro_batches", "Micro-batches as they are best run; as given without `order`.")
-    candidate_ranked = ViewColumn("candidates", "By what each of the best partitions is among them, a mask.")
-    candidate_predicted_ns = ViewColumn("candidates", "Time of a step by the formula.")
-    candidate_simulated_ns = ViewColumn("candidates", "The same, simulated.")
-    candidate_cut_bytes = ViewColumn("candidates", "Bytes over all cuts, of the reference micro-batch.")
-    candidate_variance = ViewColumn("candidates", "Variance of the stages' times, in ns^2.")
+    cuts = ViewColumn[np.int32]("chunks", "First layer of each chunk, and the number of layers at the end.", extra=1)
+    stage_ns = ViewColumn[np.int64]("stages", "Time of each stage for the mean micro-batch, exposed transfers in.")
+    stage_busy_ns = ViewColumn[np.int64]("stages", "Time that each stage works in a step, simulated.")
+    stage_bytes = ViewColumn[np.int64]("stages", "Peak of each stage, simulated.")
+    order = ViewColumn[np.int32]("micro_batches", "Micro-batches as they are best run; as given without `order`.")
+    candidate_ranked = ViewColumn[np.int32]("candidates", "By what each of the best partitions is among them, a mask.")
+    candidate_predicted_ns = ViewColumn[np.int64]("candidates", "Time of a step by the formula.")
+    candidate_simulated_ns = ViewColumn[np.int64]("candidates", "The same, simulated.")
+    candidate_cut_bytes = ViewColumn[np.int64]("candidates", "Bytes over all cuts, of the reference micro-batch.")
+    candidate_variance = ViewColumn[np.float64]("candidates", "Variance of the stages' times, in ns^2.")
 
     @property
     def candidate_cuts(self) -> npt.NDArray[np.int32]:
@@ -198,12 +201,12 @@ def partition_layers(
     layers: Layers,
     *,
     stages: int,
-    method: str = "optimal",
+    method: LayerPartitionMethod = "optimal",
     candidates: int = 0,
     radius: int = 0,
     order: bool = False,
     run: bool = False,
-    progress: Optional[ProgressFn] = None,
+    progress: ProgressOption = None,
     **pipeline: Unpack[PipelineKeywords],
 ) -> LayerPartition:
     """Cuts the layers into `stages` stages (OmniBal, section 3.3) by method "optimal" for the least pipeline
@@ -231,16 +234,16 @@ class PipelineRun(Saved):
     _view = PipelineRunView
     _get_view = "hbp_pipeline_run_get_view"
 
-    stage_busy_ns = ViewColumn("stages", "Time that each stage works.")
-    stage_bytes = ViewColumn("stages", "Peak of each stage.")
-    operation_stages = ViewColumn("operations", "Stage of each operation.")
-    operation_chunks = ViewColumn("operations", "Chunk of layers of each operation.")
-    operation_micro_batches = ViewColumn(
+    stage_busy_ns = ViewColumn[np.int64]("stages", "Time that each stage works.")
+    stage_bytes = ViewColumn[np.int64]("stages", "Peak of each stage.")
+    operation_stages = ViewColumn[np.int32]("operations", "Stage of each operation.")
+    operation_chunks = ViewColumn[np.int32]("operations", "Chunk of layers of each operation.")
+    operation_micro_batches = ViewColumn[np.int32](
         "operations", "Micro-batch of each operation: row of the scales, not place in the order."
     )
-    operation_directions = ViewColumn("operations", "0: forward; 1: backward.")
-    operation_starts = ViewColumn("operations", "When each operation starts, in ns.")
-    operation_ends = ViewColumn("operations", "When each operation ends, in ns.")
+    operation_directions = ViewColumn[np.int32]("operations", "0: forward; 1: backward.")
+    operation_starts = ViewColumn[np.int64]("operations", "When each operation starts, in ns.")
+    operation_ends = ViewColumn[np.int64]("operations", "When each operation ends, in ns.")
 
     def summary(self) -> PipelineSummary:
         """The step in numbers; print it."""
@@ -249,7 +252,7 @@ class PipelineRun(Saved):
         return summary
 
     @classmethod
-    def load(cls, path: Path, *, progress: Optional[ProgressFn] = None) -> PipelineRun:
+    def load(cls, path: Path, *, progress: ProgressOption = None) -> PipelineRun:
         """From a file that `save` wrote."""
         return cls._make(lib.hbp_pipeline_run_load, path_bytes(path), progress=progress)
 
@@ -260,7 +263,7 @@ class PipelineRun(Saved):
     def validate(
         self,
         layers: Optional[Layers] = None,
-        cuts: npt.ArrayLike = (),
+        cuts: Integers = (),
         **pipeline: Unpack[PipelineKeywords],
     ) -> None:
         """Checks that every operation runs once, where and when it can; with `layers`, `cuts` and the options of
@@ -291,10 +294,10 @@ class PipelineRun(Saved):
 
 def simulate_pipeline(
     layers: Layers,
-    cuts: npt.ArrayLike,
+    cuts: Integers,
     *,
-    order: Optional[npt.ArrayLike] = None,
-    progress: Optional[ProgressFn] = None,
+    order: Optional[Integers] = None,
+    progress: ProgressOption = None,
     **pipeline: Unpack[PipelineKeywords],
 ) -> PipelineRun:
     """Simulates one step of 1F1B, interleaved with virtual_stages above 1: `cuts` as LayerPartition has them,
@@ -324,9 +327,9 @@ class MicroBatchOrder(NamedTuple):
 
 def order_micro_batches(
     layers: Layers,
-    cuts: npt.ArrayLike,
+    cuts: Integers,
     *,
-    progress: Optional[ProgressFn] = None,
+    progress: ProgressOption = None,
     **pipeline: Unpack[PipelineKeywords],
 ) -> MicroBatchOrder:
     """The order of a step's micro-batches in which the pipeline takes least: the best of all for up to 7,

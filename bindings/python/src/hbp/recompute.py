@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import ctypes
-from typing import TYPE_CHECKING, NamedTuple, Optional
+from typing import TYPE_CHECKING, Literal, NamedTuple, Optional
 
 import numpy as np
 import numpy.typing as npt
 
 from ._arrays import address, integers, same_count
-from ._context import ProgressFn, call, call_long
+from ._choices import RecomputeMethod
+from ._context import ProgressOption, call, call_long
+from ._inputs import Integers
 from ._native import lib
 from ._numbers import choice
 from ._records import RecomputeOptions
@@ -20,7 +22,8 @@ from .pipeline import Pipeline, PipelineKeywords
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-SELECT = {"both": 0, "attention": 1, "mlp": 2, "neither": -1}
+Selective = Literal["both", "attention", "mlp", "neither"]
+SELECT: dict[Selective, int] = {"both": 0, "attention": 1, "mlp": 2, "neither": -1}
 
 
 class RecomputeChoice(NamedTuple):
@@ -32,14 +35,14 @@ class RecomputeChoice(NamedTuple):
 
 def choose_recompute(
     layers: Layers,
-    cuts: npt.ArrayLike,
+    cuts: Integers,
     *,
-    method: str = "optimal",
-    selective: str = "both",
-    measured_free_bytes: Optional[npt.ArrayLike] = None,
+    method: RecomputeMethod = "optimal",
+    selective: Selective = "both",
+    measured_free_bytes: Optional[Integers] = None,
     measured_vision_bytes: int = 0,
     measured_language_bytes: int = 0,
-    progress: Optional[ProgressFn] = None,
+    progress: ProgressOption = None,
     **pipeline: Unpack[PipelineKeywords],
 ) -> RecomputeChoice:
     """Chooses what every layer recomputes so that each stage fits into limit_bytes (OmniBal, section 3.4), by
@@ -86,7 +89,7 @@ class LayerBytes(NamedTuple):
 
 
 def fit_layer_bytes(
-    vision_layers: npt.ArrayLike, language_layers: npt.ArrayLike, freed_bytes: npt.ArrayLike
+    vision_layers: Integers, language_layers: Integers, freed_bytes: Integers
 ) -> LayerBytes:
     """The bytes that one layer of each type frees, from two measurements: measurement i recomputed
     vision_layers[i] and language_layers[i] layers less and took freed_bytes[i] more."""

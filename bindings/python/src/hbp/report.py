@@ -7,23 +7,25 @@ from typing import Optional, Union
 
 import numpy.typing as npt
 
-from ._context import ProgressFn, call_long
+from ._context import ProgressOption, call_long
+from ._inputs import Integers
 from ._native import lib
-from ._numbers import int64
+from ._numbers import int64, suggesting
 from ._records import SimulateOptions
 from ._results import Report
 from .cost import Cost
 from .lengths import Lengths
-from .plan import Plan
+from .plans import Plan
 
 
+@suggesting
 def simulate(
     plan: Plan,
     cost: Cost,
     *,
     no_bound: bool = False,
     tokens_per_step: int = 0,
-    progress: Optional[ProgressFn] = None,
+    progress: ProgressOption = None,
 ) -> Report:
     """Replays a plan under a cost; with `no_bound`, bound_ns is 0 and gap NaN."""
     options, report = SimulateOptions.pick(locals()), Report()
@@ -31,7 +33,7 @@ def simulate(
     return report
 
 
-def bound_epoch(lengths: Union[Lengths, npt.ArrayLike], cost: Cost, steps: int) -> int:
+def bound_epoch(lengths: Union[Lengths, Integers], cost: Cost, steps: int) -> int:
     """Nanoseconds that no plan of these samples in at least `steps` steps is predicted to beat."""
     bound = ctypes.c_int64()
     call_long(lib.hbp_bound_epoch, Lengths.of(lengths), cost, int64("steps", steps), ctypes.byref(bound))

@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Optional, TypedDict, Union
 
 import numpy.typing as npt
 
-from ._context import ProgressFn
+from ._choices import StepMethod, StepRecompute
+from ._context import ProgressOption
+from ._inputs import Integers
 from ._native import lib
 from ._numbers import refuse_unknown
 from ._records import StepOptions
 from .cost import Cost
 from .lengths import Lengths
-from .plan import Plan
+from .plans import Plan
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -23,13 +25,13 @@ if TYPE_CHECKING:
 class StepKeywords(TypedDict, total=False):
     """The options of plan_step."""
 
-    method: str
+    method: StepMethod
     effort: int
     exact: bool
     any_degree: bool
     min_sp: int
     max_sp: int
-    recompute: str
+    recompute: StepRecompute
     min_micro_batches: int
     max_micro_batches: int
     micro_batch_multiple: int
@@ -55,10 +57,10 @@ def step_options(**options: Unpack[StepKeywords]) -> StepOptions:
 
 
 def plan_step(
-    lengths: Union[Lengths, npt.ArrayLike],
+    lengths: Union[Lengths, Integers],
     cost: Cost,
     *,
-    progress: Optional[ProgressFn] = None,
+    progress: ProgressOption = None,
     **options: Unpack[StepKeywords],
 ) -> Plan:
     """Plans one step for a batch of `lengths` (an array or list of tokens per sample, or hbp.Lengths): a plan

@@ -12,14 +12,15 @@ import numpy.typing as npt
 
 from . import _native
 from ._arrays import address, addresses, column_arrays, columns_of, integers
-from ._context import Handle, Owned, ProgressFn, call, call_long
+from ._context import Handle, Owned, ProgressOption, call, call_long
+from ._inputs import Integers
 from ._native import lib
 from ._numbers import int32
 from ._records import LengthsOptions, StepperOptions, StepperSummary
 from ._results import Communicator
 from .cost import Cost
 from .lengths import Lengths
-from .plan import Plan
+from .plans import Plan
 from .step import step_options
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ class Stepper(Owned):
 
     _opaque = _native.Stepper
     _free = "hbp_stepper_free"
-    _handle: _ThreadHandle
+    _thread: _ThreadHandle
 
     def __init__(
         self, cost: Cost, *, depth: int = 2, wait: bool = False, **options: Unpack[StepKeywords]
@@ -69,27 +70,27 @@ class Stepper(Owned):
         made = Stepper._make(
             lib.hbp_stepper_create, cost, ctypes.byref(struct), ctypes.byref(own), keep=(cost,)
         )
-        self._handle = made._handle
+        self._handle = self._thread = made._thread
         self.depth: int = self.summary().depth
         self._shared: deque[tuple[int, Lengths]] = deque()
 
     def _adopt(self, pointer: int, *keep: Any) -> None:
-        self._handle = _ThreadHandle(pointer, self._free, self._opaque, keep)
+        self._handle = self._thread = _ThreadHandle(pointer, self._free, self._opaque, keep)
 
     def _check(self) -> None:
         if self._handle.pointer is None:
             raise ValueError("the stepper is closed")
-        if not self._handle.is_mine():
+        if not self._thread.is_mine():
             raise RuntimeError("the stepper's thread is in the process that forked; make one in each")
 
     def submit(
         self,
-        lengths: Union[Lengths, npt.ArrayLike],
+        lengths: Union[Lengths, Integers],
         *,
-        loss_tokens: Optional[npt.ArrayLike] = None,
-        links: Optional[npt.ArrayLike] = None,
-        vision: Optional[npt.ArrayLike] = None,
-        modalities: Optional[npt.ArrayLike] = None,
+        loss_tokens: Optional[Integers] = None,
+        links: Optional[Integers] = None,
+        vision: Optional[Integers] = None,
+        modalities: Optional[Integers] = None,
     ) -> None:
         """Submits the next step and returns at once. Arrays are copied; see Lengths.from_array."""
         self._check()
@@ -104,7 +105,7 @@ class Stepper(Owned):
         options = LengthsOptions(**addresses(columns))
         call_long(lib.hbp_stepper_submit, self, address(array), len(array), ctypes.byref(options))
 
-    def take(self, *, progress: Optional[ProgressFn] = None) -> Plan:
+    def take(self, *, progress: ProgressOption = None) -> Plan:
         """The plan of the oldest submitted step, waiting until it is made. Raises what plan_step raises for
         its batch; the steps that follow are not affected."""
         self._check()
@@ -160,7 +161,7 @@ class Stepper(Owned):
         self.close()
 
     def __repr__(self) -> str:
-        if self._handle.pointer is None or not self._handle.is_mine():
+        if self._handle.pointer is None or not self._thread.is_mine():
             return "<hbp.Stepper: closed>"
         now = self.summary()
         return f"<hbp.Stepper: {now.taken:,} of {now.submitted:,} steps taken>"

@@ -10,9 +10,11 @@ import numpy.typing as npt
 
 from . import _native
 from ._arrays import ViewColumn, read_view, texts
-from ._context import ProgressFn, call, call_long
+from ._choices import TasksMethod, TasksPlacementMethod
+from ._context import ProgressOption, call, call_long
 from ._files import Path, Saved, path_bytes
 from ._native import lib
+from ._numbers import suggesting
 from ._records import TaskRunOptions, TaskRunView, TaskScheduleView, TasksOptions
 from ._results import TaskRunSummary, TaskSummary
 from .graph import Graph
@@ -89,29 +91,29 @@ class TaskSchedule(Saved):
     _view = TaskScheduleView
     _get_view = "hbp_task_schedule_get_view"
 
-    meta_op_offsets = ViewColumn("meta_ops", "First place of each MetaOp in `operators`.", extra=1)
-    operators = ViewColumn("operators_total", "Operators of the graph, by MetaOp, in the chain's order.")
-    meta_op_levels = ViewColumn("meta_ops", "Edges of the longest path to each MetaOp.")
-    meta_op_tasks = ViewColumn("meta_ops", "Task of each MetaOp.")
-    level_ns = ViewColumn("levels", "Continuous optimum of each level, had it all GPUs.")
-    wave_offsets = ViewColumn("waves", "First slice of each wave.", extra=1)
-    slice_meta_ops = ViewColumn("slices", "MetaOp of each slice.")
-    slice_firsts = ViewColumn("slices", "First operator of each slice within its MetaOp.")
-    slice_operators = ViewColumn("slices", "How many operators.")
-    slice_gpus = ViewColumn("slices", "On how many GPUs.")
-    slice_groups = ViewColumn("slices", "On which group of ranks.")
-    slice_starts = ViewColumn("slices", "When each slice starts, in ns.")
-    slice_ends = ViewColumn("slices", "When each slice ends, in ns.")
-    group_offsets = ViewColumn("groups", "First place of each group in `group_ranks`.", extra=1)
-    group_ranks = ViewColumn("group_ranks_total", "Ranks of every group, each group's ascending.")
-    parameter_groups = ViewColumn(
+    meta_op_offsets = ViewColumn[np.int64]("meta_ops", "First place of each MetaOp in `operators`.", extra=1)
+    operators = ViewColumn[np.int32]("operators_total", "Operators of the graph, by MetaOp, in the chain's order.")
+    meta_op_levels = ViewColumn[np.int32]("meta_ops", "Edges of the longest path to each MetaOp.")
+    meta_op_tasks = ViewColumn[np.int32]("meta_ops", "Task of each MetaOp.")
+    level_ns = ViewColumn[np.int64]("levels", "Continuous optimum of each level, had it all GPUs.")
+    wave_offsets = ViewColumn[np.int64]("waves", "First slice of each wave.", extra=1)
+    slice_meta_ops = ViewColumn[np.int32]("slices", "MetaOp of each slice.")
+    slice_firsts = ViewColumn[np.int32]("slices", "First operator of each slice within its MetaOp.")
+    slice_operators = ViewColumn[np.int32]("slices", "How many operators.")
+    slice_gpus = ViewColumn[np.int32]("slices", "On how many GPUs.")
+    slice_groups = ViewColumn[np.int32]("slices", "On which group of ranks.")
+    slice_starts = ViewColumn[np.int64]("slices", "When each slice starts, in ns.")
+    slice_ends = ViewColumn[np.int64]("slices", "When each slice ends, in ns.")
+    group_offsets = ViewColumn[np.int64]("groups", "First place of each group in `group_ranks`.", extra=1)
+    group_ranks = ViewColumn[np.int32]("group_ranks_total", "Ranks of every group, each group's ascending.")
+    parameter_groups = ViewColumn[np.int32](
         "parameters", "Group that sums the gradient of each set of weights; -1: none."
     )
-    rank_busy_ns = ViewColumn("ranks", "Time that each rank works.")
-    rank_bytes = ViewColumn("ranks", "Peak of each rank.")
+    rank_busy_ns = ViewColumn[np.int64]("ranks", "Time that each rank works.")
+    rank_bytes = ViewColumn[np.int64]("ranks", "Peak of each rank.")
 
     @classmethod
-    def load(cls, path: Path, *, progress: Optional[ProgressFn] = None) -> TaskSchedule:
+    def load(cls, path: Path, *, progress: ProgressOption = None) -> TaskSchedule:
         """From a file that `save` wrote."""
         return cls._make(lib.hbp_task_schedule_load, path_bytes(path), progress=progress)
 
@@ -136,6 +138,9 @@ class TaskSchedule(Saved):
         summary = TaskSummary()
         call(lib.hbp_task_schedule_get_summary, self, ctypes.byref(summary))
         return summary
+
+    def _repr_html_(self) -> str:
+        return self.summary()._repr_html_()
 
     @property
     def digest(self) -> int:
@@ -198,18 +203,19 @@ class TaskSchedule(Saved):
         )
 
 
+@suggesting
 def plan_tasks(
     graph: Graph,
     machine: Machine,
     *,
-    method: str = "overlap",
-    placement_method: str = "flows",
+    method: TasksMethod = "overlap",
+    placement_method: TasksPlacementMethod = "flows",
     effort: int = 0,
     reserve_bytes: Optional[int] = None,
     limit_bytes: int = 0,
     previous: Optional[TaskSchedule] = None,
     seed: int = 0,
-    progress: Optional[ProgressFn] = None,
+    progress: ProgressOption = None,
 ) -> TaskSchedule:
     """Plans one step of all tasks of the graph on all GPUs of the machine (Spindle): which operators run on
     how many GPUs, on which, when.
@@ -236,8 +242,8 @@ class TaskRun(Saved):
     _view = TaskRunView
     _get_view = "hbp_task_run_get_view"
 
-    slice_starts = ViewColumn("slices", "When each slice of the schedule starts, in ns.")
-    slice_ends = ViewColumn("slices", "When each slice ends, in ns.")
+    slice_starts = ViewColumn[np.int64]("slices", "When each slice of the schedule starts, in ns.")
+    slice_ends = ViewColumn[np.int64]("slices", "When each slice ends, in ns.")
 
     def summary(self) -> TaskRunSummary:
         """The step in numbers; print it."""
@@ -246,7 +252,7 @@ class TaskRun(Saved):
         return summary
 
     @classmethod
-    def load(cls, path: Path, *, progress: Optional[ProgressFn] = None) -> TaskRun:
+    def load(cls, path: Path, *, progress: ProgressOption = None) -> TaskRun:
         """From a file that `save` wrote."""
         return cls._make(lib.hbp_task_run_load, path_bytes(path), progress=progress)
 
@@ -281,6 +287,7 @@ class TaskRun(Saved):
         return f"<hbp.TaskRun: {len(self):,} slices in {self.summary().total_ns / 1e6:,.3f} ms>"
 
 
+@suggesting
 def simulate_tasks(
     graph: Graph,
     machine: Machine,
@@ -289,7 +296,7 @@ def simulate_tasks(
     barriers: bool = False,
     free_transfers: bool = False,
     free_gradients: bool = False,
-    progress: Optional[ProgressFn] = None,
+    progress: ProgressOption = None,
 ) -> TaskRun:
     """Simulates one step of a schedule: every rank works through its slices in order, each as soon as its
     ranks are free and its inputs are there; then gradients are summed. The schedule is validated first.

@@ -3,37 +3,53 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any, Optional
+from typing import Any, Optional, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from . import _native
-from ._arrays import addresses, column_arrays, columns_of, view
+from ._arrays import AnyColumn, Scalar, addresses, column_arrays, columns_of, view
 from ._context import call
 from ._files import Path, Saved, path_bytes
+from ._inputs import Integers
 from ._native import lib
 from ._records import Measurements, TimelineColumns, TimelineReport
 from .cost import Cost
 
 
-class _Column:
-    """A column: a read-only numpy view, made on first use; None where it is not known."""
+class _OfTimeline(AnyColumn[Scalar]):
+    """A column of the timeline's."""
 
-    def __init__(self, doc: str) -> None:
-        self.__doc__ = doc
+    def _find(self, instance: Any) -> "tuple[Optional[int], int, npt.DTypeLike]":
+        columns = instance._columns()
+        return getattr(columns, self._name), columns.count, TimelineColumns._record[self._name].column
 
-    def __set_name__(self, owner: Any, name: str) -> None:
-        self._name = name
+
+class _Column(_OfTimeline[Scalar]):
+    """A column that is always there."""
+
+    @overload
+    def __get__(self, instance: None, owner: Any = None) -> _Column[Scalar]: ...
+
+    @overload
+    def __get__(self, instance: Timeline, owner: Any = None) -> npt.NDArray[Scalar]: ...
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
-        if instance is None:
-            return self
-        columns = instance._columns()
-        pointer = getattr(columns, self._name)
-        found = None if not pointer else view(pointer, columns.count, TimelineColumns._record[self._name].column, instance._handle)
-        instance.__dict__[self._name] = found
-        return found
+        return self if instance is None else self._read(instance)
+
+
+class _OptionalColumn(_OfTimeline[Scalar]):
+    """A column that is None where it is not known."""
+
+    @overload
+    def __get__(self, instance: None, owner: Any = None) -> _OptionalColumn[Scalar]: ...
+
+    @overload
+    def __get__(self, instance: Timeline, owner: Any = None) -> Optional[npt.NDArray[Scalar]]: ...
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else self._read(instance, optional=True)
 
 
 class Timeline(Saved):
@@ -43,35 +59,35 @@ class Timeline(Saved):
     _opaque = _native.Timeline
     _free = "hbp_timeline_free"
 
-    step = _Column("Step of the epoch.")
-    micro_batch = _Column("Micro-batch of the step, from 0.")
-    first_rank = _Column("First rank of the SP group.")
-    sp = _Column("Ranks of the SP group.")
-    recompute = _Column("Layers recomputed.")
-    samples = _Column("Samples; 0 for a padding pack. May be None.")
-    tokens = _Column("Tokens computed, padding included.")
-    sum_squares = _Column("Sum of squared document lengths.")
-    start_ns = _Column("Since the run began. May be None.")
-    time_ns = _Column("What the pack took.")
-    communication_ns = _Column("Of it in all-to-alls. May be None.")
-    peak_bytes = _Column("Of the fullest rank. May be None.")
+    step = _Column[np.int64]("Step of the epoch.")
+    micro_batch = _Column[np.int32]("Micro-batch of the step, from 0.")
+    first_rank = _Column[np.int32]("First rank of the SP group.")
+    sp = _Column[np.int32]("Ranks of the SP group.")
+    recompute = _Column[np.int32]("Layers recomputed.")
+    samples = _OptionalColumn[np.int64]("Samples; 0 for a padding pack. May be None.")
+    tokens = _Column[np.int64]("Tokens computed, padding included.")
+    sum_squares = _Column[np.int64]("Sum of squared document lengths.")
+    start_ns = _OptionalColumn[np.int64]("Since the run began. May be None.")
+    time_ns = _Column[np.int64]("What the pack took.")
+    communication_ns = _OptionalColumn[np.int64]("Of it in all-to-alls. May be None.")
+    peak_bytes = _OptionalColumn[np.int64]("Of the fullest rank. May be None.")
 
     def __init__(
         self,
         *,
         ranks: int,
-        step: npt.ArrayLike,
-        micro_batch: npt.ArrayLike,
-        first_rank: npt.ArrayLike,
-        sp: npt.ArrayLike,
-        recompute: npt.ArrayLike,
-        tokens: npt.ArrayLike,
-        sum_squares: npt.ArrayLike,
-        time_ns: npt.ArrayLike,
-        samples: Optional[npt.ArrayLike] = None,
-        start_ns: Optional[npt.ArrayLike] = None,
-        communication_ns: Optional[npt.ArrayLike] = None,
-        peak_bytes: Optional[npt.ArrayLike] = None,
+        step: Integers,
+        micro_batch: Integers,
+        first_rank: Integers,
+        sp: Integers,
+        recompute: Integers,
+        tokens: Integers,
+        sum_squares: Integers,
+        time_ns: Integers,
+        samples: Optional[Integers] = None,
+        start_ns: Optional[Integers] = None,
+        communication_ns: Optional[Integers] = None,
+        peak_bytes: Optional[Integers] = None,
         device: Optional[str] = None,
         date: Optional[str] = None,
     ) -> None:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from ._arrays import plain
 from ._numbers import int32, int64
-from .plan import Plan
+from .plans import Plan
 
 _CUT_MESSAGE = (
     "the plan has over-long samples; where they were cut, wrap the dataset in hbp.torch.PieceDataset and "
@@ -197,7 +197,7 @@ class PlanSampler:
         """The ids of batch `position`."""
         plan, pack = self.plan, self.pack_of(position)
         span = slice(*plan.pack_offsets[pack : pack + 2].tolist())
-        ids = plan.sample_ids[span].tolist()
+        ids: list[int] = plan.sample_ids[span].tolist()
         if not self.pieces:
             return ids
         tokens = plan.sample_tokens[span].tolist()
@@ -392,8 +392,9 @@ class VarlenCollate:
 
     def __call__(self, samples: Sequence[Any], sp: Optional[int] = None) -> dict[str, Any]:
         """The batch as tensors; what is per token has a batch dimension of 1."""
-        import torch
+        import importlib
 
+        torch: Any = importlib.import_module("torch")
         batch = self.arrays(samples, sp)
         for name, value in batch.items():
             if isinstance(value, np.ndarray):

@@ -7,31 +7,35 @@ from typing import Optional, Union
 
 import numpy.typing as npt
 
-from ._context import ProgressFn, call_long
+from ._choices import BudgetsMethod, IterativeFillMethod, IterativeFillOverLong
+from ._context import ProgressOption, call_long
+from ._inputs import Integers
 from ._native import lib
+from ._numbers import suggesting
 from ._records import BudgetsOptions, IterativeFillOptions
 from ._results import Budgets
 from .lengths import Lengths
 from .packs import Packs
 
 
+@suggesting
 def iterative_fill(
-    lengths: Union[Lengths, npt.ArrayLike],
+    lengths: Union[Lengths, Integers],
     *,
     max_tokens: int,
     max_vision: int = 0,
-    method: str = "vector",
+    method: IterativeFillMethod = "vector",
     rounds: int = 0,
     effort: int = 0,
     max_samples: int = 0,
-    over_long: str = "error",
+    over_long: IterativeFillOverLong = "error",
     full_tokens: int = 0,
     full_vision: int = 0,
     sequence_multiple: int = 0,
     pack_multiple: int = 0,
     seed: int = 0,
     epoch: int = 0,
-    progress: Optional[ProgressFn] = None,
+    progress: ProgressOption = None,
 ) -> Packs:
     """Fills packs of at most `max_vision` vision units and `max_tokens` tokens (OmniBal, section 3.2).
 
@@ -45,10 +49,11 @@ def iterative_fill(
     )
 
 
+@suggesting
 def choose_budgets(
-    lengths: Union[Lengths, npt.ArrayLike],
+    lengths: Union[Lengths, Integers],
     *,
-    method: str = "plane",
+    method: BudgetsMethod = "plane",
     samples: int = 0,
     ranks: int = 0,
     rounds: int = 0,
@@ -58,7 +63,7 @@ def choose_budgets(
     token_multiple: int = 0,
     most_samples: float = 0,
     seed: int = 0,
-    progress: Optional[ProgressFn] = None,
+    progress: ProgressOption = None,
 ) -> Budgets:
     """The budgets under which a pack holds `samples` samples on average (0: 4) and micro-batches of `ranks`
     packs (0: 8) are fullest and most even: method "plane" searches over both budgets, "line" is

@@ -8,10 +8,10 @@ from typing import Any, Mapping
 from . import _native
 from ._context import Owned, call
 from ._native import lib, presets
-from ._numbers import choice, text_bytes
+from ._numbers import choice, suggesting, text_bytes
 from ._records import VlmFields, VlmLayersOptions
 from ._results import VlmSummary
-from .cost import ZERO_STAGES
+from .cost import ZERO_STAGES, ZeroStage
 from .layers import Layers
 from .machine import Machine
 from .model import Model
@@ -44,7 +44,7 @@ class Vlm(Owned):
     @property
     def name(self) -> str:
         """The preset's name, or "custom"."""
-        return lib.hbp_vlm_get_name(self).decode()
+        return str(lib.hbp_vlm_get_name(self).decode())
 
     @property
     def fields(self) -> VlmFields:
@@ -64,6 +64,7 @@ class Vlm(Owned):
         call(lib.hbp_vlm_get_summary, self, ctypes.byref(summary))
         return summary
 
+    @suggesting
     def layers(
         self,
         machine: Machine,
@@ -73,7 +74,7 @@ class Vlm(Owned):
         squares: float = 0.0,
         tensor_parallel: int = 0,
         data_parallel: int = 0,
-        zero_stage: int = 1,
+        zero_stage: ZeroStage = 1,
         fused_cross_entropy: bool = False,
     ) -> Layers:
         """The layers as they run on `machine`, for a micro-batch of `vision` vision units and `tokens` tokens

@@ -6,22 +6,25 @@ import ctypes
 from functools import cached_property
 from typing import Optional, Union
 
+import numpy as np
 import numpy.typing as npt
 
 from . import _native
 from ._arrays import ViewColumn
-from ._context import ProgressFn, call, call_long
+from ._choices import VlmDataMethod, VlmOverLong, VlmPartitionMethod, VlmRecomputeMethod
+from ._context import ProgressOption, call, call_long
 from ._files import Path, Saved, path_bytes
+from ._inputs import Integers
 from ._native import lib
-from ._numbers import choice
+from ._numbers import choice, suggesting
 from ._records import PlanSaveOptions, TraceOptions, VlmOptions, VlmPlanView
 from ._results import VlmPlanSummary
-from .cost import ZERO_STAGES
+from .cost import ZERO_STAGES, ZeroStage
 from .layers import Layers
 from .lengths import Lengths
 from .machine import Machine
-from .plan import Plan
-from .recompute import SELECT
+from .plans import Plan
+from .recompute import SELECT, Selective
 from .vlm import Vlm
 
 
@@ -37,11 +40,11 @@ class VlmPlan(Saved):
     _view = VlmPlanView
     _get_view = "hbp_vlm_plan_get_view"
 
-    cuts = ViewColumn("chunks", "First layer of each chunk, and the number of layers at the end.", extra=1)
-    recompute = ViewColumn("layers", "What each layer recomputes, as hbp.layers.RECOMPUTE names it.")
-    stage_ns = ViewColumn("stages", "Mean time of each stage for a micro-batch.")
-    stage_bytes = ViewColumn("stages", "Peak of each stage.")
-    step_ns = ViewColumn("steps", "Pipeline time of each step.")
+    cuts = ViewColumn[np.int32]("chunks", "First layer of each chunk, and the number of layers at the end.", extra=1)
+    recompute = ViewColumn[np.int32]("layers", "What each layer recomputes, as hbp.layers.RECOMPUTE names it.")
+    stage_ns = ViewColumn[np.int64]("stages", "Mean time of each stage for a micro-batch.")
+    stage_bytes = ViewColumn[np.int64]("stages", "Peak of each stage.")
+    step_ns = ViewColumn[np.int64]("steps", "Pipeline time of each step.")
 
     @cached_property
     def data(self) -> Plan:
@@ -60,13 +63,16 @@ class VlmPlan(Saved):
         call(lib.hbp_vlm_plan_get_summary, self, ctypes.byref(summary))
         return summary
 
+    def _repr_html_(self) -> str:
+        return self.summary()._repr_html_()
+
     @property
     def digest(self) -> int:
         """Of everything decided; equal where all ranks plan the same."""
         return self.summary().digest
 
     @classmethod
-    def load(cls, path: Path, *, progress: Optional[ProgressFn] = None) -> VlmPlan:
+    def load(cls, path: Path, *, progress: ProgressOption = None) -> VlmPlan:
         """Reads a plan's file whole; Plan.load and PlanFile read its data alone."""
         return cls._make(lib.hbp_vlm_plan_load, path_bytes(path), progress=progress)
 
@@ -76,14 +82,14 @@ class VlmPlan(Saved):
         *,
         level: int = 0,
         note: Optional[str] = None,
-        progress: Optional[ProgressFn] = None,
+        progress: ProgressOption = None,
     ) -> None:
         """Writes the plan file of the data with stages, recomputation and layers in its header, whole or not at
         all; zlib `level` 1..9, 0 for the default, -1 for none."""
         options = PlanSaveOptions.pick(locals())
         call_long(lib.hbp_vlm_plan_save, self, path_bytes(path), ctypes.byref(options), progress=progress)
 
-    def validate(self, lengths: Union[Lengths, npt.ArrayLike, None] = None) -> None:
+    def validate(self, lengths: Union[Lengths, Integers, None] = None) -> None:
         """Checks the data, with `lengths` also against those, and that stages and steps take what layers, cuts,
         recomputation and packs make them; raises for the first breach."""
         call_long(lib.hbp_vlm_plan_validate, self, None if lengths is None else Lengths.of(lengths))
@@ -106,15 +112,16 @@ class VlmPlan(Saved):
         return f"<hbp.VlmPlan: {len(self):,} steps on {len(self.stage_ns)} stages, digest {self.digest:016x}>"
 
 
+@suggesting
 def plan_vlm(
-    lengths: Union[Lengths, npt.ArrayLike],
+    lengths: Union[Lengths, Integers],
     vlm: Optional[Vlm],
     machine: Machine,
     *,
-    data_method: str = "packed",
-    partition_method: str = "optimal",
-    recompute_method: str = "optimal",
-    selective: str = "both",
+    data_method: VlmDataMethod = "packed",
+    partition_method: VlmPartitionMethod = "optimal",
+    recompute_method: VlmRecomputeMethod = "optimal",
+    selective: Selective = "both",
     tensor_parallel: int = 0,
     pipeline_stages: int = 0,
     virtual_stages: int = 0,
@@ -122,8 +129,8 @@ def plan_vlm(
     micro_batches: int = 0,
     batch_samples: int = 0,
     samples: int = 0,
-    zero_stage: int = 1,
-    over_long: str = "error",
+    zero_stage: ZeroStage = 1,
+    over_long: VlmOverLong = "error",
     modality_order: bool = False,
     keep_order: bool = False,
     rounds: int = 0,
@@ -137,7 +144,7 @@ def plan_vlm(
     layers_tokens: float = 0.0,
     seed: int = 0,
     epoch: int = 0,
-    progress: Optional[ProgressFn] = None,
+    progress: ProgressOption = None,
 ) -> VlmPlan:
     """Plans a vision-language run (OmniBal): budgets and packs, stages for them, recomputation under every
     stage's memory, again until nothing changes. Numbers that are 0 have a default.

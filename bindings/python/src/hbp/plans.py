@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import ctypes
-from typing import TYPE_CHECKING, Any, Iterator, Optional, Union
+from typing import TYPE_CHECKING, Any, Iterator, Literal, Optional, Sequence, Union, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from . import _native
-from ._arrays import ViewColumn, address
-from ._context import Owned, ProgressFn, call, call_long
+from ._arrays import OptionalViewColumn, ViewColumn, address
+from ._context import ProgressOption, call, call_long
 from ._files import Path, Saved, file_bytes, from_file_bytes, path_bytes
+from ._inputs import Integers
 from ._native import lib
 from ._numbers import choice, int32, int64
 from ._records import PlanSaveOptions, PlanView, TraceOptions
@@ -22,7 +23,9 @@ from .lengths import Lengths
 if TYPE_CHECKING:
     from .timeline import Timeline
 
-LOSS = {"token": 0, "local_token": 1, "sample": 2, "sum": 3}
+Rows = Literal["samples", "packs", "micro_batches", "steps"]
+Normaliser = Literal["token", "local_token", "sample", "sum"]
+LOSS: dict[Normaliser, int] = {"token": 0, "local_token": 1, "sample": 2, "sum": 3}
 REASONS = {1: "over-long", 2: "left-over", 3: "over-vision", 4: "lost"}
 NO_LIMIT = 2**63 - 1
 CURSOR_BYTES = 64
@@ -173,15 +176,81 @@ class Pack:
     @property
     def is_padding(self) -> bool:
         """No samples: the ranks take part in backward with zero loss tokens."""
-        span = self._samples
-        return span.start == span.stop
+        return not len(self)
 
     def __len__(self) -> int:
-        span = self._samples
-        return span.stop - span.start
+        offsets = self.plan.pack_offsets
+        return int(offsets[self.index + 1] - offsets[self.index])
 
     def __repr__(self) -> str:
         return f"<hbp.Pack {self.index}: {len(self)} samples, {self.tokens} tokens on {self.sp} ranks>"
+
+
+class MicroBatch(Sequence[Pack]):
+    """The packs that run side by side, ascending in rank, padding packs too: every rank runs one of them."""
+
+    __slots__ = ("plan", "row")
+
+    def __init__(self, plan: Plan, row: int) -> None:
+        self.plan = plan
+        self.row = row  # among all micro-batches of the plan
+
+    @property
+    def _packs(self) -> range:
+        offsets = self.plan.micro_batch_offsets
+        return range(int(offsets[self.row]), int(offsets[self.row + 1]))
+
+    def __len__(self) -> int:
+        return len(self._packs)
+
+    @overload
+    def __getitem__(self, pack: int) -> Pack: ...
+
+    @overload
+    def __getitem__(self, pack: slice) -> list[Pack]: ...
+
+    def __getitem__(self, pack: Union[int, slice]) -> Union[Pack, list[Pack]]:
+        if isinstance(pack, slice):
+            return [Pack(self.plan, index) for index in self._packs[pack]]
+        return Pack(self.plan, self._packs[pack])
+
+    def for_rank(self, rank: int) -> Pack:
+        """The pack that `rank` runs."""
+        packs, at = self._packs, int32("rank", rank)
+        ranks = self[-1].ranks.stop
+        if not 0 <= at < ranks:
+            raise IndexError(f"there is no rank {at}; the plan has {ranks}")
+        firsts = self.plan.pack_ranks[packs.start : packs.stop]
+        return Pack(self.plan, packs[int(np.searchsorted(firsts, at, "right")) - 1])
+
+    def ids(self) -> list[list[int]]:
+        """The samples of each rank's pack; ranks that share a pack have the same."""
+        return _rank_ids(self.plan, range(self.row, self.row + 1))[0]
+
+    @property
+    def predicted_ns(self) -> int:
+        return int(self.plan.micro_batch_ns[self.row])
+
+    @property
+    def tokens(self) -> int:
+        return sum(pack.tokens for pack in self)
+
+    def __repr__(self) -> str:
+        return f"<hbp.MicroBatch {self.row}: {len(self)} packs, {self.tokens} tokens>"
+
+
+def _rank_ids(plan: Plan, rows: range) -> list[list[list[int]]]:
+    """[micro-batch][rank] -> ids, of these rows of the plan's micro-batches."""
+    borders: list[int] = plan.micro_batch_offsets[rows.start : rows.stop + 1].tolist()
+    first, end = borders[0], borders[-1]
+    offsets: list[int] = plan.pack_offsets[first : end + 1].tolist()
+    ids: list[int] = plan.sample_ids[offsets[0] : offsets[-1]].tolist()
+    packs = [ids[a - offsets[0] : b - offsets[0]] for a, b in zip(offsets, offsets[1:])]
+    sp: list[int] = plan.pack_sp[first:end].tolist()
+    return [
+        [list(packs[pack - first]) for pack in range(a, b) for _ in range(sp[pack - first])]
+        for a, b in zip(borders, borders[1:])
+    ]
 
 
 class Step:
@@ -198,6 +267,35 @@ class Step:
         """Rows of the plan's micro-batches; every rank runs all of them."""
         offsets = self.plan.step_offsets
         return range(int(offsets[self.index]), int(offsets[self.index + 1]))
+
+    def micro_batch(self, index: int) -> MicroBatch:
+        """Micro-batch `index` of the step, from 0; negative from the end."""
+        rows = self.micro_batches
+        try:
+            return MicroBatch(self.plan, rows[index])
+        except IndexError:
+            raise IndexError(f"there is no micro-batch {index}; step {self.index} has {len(rows)}") from None
+
+    def __iter__(self) -> Iterator[MicroBatch]:
+        """The micro-batches, in order."""
+        return (MicroBatch(self.plan, row) for row in self.micro_batches)
+
+    def ids(self) -> list[list[list[int]]]:
+        """[micro-batch][rank] -> samples of the pack that the rank runs, [] for a padding pack; ranks that share
+        a pack have the same."""
+        return _rank_ids(self.plan, self.micro_batches)
+
+    def plot(self, ax: Any = None) -> Any:
+        """Ranks over time as predicted, one bar a pack, into `ax` or axes of its own; returns the axes. Needs
+        matplotlib."""
+        from ._show import plot
+
+        return plot(self, ax)
+
+    def _repr_html_(self) -> str:
+        from ._show import step_html
+
+        return step_html(self)
 
     @property
     def _packs(self) -> range:
@@ -243,12 +341,12 @@ class Step:
     def tokens(self) -> int:
         return int(self.plan.step_tokens[self.index])
 
-    def loss_weights(self, normaliser: str = "token") -> npt.NDArray[np.float64]:
+    def loss_weights(self, normaliser: Normaliser = "token") -> npt.NDArray[np.float64]:
         """A factor per sample of the step, in plan order, for the sum of its token losses; see
         Plan.loss_weights."""
         return self.plan.loss_weights(self.index, normaliser)
 
-    def pack_weights(self, pack: Pack, normaliser: str = "token") -> npt.NDArray[np.float64]:
+    def pack_weights(self, pack: Pack, normaliser: Normaliser = "token") -> npt.NDArray[np.float64]:
         """The factors of the samples of one of the step's packs."""
         if pack.plan is not self.plan or pack.index not in self._packs:
             raise ValueError(f"{pack!r} is not of step {self.index}")
@@ -271,52 +369,52 @@ class Plan(Saved):
     _view = PlanView
     _get_view = "hbp_plan_get_view"
 
-    step_offsets = ViewColumn("steps", "First micro-batch of each step, [steps + 1].", extra=1)
-    step_ns = ViewColumn("steps", "Predicted time of each step.")
-    step_loss_tokens = ViewColumn("steps", "Denominator of each step's loss.")
-    step_samples = ViewColumn("steps", "Samples of each step.")
-    step_tokens = ViewColumn("steps", "Tokens of each step.")
-    micro_batch_offsets = ViewColumn("micro_batches", "First pack, [micro-batches + 1].", extra=1)
-    micro_batch_ns = ViewColumn("micro_batches", "Predicted time of each micro-batch.")
-    micro_batch_modalities = ViewColumn(
-        "micro_batches", "Modalities that every rank meets, bit k for modality k; None without an order of modalities.", optional=True
+    step_offsets = ViewColumn[np.int64]("steps", "First micro-batch of each step, [steps + 1].", extra=1)
+    step_ns = ViewColumn[np.int64]("steps", "Predicted time of each step.")
+    step_loss_tokens = ViewColumn[np.int64]("steps", "Denominator of each step's loss.")
+    step_samples = ViewColumn[np.int64]("steps", "Samples of each step.")
+    step_tokens = ViewColumn[np.int64]("steps", "Tokens of each step.")
+    micro_batch_offsets = ViewColumn[np.int64]("micro_batches", "First pack, [micro-batches + 1].", extra=1)
+    micro_batch_ns = ViewColumn[np.int64]("micro_batches", "Predicted time of each micro-batch.")
+    micro_batch_modalities = OptionalViewColumn[np.int64](
+        "micro_batches", "Modalities that every rank meets, bit k for modality k; None without an order of modalities."
     )
-    pack_offsets = ViewColumn("packs", "First sample of each pack, [packs + 1].", extra=1)
-    pack_ranks = ViewColumn("packs", "First rank of each pack.")
-    pack_sp = ViewColumn("packs", "SP degree of each pack.")
-    pack_recompute = ViewColumn("packs", "Layers that each pack recomputes.")
-    pack_capacity = ViewColumn("packs", "Most padded tokens of each pack.")
-    pack_tokens = ViewColumn("packs", "Tokens of each pack.")
-    pack_padded_tokens = ViewColumn("packs", "Tokens after padding.")
-    pack_squares = ViewColumn("packs", "Sum of squared sample lengths.")
-    pack_loss_tokens = ViewColumn("packs", "Loss tokens of each pack.")
-    pack_ns = ViewColumn("packs", "Predicted time of each pack.")
-    pack_bytes = ViewColumn("packs", "Predicted peak bytes per rank.")
-    pack_vision = ViewColumn("packs", "Vision units of each pack; None without a second size.", optional=True)
-    pack_vision_capacity = ViewColumn(
-        "packs", "Most vision units of each pack, 2**63 - 1: no limit; None without a second size.", optional=True
+    pack_offsets = ViewColumn[np.int64]("packs", "First sample of each pack, [packs + 1].", extra=1)
+    pack_ranks = ViewColumn[np.int32]("packs", "First rank of each pack.")
+    pack_sp = ViewColumn[np.int32]("packs", "SP degree of each pack.")
+    pack_recompute = ViewColumn[np.int32]("packs", "Layers that each pack recomputes.")
+    pack_capacity = ViewColumn[np.int64]("packs", "Most padded tokens of each pack.")
+    pack_tokens = ViewColumn[np.int64]("packs", "Tokens of each pack.")
+    pack_padded_tokens = ViewColumn[np.int64]("packs", "Tokens after padding.")
+    pack_squares = ViewColumn[np.int64]("packs", "Sum of squared sample lengths.")
+    pack_loss_tokens = ViewColumn[np.int64]("packs", "Loss tokens of each pack.")
+    pack_ns = ViewColumn[np.int64]("packs", "Predicted time of each pack.")
+    pack_bytes = ViewColumn[np.int64]("packs", "Predicted peak bytes per rank.")
+    pack_vision = OptionalViewColumn[np.int64]("packs", "Vision units of each pack; None without a second size.")
+    pack_vision_capacity = OptionalViewColumn[np.int64](
+        "packs", "Most vision units of each pack, 2**63 - 1: no limit; None without a second size."
     )
-    sample_ids = ViewColumn("samples", "Samples, packs laid end to end.")
-    sample_tokens = ViewColumn("samples", "Tokens of each sample (piece).")
-    sample_first_tokens = ViewColumn("samples", "Where each piece begins; None unless split.", optional=True)
-    sample_loss_tokens = ViewColumn("samples", "Loss tokens; None when all tokens carry loss.", optional=True)
-    sample_vision = ViewColumn(
-        "samples", "Vision units of each sample; None without a second size.", optional=True
+    sample_ids = ViewColumn[np.int64]("samples", "Samples, packs laid end to end.")
+    sample_tokens = ViewColumn[np.int32]("samples", "Tokens of each sample (piece).")
+    sample_first_tokens = OptionalViewColumn[np.int64]("samples", "Where each piece begins; None unless split.")
+    sample_loss_tokens = OptionalViewColumn[np.int32]("samples", "Loss tokens; None when all tokens carry loss.")
+    sample_vision = OptionalViewColumn[np.int32](
+        "samples", "Vision units of each sample; None without a second size."
     )
-    sample_modalities = ViewColumn(
-        "samples", "Modality of each sample; None without an order of modalities.", optional=True
+    sample_modalities = OptionalViewColumn[np.int32](
+        "samples", "Modality of each sample; None without an order of modalities."
     )
-    dropped_ids = ViewColumn("dropped", "Samples that are in no pack.")
-    dropped_reasons = ViewColumn("dropped", "Why, as REASONS names it.")
-    dropped_first_tokens = ViewColumn(
-        "dropped", "First token of each piece that is in no pack, in its sample; None unless pieces were dropped.", optional=True
+    dropped_ids = ViewColumn[np.int64]("dropped", "Samples that are in no pack.")
+    dropped_reasons = ViewColumn[np.int32]("dropped", "Why, as REASONS names it.")
+    dropped_first_tokens = OptionalViewColumn[np.int64](
+        "dropped", "First token of each piece that is in no pack, in its sample; None unless pieces were dropped."
     )
-    dropped_tokens = ViewColumn(
-        "dropped", "Tokens of each; 0 for a sample that the limit on lengths left out whole.", optional=True
+    dropped_tokens = OptionalViewColumn[np.int32](
+        "dropped", "Tokens of each; 0 for a sample that the limit on lengths left out whole."
     )
 
     @classmethod
-    def load(cls, path: Path, *, progress: Optional[ProgressFn] = None) -> Plan:
+    def load(cls, path: Path, *, progress: ProgressOption = None) -> Plan:
         """Reads a whole plan file; see PlanFile for single steps."""
         return cls._make(lib.hbp_plan_load, path_bytes(path), progress=progress)
 
@@ -328,7 +426,7 @@ class Plan(Saved):
         chunk_steps: int = 0,
         cost: Optional[Cost] = None,
         note: Optional[str] = None,
-        progress: Optional[ProgressFn] = None,
+        progress: ProgressOption = None,
     ) -> None:
         """Writes a plan file, whole or not at all; zlib `level` 1..9, 0 for the default, -1 for none."""
         options = PlanSaveOptions.pick(locals())
@@ -380,6 +478,39 @@ class Plan(Saved):
     def __iter__(self) -> Iterator[Step]:
         return (Step(self, index) for index in range(len(self)))
 
+    def ids(self) -> list[list[list[int]]]:
+        """[micro-batch][rank] -> samples of the pack that the rank runs, of all steps' micro-batches one after
+        another; step.ids() has those of one step."""
+        return _rank_ids(self, range(len(self.micro_batch_ns)))
+
+    def columns(self, rows: Rows = "samples") -> dict[str, npt.NDArray[Any]]:
+        """The plan as a table, {name: values}, with a row for each of its "samples" (in plan order), "packs"
+        (padding packs too), "micro_batches" or "steps". `micro_batch` counts from 0 in each step."""
+        from ._tables import plan_columns
+
+        return plan_columns(self, rows)
+
+    def to_arrow(self, rows: Rows = "samples") -> Any:
+        """The table of `columns` as a pyarrow.Table."""
+        from ._tables import arrow_table
+
+        return arrow_table(self.columns(rows), "Plan.to_arrow")
+
+    def to_pandas(self, rows: Rows = "samples") -> Any:
+        """The table of `columns` as a pandas.DataFrame."""
+        from ._tables import pandas_frame
+
+        return pandas_frame(self.columns(rows), "Plan.to_pandas")
+
+    def plot(self, step: int = 0, ax: Any = None) -> Any:
+        """Ranks over time in a step, as predicted; see Step.plot."""
+        return self.step(step).plot(ax)
+
+    def _repr_html_(self) -> str:
+        from ._show import plan_html
+
+        return plan_html(self)
+
     def rank_pack(self, step: int, micro_batch: int, rank: int) -> Pack:
         """The pack that `rank` runs in micro-batch `micro_batch`, counted from 0 inside step `step`."""
         index = lib.hbp_plan_get_rank_pack(
@@ -401,7 +532,7 @@ class Plan(Saved):
         )
         return borders[: count.value]
 
-    def loss_weights(self, step: int, normaliser: str = "token") -> npt.NDArray[np.float64]:
+    def loss_weights(self, step: int, normaliser: Normaliser = "token") -> npt.NDArray[np.float64]:
         """A factor per sample of a step, in plan order: the step's loss is the sum over its samples of the
         factor times the sum of their token losses. "token": every loss token weighs the same; "local_token":
         mean of packs' means; "sample": mean of samples' means; "sum": plain sum. Multiply by the
@@ -414,7 +545,7 @@ class Plan(Saved):
         return weights[: count.value]
 
     def validate(
-        self, lengths: Union[Lengths, npt.ArrayLike, None] = None, cost: Optional[Cost] = None
+        self, lengths: Union[Lengths, Integers, None] = None, cost: Optional[Cost] = None
     ) -> None:
         """Checks every promise of a plan, with `lengths` and `cost` also against those; raises for the first
         breach."""
@@ -449,36 +580,3 @@ class Plan(Saved):
 
     def __repr__(self) -> str:
         return f"<hbp.Plan: {len(self):,} steps, {len(self.sample_ids):,} samples, digest {self.digest:016x}>"
-
-
-class PlanFile(Owned):
-    """A plan file opened for reading single steps: header and index only are in memory. One thread at a
-    time."""
-
-    _opaque = _native.PlanFile
-    _free = "hbp_plan_file_free"
-
-    def __init__(self, path: Path) -> None:
-        self._handle = PlanFile._make(lib.hbp_plan_file_open, path_bytes(path))._handle
-
-    def summary(self) -> PlanSummary:
-        """The whole plan in numbers."""
-        summary = PlanSummary()
-        call(lib.hbp_plan_file_get_summary, self, ctypes.byref(summary))
-        return summary
-
-    @property
-    def has_vlm(self) -> bool:
-        """Whether the plan is the data of a vision-language plan, which VlmPlan.load reads whole."""
-        return bool(lib.hbp_plan_file_has_vlm(self))
-
-    def __len__(self) -> int:
-        return self.summary().steps
-
-    def read(self, first: int, count: int = 1) -> Plan:
-        """Steps [first, first + count) as a plan of their own, whose step 0 is `first`."""
-        return Plan._make(lib.hbp_plan_file_read, self, int64("first", first), int64("count", count))
-
-    def step(self, index: int) -> Step:
-        """One step; reads the chunk that holds it."""
-        return self.read(range(len(self))[index]).step(0)

@@ -1,0 +1,72 @@
+"""Lengths, the name of a model and the name of a machine to a plan in one call."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, Mapping, Union
+
+from ._context import ProgressOption
+from ._files import Path
+from ._inputs import Integers
+from .cost import Cost
+from .epoch import plan_epoch
+from .errors import InvalidError
+from .lengths import Lengths
+from .machine import Machine
+from .model import Model
+from .plans import Plan
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from .epoch import EpochKeywords
+
+
+def _is_file(name: Any) -> bool:
+    return isinstance(name, (bytes, os.PathLike)) or (isinstance(name, str) and ".json" in name)
+
+
+def _preset(kind: Any, what: str, name: Any) -> Any:
+    """A preset; of a name that is none the message says which there are."""
+    if not isinstance(name, str):
+        raise TypeError(f"{what} is {name!r}; it must be a preset's name, a file or hbp.{kind.__name__}")
+    try:
+        return kind.preset(name)
+    except InvalidError as error:
+        if "preset" not in error.message:
+            raise
+        raise InvalidError(error.status, f"{error}; there are {', '.join(kind.presets())}") from None
+
+
+def _model(given: Union[Model, Path, Mapping[str, Any]]) -> Model:
+    if isinstance(given, Model):
+        return given
+    if isinstance(given, Mapping) or _is_file(given):
+        return Model.config(given)
+    made: Model = _preset(Model, "model", given)
+    return made
+
+
+def _machine(given: Union[Machine, Path]) -> Machine:
+    if isinstance(given, Machine):
+        return given
+    made: Machine = Machine.load(given) if _is_file(given) else _preset(Machine, "machine", given)
+    return made
+
+
+def plan(
+    lengths: Union[Lengths, Integers],
+    model: Union[Model, Path, Mapping[str, Any]],
+    machine: Union[Machine, Path],
+    *,
+    progress: ProgressOption = None,
+    **options: Unpack[EpochKeywords],
+) -> Plan:
+    """Plans an epoch of `lengths` in one call: hbp.plan(lengths, model="llama-3.1-8b", machine="h100:4").
+
+    `model` is a preset's name, also with fields replaced ("llama-3.1-8b,layers=4"), a Hugging Face config.json
+    (its path or the mapping in it), or hbp.Model; `machine` is "h100:4", four nodes of a preset, a profile file,
+    or hbp.Machine. Options are those of plan_epoch. The plan is the one of plan_epoch with hbp.Cost(model,
+    machine), whose options (ZeRO stage, overlaps, reserve) are at their defaults."""
+    cost = Cost(_model(model), _machine(machine))
+    return plan_epoch(lengths, cost, progress=progress, **options)
