@@ -112,7 +112,8 @@ def from_arrow(name: str, values: Any) -> npt.NDArray[Any]:
             raise TypeError(f"{name} cannot be read: {why.decode(errors='replace')}")
         return made
 
-    dtype = _dtype(name, get(stream.get_schema, ArrowSchema).struct)
+    schema = get(stream.get_schema, ArrowSchema)
+    dtype = _dtype(name, schema.struct)
     chunks, rows = [np.empty(0, dtype)], 0
     while True:
         chunk = get(stream.get_next, ArrowArray)
