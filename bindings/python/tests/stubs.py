@@ -1,4 +1,4 @@
-"""What _records.pyi and _choices.py say, made from the library's records. With --write it replaces the files."""
+"""What _records.pyi and _choices.py say, made from the library's records. --write replaces the files."""
 
 import ctypes
 import json
@@ -81,8 +81,8 @@ def choice_texts() -> "dict[str, list[str]]":
                 continue
             _records._get_field(c_name.encode(), row, ctypes.addressof(record))
             assert record.name.decode() == member.name
-            known = _records.choices(member.choices).items()
-            within = [text for text, value in known if not record.is_ranged or record.least <= value <= record.most]
+            known, least, most = _records.choices(member.choices), record.least, record.most
+            within = [text for text in known if not record.is_ranged or least <= known[text] <= most]
             if name.endswith("Options"):
                 words = member.name.split("_")
                 found[name[: -len("Options")] + "".join(word.capitalize() for word in words)] = within

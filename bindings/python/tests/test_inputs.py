@@ -68,7 +68,9 @@ _new_capsule = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_cha
 class Arrow:
     """Arrow's C data interface over a numpy array of int32, as any of its libraries offers it."""
 
-    def __init__(self, values, nulls=(), offset: int = 0, form: bytes = b"i", dictionary: bool = False) -> None:
+    def __init__(
+        self, values, nulls=(), offset: int = 0, form: bytes = b"i", dictionary: bool = False
+    ) -> None:
         self.values = np.asarray(values, np.int32)
         self.released = 0
         self.form, self.dictionary = form, dictionary
@@ -89,7 +91,9 @@ class Arrow:
         return made
 
     def array(self, release: bool = False):
-        buffers = (ctypes.c_void_p * 2)(self.bits.ctypes.data if self.nulls else None, self.values.ctypes.data)
+        buffers = (ctypes.c_void_p * 2)(
+            self.bits.ctypes.data if self.nulls else None, self.values.ctypes.data
+        )
         made = _arrow.ArrowArray(
             length=len(self.values) - self.offset,
             null_count=-1 if self.nulls else 0,

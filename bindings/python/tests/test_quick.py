@@ -48,13 +48,17 @@ class TestQuick(unittest.TestCase):
         self.assertEqual(len(hbp.plan(tokens, config, machine).sample_ids), 200)
 
     def test_errors_say_what_is_known(self):
-        with self.assertRaisesRegex(hbp.InvalidError, r"no model preset 'llama'; the nearest is .*; there are llama-"):
+        with self.assertRaisesRegex(
+            hbp.InvalidError, r"no model preset 'llama'; the nearest is .*; there are llama-"
+        ):
             hbp.plan([1], model="llama", machine="h100")
         with self.assertRaisesRegex(hbp.InvalidError, r"no machine preset 'h10'; .*; there are .*h100, h200"):
             hbp.plan([1], model="llama-3.1-8b", machine="h10:4")
         with self.assertRaisesRegex(hbp.InvalidError, "no field 'layer'; the nearest is 'layers'"):
             hbp.plan([1], model="llama-3.1-8b,layer=3", machine="h100")
-        with self.assertRaisesRegex(TypeError, "machine is 8; it must be a preset's name, a file or hbp.Machine"):
+        with self.assertRaisesRegex(
+            TypeError, "machine is 8; it must be a preset's name, a file or hbp.Machine"
+        ):
             hbp.plan([1], model="llama-3.1-8b", machine=8)
         with self.assertRaisesRegex(hbp.SystemFailure, "nothing.json"):
             hbp.plan([1], model="nothing.json", machine="h100")

@@ -1,5 +1,5 @@
-"""Plans and packs as tables, HTML and pictures; progress shown. Stand-ins take the place of packages that are not
-there, and those that are there are tried themselves."""
+"""Plans and packs as tables, HTML and pictures; progress shown. Stand-ins take the place of packages that are
+not there, and those that are there are tried themselves."""
 
 import contextlib
 import importlib.util
@@ -84,7 +84,9 @@ class TestTables(unittest.TestCase):
         self.assertEqual(rows["group"].tolist(), packs.pack_groups[rows["pack"]].tolist())
 
     def test_unknown_rows(self):
-        with self.assertRaisesRegex(ValueError, r"rows is 'pack' \(did you mean 'packs'\?\); it must be one of 'samples'"):
+        with self.assertRaisesRegex(
+            ValueError, r"rows is 'pack' \(did you mean 'packs'\?\); it must be one of 'samples'"
+        ):
             samples.plan().columns("pack")
         groups = hbp.Groups.create(hbp.Cost.plain(4), [100], [1])
         with self.assertRaisesRegex(ValueError, "rows is 'steps'"):
@@ -98,7 +100,9 @@ class TestTables(unittest.TestCase):
                 words = rf"{type(thing).__name__}\.{convert} needs {name}: pip install {name}"
                 with without(name), self.assertRaisesRegex(ImportError, words):
                     getattr(thing, convert)()
-        with without("matplotlib"), self.assertRaisesRegex(ImportError, "plot needs matplotlib: pip install matplotlib"):
+        with without("matplotlib"), self.assertRaisesRegex(
+            ImportError, "plot needs matplotlib: pip install matplotlib"
+        ):
             plan.plot()
 
     def test_stand_ins(self):
@@ -191,7 +195,9 @@ class Axes:
 
 class TestPlot(unittest.TestCase):
     def draw(self, step: hbp.Step) -> Axes:
-        pyplot = module("matplotlib.pyplot", get_cmap=lambda name: lambda places: [(0, 0, 0, 1)] * len(places))
+        pyplot = module(
+            "matplotlib.pyplot", get_cmap=lambda name: lambda places: [(0, 0, 0, 1)] * len(places)
+        )
         parts = {"matplotlib": module("matplotlib", pyplot=pyplot), "matplotlib.pyplot": pyplot}
         with mock.patch.dict(sys.modules, parts):
             return step.plot(Axes())
@@ -296,7 +302,10 @@ class TestProgress(unittest.TestCase):
         bars = _progress._Bars(Bar)
         for stage, done, total in (("fill", 1, 0), ("fill", 3, 4), ("fill", 1, 4), ("steps", 2, 2)):
             bars(hbp.Progress(stage, done, total))
-        self.assertEqual([(bar.desc, bar.n, bar.total) for bar in Bar.made], [("fill", 3, 4), ("fill", 1, 4), ("steps", 2, 2)])
+        self.assertEqual(
+            [(bar.desc, bar.n, bar.total) for bar in Bar.made],
+            [("fill", 3, 4), ("fill", 1, 4), ("steps", 2, 2)],
+        )
 
     def test_what_progress_may_be(self):
         for none in (None, False):

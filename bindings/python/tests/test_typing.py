@@ -1,4 +1,4 @@
-"""What type checkers see: columns and choices are those of the library, mypy --strict and pyright are clean."""
+"""What type checkers see: columns and choices are the library's, mypy --strict and pyright are clean."""
 
 import importlib.util
 import inspect
@@ -29,7 +29,9 @@ OWN = {"zero_stage"}
 
 def columns() -> "typing.Iterator[tuple[type, str, typing.Any]]":
     for name in hbp.__all__:
-        for attribute, column in vars(getattr(hbp, name)).items() if isinstance(getattr(hbp, name), type) else ():
+        for attribute, column in (
+            vars(getattr(hbp, name)).items() if isinstance(getattr(hbp, name), type) else ()
+        ):
             if isinstance(column, _arrays.AnyColumn):
                 yield getattr(hbp, name), attribute, column
 
@@ -94,7 +96,9 @@ class TestChoices(unittest.TestCase):
             hbp.plan_groups([4], cost, max_lenght=4)
         with self.assertRaisesRegex(TypeError, r"'max_lenght' \(did you mean 'max_length'\?\)"):
             hbp.plan_epoch([4], cost, max_lenght=4)
-        with self.assertRaisesRegex(TypeError, r"'zero_stag' \(did you mean 'zero_stage'\?\); there are 'model'"):
+        with self.assertRaisesRegex(
+            TypeError, r"'zero_stag' \(did you mean 'zero_stage'\?\); there are 'model'"
+        ):
             hbp.Cost(None, None, zero_stag=1)
         with self.assertRaisesRegex(TypeError, r"'microbatches' \(did you mean 'micro_batches'\?\)"):
             hbp.partition_layers(hbp.Layers([1, 2]), stages=2, microbatches=3)

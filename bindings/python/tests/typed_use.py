@@ -29,7 +29,9 @@ def inputs() -> None:
     hbp.plan_step(np.array([300, 20, 4000], np.uint16), cost)
     hbp.plan_step(rows(), cost)
     hbp.plan_step(range(1, 100), cost, method="hybrid-cp", tokens_per_rank=4096)
-    hbp.plan_step(hbp.Lengths.from_array({0: 30, 1: 2}.values(), loss_tokens=range(1, 3)), cost, progress=False)
+    hbp.plan_step(
+        hbp.Lengths.from_array({0: 30, 1: 2}.values(), loss_tokens=range(1, 3)), cost, progress=False
+    )
     assert_type(hbp.partition(rows(), 2).tolist(), List[List[int]])
 
 
@@ -40,7 +42,12 @@ def columns() -> None:
     assert_type(lengths.histogram_lengths, "npt.NDArray[np.int64]")
     assert_type(lengths.histogram_counts, "npt.NDArray[np.int64]")
     plan = hbp.plan(
-        lengths, model="llama-3.1-8b", machine="h100:1", method="search", over_long="drop", composition="random"
+        lengths,
+        model="llama-3.1-8b",
+        machine="h100:1",
+        method="search",
+        over_long="drop",
+        composition="random",
     )
     assert_type(plan, hbp.Plan)
     assert_type(plan.step_offsets, "npt.NDArray[np.int64]")
@@ -57,7 +64,9 @@ def columns() -> None:
     assert_type(step.micro_batch(0), hbp.MicroBatch)
     assert_type(step.micro_batch(0)[0], hbp.Pack)
     assert_type(step.micro_batch(0).for_rank(0).ids, "npt.NDArray[np.int64]")
-    assert_type([pack.cu_seqlens for micro_batch in step for pack in micro_batch], "List[npt.NDArray[np.int32]]")
+    assert_type(
+        [pack.cu_seqlens for micro_batch in step for pack in micro_batch], "List[npt.NDArray[np.int32]]"
+    )
     groups = hbp.plan_groups(lengths, hbp.Cost.plain(8), method="hbp")
     assert_type(groups.pack_lengths, "npt.NDArray[np.int64]")
     assert_type(groups.sp, "npt.NDArray[np.int32]")
@@ -71,7 +80,6 @@ def columns() -> None:
     stages = hbp.partition_layers(layers, stages=2, method="balanced", micro_batches=4, recompute="layer")
     assert_type(stages, hbp.LayerPartition)
     assert_type(stages.cuts, "npt.NDArray[np.int32]")
-
 
 
 if not TYPE_CHECKING:

@@ -121,8 +121,8 @@ class OptionalViewColumn(_OfView[Scalar]):
 
 
 def integers(name: str, values: Any, dtype: Optional[npt.DTypeLike] = None) -> npt.NDArray[Any]:
-    """`values` as a contiguous 1-D array of integers of `dtype`, of their own type without one; the array itself
-    when it is one already."""
+    """`values` as a contiguous 1-D array of integers of `dtype`, of their own type without one; the array
+    itself when it is one already."""
     refuse_unordered(name, values)
     array = plain(name, values)
     if array.ndim != 1:

@@ -12,8 +12,18 @@ from ._arrays import view
 
 # The interface's letters for numbers.
 FORMATS = {
-    "c": "i1", "C": "u1", "s": "i2", "S": "u2", "i": "i4", "I": "u4", "l": "i8", "L": "u8", "e": "f2", "f": "f4", "g": "f8"
-}  # fmt: skip
+    "c": "i1",
+    "C": "u1",
+    "s": "i2",
+    "S": "u2",
+    "i": "i4",
+    "I": "u4",
+    "l": "i8",
+    "L": "u8",
+    "e": "f2",
+    "f": "f4",
+    "g": "f8",
+}
 
 
 class ArrowSchema(ctypes.Structure):
@@ -89,7 +99,9 @@ def _values(name: str, array: Any, dtype: str, owner: Any, before: int) -> npt.N
     bits = array.buffers[0] if array.n_buffers else None
     if bits and array.null_count:
         end = array.offset + array.length
-        known = np.unpackbits(view(bits, -(-end // 8), np.uint8, owner), bitorder="little")[array.offset : end]
+        known = np.unpackbits(view(bits, -(-end // 8), np.uint8, owner), bitorder="little")[
+            array.offset : end
+        ]
         if not known.all():
             raise TypeError(f"{name}[{before + int(known.argmin())}] is null; it must be an integer")
     values = array.buffers[1] or 0
@@ -97,7 +109,7 @@ def _values(name: str, array: Any, dtype: str, owner: Any, before: int) -> npt.N
 
 
 def from_arrow(name: str, values: Any) -> npt.NDArray[Any]:
-    """`values`, which has __arrow_c_array__ or __arrow_c_stream__: not copied unless it has several chunks."""
+    """`values`, which has __arrow_c_array__ or __arrow_c_stream__; several chunks are copied into one."""
     if hasattr(values, "__arrow_c_array__"):
         of_schema, of_array = values.__arrow_c_array__()
         dtype = _dtype(name, _struct(of_schema, b"arrow_schema", ArrowSchema))

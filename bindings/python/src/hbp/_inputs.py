@@ -46,7 +46,9 @@ def _listed(values: Any) -> Any:
             whole = values[:]
         except Exception:
             whole = None
-        if type(whole) is not type(values) and (isinstance(whole, (list, tuple)) or hasattr(whole, "__array__")):
+        if type(whole) is not type(values) and (
+            isinstance(whole, (list, tuple)) or hasattr(whole, "__array__")
+        ):
             return whole
     return list(values)
 
@@ -69,7 +71,9 @@ def plain(name: str, values: Any) -> npt.NDArray[Any]:
     try:
         if hasattr(values, "detach"):  # a tensor of PyTorch, on any device
             values = values.detach().cpu().numpy()
-        elif not hasattr(values, "__array__") and hasattr(values, "__dlpack__") and hasattr(np, "from_dlpack"):
+        elif (
+            not hasattr(values, "__array__") and hasattr(values, "__dlpack__") and hasattr(np, "from_dlpack")
+        ):
             values = np.from_dlpack(values)
         if hasattr(values, "__array__"):
             return np.asarray(values)
@@ -104,8 +108,8 @@ def _short(value: Any) -> str:
 
 
 def listed_integers(name: str, given: Any, array: npt.NDArray[Any]) -> list[int]:
-    """The ints in `array`, 1-D and of no integer type, which was made of `given`; TypeError for the first value
-    that is none."""
+    """The ints in `array`, 1-D and of no integer type, which was made of `given`; TypeError for the first
+    value that is none."""
     kind = array.dtype.kind
     if kind == "f" and not isinstance(given, (list, tuple)):
         wrong = ~np.isfinite(array)
@@ -121,7 +125,9 @@ def listed_integers(name: str, given: Any, array: npt.NDArray[Any]) -> list[int]
             raise TypeError(f"{name}[{row}] is {_short(items[row])}; it must be an integer")
     else:
         row = 0
-    raise TypeError(f"{name} holds {array.dtype}: {name}[{row}] is {_short(array[row])}; it must hold integers")
+    raise TypeError(
+        f"{name} holds {array.dtype}: {name}[{row}] is {_short(array[row])}; it must hold integers"
+    )
 
 
 def refuse_unordered(name: str, values: Any) -> None:

@@ -47,9 +47,16 @@ def struct_html(struct: Any) -> str:
 def plan_html(plan: Plan) -> str:
     """The summary, and the first steps."""
     rows = [
-        (step.index, len(step.micro_batches), step.samples, step.tokens, step.predicted_ns / 1e6, " ".join(step.groups()))
+        (
+            step.index,
+            len(step.micro_batches),
+            step.samples,
+            step.tokens,
+            step.predicted_ns / 1e6,
+            " ".join(step.groups()),
+        )
         for step in (plan.step(index) for index in range(min(len(plan), SHOWN_ROWS)))
-    ]  # fmt: skip
+    ]
     names = ("step", "micro-batches", "samples", "tokens", "predicted ms", "SP groups")
     more = f"<p>and {len(plan) - len(rows):,} more steps</p>" if len(plan) > len(rows) else ""
     return _lines(str(plan.summary())) + _table(names, rows) + more
@@ -63,15 +70,17 @@ def step_html(step: Step) -> str:
         packs += len(micro_batch)
         for pack in micro_batch[: SHOWN_ROWS * 4 - len(rows)]:
             of = f"{pack.first_rank} to {pack.ranks.stop - 1}" if pack.sp > 1 else pack.first_rank
-            rows.append((number, of, pack.sp, len(pack), pack.tokens, pack.recompute, pack.predicted_ns / 1e6))
+            rows.append(
+                (number, of, pack.sp, len(pack), pack.tokens, pack.recompute, pack.predicted_ns / 1e6)
+            )
     names = ("micro-batch", "ranks", "SP", "samples", "tokens", "layers recomputed", "predicted ms")
     more = f"<p>and {packs - len(rows):,} more packs</p>" if packs > len(rows) else ""
     return _lines(repr(step)) + _table(names, rows) + more
 
 
 def pack_starts(step: Step) -> list[int]:
-    """When each pack of a step starts, in ns from the step's beginning: once all ranks of the lockstep sets that
-    it lies in have ended their last micro-batch."""
+    """When each pack of a step starts, in ns from the step's beginning: once all ranks of the lockstep sets
+    that it lies in have ended their last micro-batch."""
     plan = step.plan
     summary = plan.summary()
     size = summary.lockstep_ranks or summary.ranks

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Mapping
+from typing import TYPE_CHECKING, Any, Dict, Mapping
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from .packs import Packs
     from .plans import Plan
 
-Columns = dict[str, npt.NDArray[Any]]
+Columns = Dict[str, "npt.NDArray[Any]"]
 
 
 def _owners(offsets: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

@@ -186,13 +186,14 @@ class Cost(Saved):
         """A cost fitted to measured packs, a timeline or columns with a row each, with this one as what stands
         where they say nothing; `source` of the result says which terms were fitted."""
         columns = columns_of(Measurements, locals())
+        arrays: dict[str, npt.NDArray[Any]] = {}
         given = [name for name, column in columns.items() if column is not None]
         if timeline is not None:
             if given:
                 raise TypeError(f"{given[0]} is given beside a timeline")
             if not hasattr(timeline, "_measured"):
                 raise TypeError(f"timeline is {timeline!r}; it must be hbp.Timeline")
-            measured, arrays = timeline._measured(), dict[str, npt.NDArray[Any]]()
+            measured = timeline._measured()
         else:
             missing = [name for name in columns if name not in given and name != "peak_bytes"]
             if missing:

@@ -26,16 +26,16 @@ def _is_file(name: Any) -> bool:
     return isinstance(name, (bytes, os.PathLike)) or (isinstance(name, str) and ".json" in name)
 
 
-def _preset(kind: Any, what: str, name: Any) -> Any:
+def _preset(of: Any, what: str, name: Any) -> Any:
     """A preset; of a name that is none the message says which there are."""
     if not isinstance(name, str):
-        raise TypeError(f"{what} is {name!r}; it must be a preset's name, a file or hbp.{kind.__name__}")
+        raise TypeError(f"{what} is {name!r}; it must be a preset's name, a file or hbp.{of.__name__}")
     try:
-        return kind.preset(name)
+        return of.preset(name)
     except InvalidError as error:
         if "preset" not in error.message:
             raise
-        raise InvalidError(error.status, f"{error}; there are {', '.join(kind.presets())}") from None
+        raise InvalidError(error.status, f"{error}; there are {', '.join(of.presets())}") from None
 
 
 def _model(given: Union[Model, Path, Mapping[str, Any]]) -> Model:
@@ -64,9 +64,9 @@ def plan(
 ) -> Plan:
     """Plans an epoch of `lengths` in one call: hbp.plan(lengths, model="llama-3.1-8b", machine="h100:4").
 
-    `model` is a preset's name, also with fields replaced ("llama-3.1-8b,layers=4"), a Hugging Face config.json
-    (its path or the mapping in it), or hbp.Model; `machine` is "h100:4", four nodes of a preset, a profile file,
-    or hbp.Machine. Options are those of plan_epoch. The plan is the one of plan_epoch with hbp.Cost(model,
+    `model` is a preset's name, also with fields replaced ("llama-3.1-8b,layers=4"), a Hugging Face
+    config.json (its path or the mapping in it), or hbp.Model; `machine` is "h100:4", four nodes of a preset, a
+    profile file, or hbp.Machine. Options are those of plan_epoch. The plan is the one of plan_epoch with hbp.Cost(model,
     machine), whose options (ZeRO stage, overlaps, reserve) are at their defaults."""
     cost = Cost(_model(model), _machine(machine))
     return plan_epoch(lengths, cost, progress=progress, **options)
