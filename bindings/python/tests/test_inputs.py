@@ -206,6 +206,28 @@ class TestForms(unittest.TestCase):
             lengths_of(Tensor(np.zeros(2, np.float16)))
 
 
+    @unittest.skipUnless(hasattr(np, "from_dlpack"), "this numpy takes no DLPack")
+    def test_dlpack_alone(self):
+        class Capsule:
+            def __init__(self, values: np.ndarray) -> None:
+                self.values = values
+
+            def __dlpack__(self, **options):
+                return self.values.__dlpack__(**options)
+
+            def __dlpack_device__(self):
+                return 1, 0
+
+        class Elsewhere(Capsule):
+            def __dlpack__(self, **options):
+                raise BufferError("it lies on another device")
+
+        owned = np.array(VALUES, np.int32)
+        self.assertTrue(np.shares_memory(_inputs.plain("lengths", Capsule(owned)), owned))
+        with self.assertRaisesRegex(TypeError, "lengths cannot be read as an array: it lies on another device"):
+            lengths_of(Elsewhere(owned))
+
+
 class TestArrow(unittest.TestCase):
     def test_arrays_and_slices(self):
         self.assertEqual(lengths_of(Arrow(VALUES)), VALUES)
