@@ -19,6 +19,9 @@ import hbp
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
 
+# A fork of a process with threads is what is tried; Python 3.12 and later warn of it.
+QUIET = {"PYTHONWARNINGS": "ignore::DeprecationWarning"}
+
 
 def batch(step: int, count: int = 60) -> np.ndarray:
     return samples.lengths(count, seed=step)
@@ -169,7 +172,7 @@ class TestStepper(unittest.TestCase):
             assert os.waitpid(child, 0)[1] == 0
             assert stepper.take().summary().samples == 3"""
         path = os.pathsep.join([os.path.dirname(__file__), *filter(None, sys.path)])
-        result = subprocess.run([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": path},
+        result = subprocess.run([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": path, **QUIET},
                                 capture_output=True, text=True, timeout=60)
         self.assertEqual((result.returncode, result.stderr), (0, ""))
 
