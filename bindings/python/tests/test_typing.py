@@ -1,6 +1,6 @@
 """What type checkers see: columns and choices are the library's, mypy --strict and pyright are clean."""
 
-import importlib.util
+import importlib.metadata
 import inspect
 import os
 import shutil
@@ -113,6 +113,13 @@ class TestChoices(unittest.TestCase):
         self.assertIn("max_length", inspect.signature(hbp.plan_groups).parameters)
 
 
+def mypy_version() -> "tuple[int, ...]":
+    try:
+        return tuple(int(part) for part in importlib.metadata.version("mypy").split(".")[:2])
+    except importlib.metadata.PackageNotFoundError:
+        return (0,)
+
+
 class TestCheckers(unittest.TestCase):
     def test_the_file_runs(self):
         for function in typed_use.UNCHECKED:
@@ -124,7 +131,7 @@ class TestCheckers(unittest.TestCase):
         result = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=folder)
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
 
-    @unittest.skipUnless(importlib.util.find_spec("mypy"), f"{sys.executable} has no mypy")
+    @unittest.skipUnless(mypy_version() >= (1, 8), f"{sys.executable} has no mypy of 1.8 or later")
     def test_mypy(self):
         with tempfile.TemporaryDirectory() as cache:
             options = ["--strict", "--ignore-missing-imports", "--cache-dir", cache]

@@ -8,9 +8,9 @@ from typing import Any, Generic, Mapping, Optional, Sequence, Type, TypeVar, ove
 import numpy as np
 import numpy.typing as npt
 
-from ._native import lib
 from ._inputs import Integers, listed_integers, refuse_unordered
 from ._inputs import plain as plain
+from ._native import lib
 from ._records import Struct
 
 Scalar = TypeVar("Scalar", bound=np.generic)
@@ -128,7 +128,8 @@ def integers(name: str, values: Any, dtype: Optional[npt.DTypeLike] = None) -> n
     if array.ndim != 1:
         raise ValueError(f"{name} has {array.ndim} dimensions; it must have one")
     whole = array.dtype.kind in "iu"
-    target = np.dtype((array.dtype if whole else np.int64) if dtype is None else dtype)
+    native = array.dtype if whole else np.dtype(np.int64)
+    target = native if dtype is None else np.dtype(dtype)
     if array.size == 0:
         return np.empty(0, target)
     listed = None if whole else listed_integers(name, values, array)

@@ -56,8 +56,8 @@ def _listed(values: Any) -> Any:
 def plain(name: str, values: Any) -> npt.NDArray[Any]:
     """`values` as an array, where possible without a copy. A mask would be lost when passed to C, so masked
     values are refused; so are nulls of Arrow. What they hold is for the caller to check."""
-    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
-        masked = int(np.ma.getmaskarray(values).sum())
+    masked = int(np.sum(values.mask)) if isinstance(values, np.ma.MaskedArray) else 0
+    if masked:
         raise TypeError(
             f"{name} has {masked} masked values of {values.size}; give it compressed() or filled()"
         )

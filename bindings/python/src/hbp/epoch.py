@@ -5,8 +5,6 @@ from __future__ import annotations
 import ctypes
 from typing import TYPE_CHECKING, Optional, Sequence, TypedDict, Union
 
-import numpy.typing as npt
-
 from ._arrays import address, joined
 from ._choices import BalanceMethod, EpochComposition, EpochMethod, EpochOverLong
 from ._context import ProgressOption

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Optional, Union
+from typing import Any, Optional, Union
 
 import numpy as np
 import numpy.typing as npt
@@ -77,9 +77,8 @@ class Groups(Owned):
         return len(self.thresholds)
 
     def __str__(self) -> str:
-        rows = zip(
-            *(column.tolist() for column in (self.pack_lengths, self.sp, self.recompute, self.micro_batches))
-        )
+        columns: list[npt.NDArray[Any]] = [self.pack_lengths, self.sp, self.recompute, self.micro_batches]
+        rows = zip(*(column.tolist() for column in columns))
         return "\n".join(
             f"{length:>9,} tokens x SP {sp}, {layers} layers recomputed, {count} micro-batches a step"
             for length, sp, layers, count in rows

@@ -6,7 +6,6 @@ import ctypes
 from typing import Literal, Optional, Union
 
 import numpy as np
-import numpy.typing as npt
 
 from . import _native
 from ._arrays import ViewColumn, address, addresses, column_arrays, columns_of, integers, same_count

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Optional, Union
-
-import numpy.typing as npt
+from typing import Union
 
 from ._context import ProgressOption, call_long
 from ._inputs import Integers

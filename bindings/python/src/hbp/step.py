@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from typing import TYPE_CHECKING, Optional, TypedDict, Union
-
-import numpy.typing as npt
+from typing import TYPE_CHECKING, TypedDict, Union
 
 from ._choices import StepMethod, StepRecompute
 from ._context import ProgressOption

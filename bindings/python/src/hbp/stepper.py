@@ -8,7 +8,6 @@ from collections import deque
 from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Optional, TypeVar, Union
 
 import numpy as np
-import numpy.typing as npt
 
 from . import _native
 from ._arrays import address, addresses, column_arrays, columns_of, integers

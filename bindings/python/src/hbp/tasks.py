@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any, Iterator, Optional
+from typing import Iterator, Optional
 
 import numpy as np
 import numpy.typing as npt

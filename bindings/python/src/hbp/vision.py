@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Optional, Union
-
-import numpy.typing as npt
+from typing import Union
 
 from ._choices import BudgetsMethod, IterativeFillMethod, IterativeFillOverLong
 from ._context import ProgressOption, call_long

@@ -7,7 +7,6 @@ from functools import cached_property
 from typing import Optional, Union
 
 import numpy as np
-import numpy.typing as npt
 
 from . import _native
 from ._arrays import ViewColumn
