@@ -73,20 +73,31 @@ static void sift_down(hbp__parts *parts, int64_t at)
     place(parts, part, at);
 }
 
-/* Puts a part whose weight changed in its place among those in order. */
-static void settle(hbp__parts *parts, uint32_t part)
+/* Where a part belongs among order[first..end - 1], which are in order. */
+static int64_t find_place(const hbp__parts *parts, uint32_t part, int64_t first, int64_t end)
 {
-    int64_t at = parts->rank[part], last = parts->problem->parts - 1;
-    for (; at < last && hbp__parts_is_before(parts, parts->order[at + 1], part); at++) {
-        parts->order[at] = parts->order[at + 1];
-        parts->rank[parts->order[at]] = (uint32_t)at;
+    while (first < end) {
+        int64_t middle = first + (end - first) / 2;
+        if (hbp__parts_is_before(parts, parts->order[middle], part))
+            first = middle + 1;
+        else
+            end = middle;
     }
-    for (; at > 0 && hbp__parts_is_before(parts, part, parts->order[at - 1]); at--) {
-        parts->order[at] = parts->order[at - 1];
-        parts->rank[parts->order[at]] = (uint32_t)at;
-    }
-    parts->order[at] = part;
-    parts->rank[part] = (uint32_t)at;
+    return first;
+}
+
+/* The order again, once the last part got lighter and the one at `at` heavier. */
+static void settle(hbp__parts *parts, int64_t at)
+{
+    uint32_t *order = parts->order;
+    int64_t last = parts->problem->parts - 1;
+    uint32_t lighter = order[last], heavier = order[at];
+    int64_t to = find_place(parts, heavier, at + 1, last) - 1;
+    memmove(order + at, order + at + 1, (size_t)(to - at) * sizeof *order);
+    order[to] = heavier;
+    to = find_place(parts, lighter, 0, last);
+    memmove(order + to + 1, order + to, (size_t)(last - to) * sizeof *order);
+    order[to] = lighter;
 }
 
 /* Adds an item to a part's sums, or with sign -1 takes it out. */
@@ -142,8 +153,6 @@ hbp_status hbp__parts_order_by_weight(hbp__parts *parts)
     if (!hbp__sort_by_i64(&parts->context->memory, parts->samples, parts->order, p->parts) ||
         !hbp__sort_by_i64(&parts->context->memory, parts->weight, parts->order, p->parts))
         return hbp__fail_memory(parts->context, "the order of parts");
-    for (int64_t k = 0; k < p->parts; k++)
-        parts->rank[parts->order[k]] = (uint32_t)k;
     return HBP_OK;
 }
 
@@ -184,7 +193,7 @@ static void take_out(members *m, uint32_t part, int64_t at)
 
 /* An exchange: item `give` of the heaviest part for item `get` of the other, -1 for none. */
 typedef struct exchange {
-    uint32_t with;
+    int64_t with;      /* the other's place in the order */
     int64_t give, get; /* places in the lists */
     int64_t heavier;   /* of the two parts, after it */
 } exchange;
@@ -206,22 +215,24 @@ static int is_allowed(const hbp__parts *parts, uint32_t from, uint32_t to, uint3
 }
 
 /* Takes the exchange if it is allowed and better than the best so far. */
-static void consider(const hbp__parts *parts, const members *m, uint32_t from, uint32_t to, int64_t give,
+static void consider(const hbp__parts *parts, const members *m, uint32_t from, int64_t with, int64_t give,
                      int64_t get, exchange *best)
 {
+    uint32_t to = parts->order[with];
     const int64_t *weight = parts->problem->weight;
     uint32_t item = m->item[from][give];
     int64_t other = get < 0 ? -1 : (int64_t)m->item[to][get],
             moved = weight[item] - (other < 0 ? 0 : weight[other]);
     int64_t heavier = hbp__max_i64(parts->weight[from] - moved, parts->weight[to] + moved);
     if (heavier < best->heavier && is_allowed(parts, from, to, item, other))
-        *best = (exchange){to, give, get, heavier};
+        *best = (exchange){with, give, get, heavier};
 }
 
 /* The best exchange between the heaviest part and another: what is moved should be half of their difference.
  */
-static void look_at(const hbp__parts *parts, const members *m, uint32_t from, uint32_t to, exchange *best)
+static void look_at(const hbp__parts *parts, const members *m, uint32_t from, int64_t with, exchange *best)
 {
+    uint32_t to = parts->order[with];
     const int64_t *weight = parts->problem->weight;
     int64_t half = (parts->weight[from] - parts->weight[to]) / 2, last = -1;
     for (int64_t i = 0; i < m->count[from]; i++) {
@@ -229,38 +240,38 @@ static void look_at(const hbp__parts *parts, const members *m, uint32_t from, ui
         if (own == last && !parts->problem->size && !parts->problem->samples)
             continue;
         last = own;
-        consider(parts, m, from, to, i, -1, best);
+        consider(parts, m, from, with, i, -1, best);
         int64_t at = find_weight(parts, m, to, own - half);
         for (int64_t k = at - 2; k <= at + 1; k++)
             if (k >= 0 && k < m->count[to])
-                consider(parts, m, from, to, i, k, best);
+                consider(parts, m, from, with, i, k, best);
     }
 }
 
 static hbp_status make_exchange(hbp__parts *parts, members *m, uint32_t from, const exchange *x)
 {
-    uint32_t give = m->item[from][x->give], get = x->get < 0 ? 0 : m->item[x->with][x->get];
-    if (m->count[x->with] + 1 > m->room[x->with]) {
-        int64_t room = 2 * m->room[x->with] + 1;
+    uint32_t with = parts->order[x->with], give = m->item[from][x->give],
+             get = x->get < 0 ? 0 : m->item[with][x->get];
+    if (m->count[with] + 1 > m->room[with]) {
+        int64_t room = 2 * m->room[with] + 1;
         uint32_t *more = hbp__take(parts->context, (uint64_t)room, sizeof *more);
         HBP__TRY(hbp__scratch_check(parts->context, "the items of a part"));
-        memcpy(more, m->item[x->with], (size_t)m->count[x->with] * sizeof *more);
-        m->item[x->with] = more;
-        m->room[x->with] = room;
+        memcpy(more, m->item[with], (size_t)m->count[with] * sizeof *more);
+        m->item[with] = more;
+        m->room[with] = room;
     }
     take_out(m, from, x->give);
     add(parts, give, from, -1);
     if (x->get >= 0) {
-        take_out(m, x->with, x->get);
-        add(parts, get, x->with, -1);
+        take_out(m, with, x->get);
+        add(parts, get, with, -1);
         insert(parts, m, from, get);
         add(parts, get, from, 1);
         parts->part[get] = from;
     }
-    insert(parts, m, x->with, give);
-    add(parts, give, x->with, 1);
-    parts->part[give] = x->with;
-    settle(parts, from);
+    insert(parts, m, with, give);
+    add(parts, give, with, 1);
+    parts->part[give] = with;
     settle(parts, x->with);
     return HBP_OK;
 }
@@ -308,7 +319,7 @@ hbp_status hbp__parts_improve(hbp__parts *parts, int64_t bound)
         for (int64_t k = 0; k < p->parts - 1 && k < PARTNERS; k++) {
             if (parts->weight[parts->order[k]] >= best.heavier)
                 break;
-            look_at(parts, &m, from, parts->order[k], &best);
+            look_at(parts, &m, from, k, &best);
         }
         if (best.heavier >= parts->weight[from])
             break;

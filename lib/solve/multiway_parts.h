@@ -17,7 +17,7 @@ typedef struct hbp__parts {
     int64_t *samples; /* [parts] */
     uint32_t *order;  /* [parts] ascending in what `key` says, then in samples; while items are put a heap of
                          the  first `open`, the others being full */
-    uint32_t *rank;   /* [parts] the place of a part in it */
+    uint32_t *rank;   /* [parts] the place of a part in the heap */
     int64_t open;
     int64_t lack; /* samples that parts lack of their least number */
     int64_t left; /* samples of items without a part */
