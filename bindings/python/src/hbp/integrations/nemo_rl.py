@@ -1,0 +1,48 @@
+"""NeMo RL: sequence packing (nemo_rl.data.packing).
+
+The packers named to install() pack by hbp.partition: as few bins as fit, of about equal tokens, the fullest
+first, at least min_bin_count and a multiple of bin_count_multiple of them, none empty."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, List
+
+from .. import partition
+from . import errors_as, replace, require_seam
+
+KNOWN = ("0.6.0 (7ea279abfbeb)",)
+
+
+def _pack_implementation(self: Any, sequence_lengths: List[int]) -> List[List[int]]:
+    self._validate_sequence_lengths(sequence_lengths)
+    if not sequence_lengths:
+        return []
+    with errors_as(ValueError):
+        bins = partition(
+            sequence_lengths,
+            capacity=self.bin_capacity,
+            min_parts=self.min_bin_count or 1,
+            multiple_of=self.bin_count_multiple or 1,
+        )
+    tokens = bins.tokens.tolist()
+    order = sorted(range(len(bins)), key=lambda k: -tokens[k])  # ranks take turns: like runs beside like
+    lists = bins.tolist()
+    return [lists[k] for k in order]
+
+
+def install(*packers: str) -> Callable[[], None]:
+    """Puts hbp in the place of packers: FirstFitDecreasingPacker, FirstFitShufflePacker and
+    ModifiedFirstFitDecreasingPacker unless others are named. What is returned takes it back."""
+    from nemo_rl.data.packing import algorithms as seam
+
+    names = packers or ("FirstFitDecreasingPacker", "FirstFitShufflePacker", "ModifiedFirstFitDecreasingPacker")
+    for name in names:
+        require_seam("nemo-rl", KNOWN, (seam, name, "bin_capacity collect_metrics min_bin_count bin_count_multiple"))
+        owner = getattr(seam, name)
+        require_seam(
+            "nemo-rl",
+            KNOWN,
+            (owner, "_pack_implementation", "self sequence_lengths"),
+            (owner, "_validate_sequence_lengths", "self sequence_lengths"),
+        )
+    return replace(*((getattr(seam, name), "_pack_implementation", _pack_implementation) for name in names))

@@ -1,0 +1,52 @@
+"""torchtitan: rows of its RL batcher (torchtitan.experiments.rl.components.batcher).
+
+As few rows as fit, rounded up to whole micro-batches where there are samples enough, of about equal attention
+(a row costs its full length whatever is in it), in an order in which the batcher deals each rank an equal
+share. No row holds more than seq_len tokens, no rank is without samples but where there
+are fewer samples than ranks."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, List
+
+from .. import partition
+from . import errors_as, replace, require_seam
+
+KNOWN = ("b5bcd76c66d0",)
+
+
+def assign_rows(self: Any, training_samples: List[Any]) -> List[List[Any]]:
+    """Rows of samples: row j of cell c, a rank's share of a micro-batch, is the (c + j cells)-th, which is how
+    the batcher deals them."""
+    if not training_samples:
+        return []
+    lengths = [max(1, self.num_tokens_to_pack(sample)) for sample in training_samples]
+    ranks, count = self._dp_degree, self.local_batch_size * self._dp_degree
+    with errors_as(ValueError):
+        rows = partition(lengths, capacity=self.seq_len)
+        full = -(-len(rows) // count) * count
+        rows = partition(
+            lengths, capacity=self.seq_len, min_parts=min(full, len(lengths)), weights=(0, 1)
+        )
+        lists, weights = rows.tolist(), rows.weights
+        if len(rows) == full:
+            cells = partition([1] * full, full // self.local_batch_size, equal_count=True, weights=weights)
+            heavy_first = sorted(cells.tolist(), key=lambda cell: -sum(int(weights[row]) for row in cell))
+            lists = [lists[row] for turn in zip(*heavy_first) for row in turn]
+    return [[training_samples[k] for k in row] for row in lists]
+
+
+def install() -> Callable[[], None]:
+    """Puts hbp in the place of the batcher's next fit; what is returned takes it back."""
+    from torchtitan.experiments.rl.components import batcher as seam
+
+    require_seam(
+        "torchtitan", KNOWN, (seam, "Batcher", "config num_prompts_per_train_step dp_degree pad_id")
+    )
+    require_seam(
+        "torchtitan",
+        KNOWN,
+        (seam.Batcher, "_assign_training_samples_to_rows", "self training_samples"),
+        (seam.Batcher, "num_tokens_to_pack", "self training_sample"),
+    )
+    return replace((seam.Batcher, "_assign_training_samples_to_rows", assign_rows))
