@@ -49,8 +49,9 @@ def _version(package: str) -> str:
     try:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
-        module = sys.modules.get(package.replace("-", "_"))
-        return str(getattr(module, "__version__", "of an unknown version"))
+        name = package.replace("-", "_")
+        modules = [sys.modules.get(known) for known in (name, name.replace("_", "."), name.split("_")[0])]
+        return next((str(m.__version__) for m in modules if hasattr(m, "__version__")), "of an unknown version")
 
 
 def replace(*places: tuple[Any, str, Any]) -> Callable[[], None]:

@@ -92,7 +92,7 @@ def install(*, hidden_size: int = 4096, cost: Optional[Callable[[int, int], Cost
                 max_samples=getattr(self, "max_num_seqs", None),
                 weights=(6 * hidden_size, 1),
             )
-            weights = packs.weights.tolist()
+            weights = packs.part_weights.tolist()
             ids = [[sample_id_seqlens[place][0] for place in pack] for pack in packs.tolist()]
             order = sorted(range(len(ids)), key=lambda k: -weights[k])
             return [
@@ -120,6 +120,9 @@ def install(*, hidden_size: int = 4096, cost: Optional[Callable[[int, int], Cost
                 for row in plan.step(0).micro_batches:
                     packs = range(*plan.micro_batch_offsets[row : row + 2].tolist())
                     used = [(int(plan.pack_sp[k]), plan.sample_ids[slice(*plan.pack_offsets[k : k + 2])].tolist()) for k in packs]
+                    if not any(places for _, places in used):
+                        count, wanted = len(lengths), len(plan.step(0).micro_batches)
+                        raise InfeasibleError(-3, f"{count} samples do not fill {wanted} micro-batches")
                     groups = fill_ranks([group for group in used if group[1]], lengths, ranks, self.max_num_seqs)
                     groups.sort(key=lambda group: -group[0])
                     answer.append(

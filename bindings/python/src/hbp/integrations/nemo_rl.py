@@ -24,7 +24,7 @@ def _pack_implementation(self: Any, sequence_lengths: List[int]) -> List[List[in
             min_parts=self.min_bin_count or 1,
             multiple_of=self.bin_count_multiple or 1,
         )
-    tokens = bins.tokens.tolist()
+    tokens = bins.part_tokens.tolist()
     order = sorted(range(len(bins)), key=lambda k: -tokens[k])  # ranks take turns: like runs beside like
     lists = bins.tolist()
     return [lists[k] for k in order]

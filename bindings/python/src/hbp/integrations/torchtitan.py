@@ -28,7 +28,7 @@ def assign_rows(self: Any, training_samples: List[Any]) -> List[List[Any]]:
         rows = partition(
             lengths, capacity=self.seq_len, min_parts=min(full, len(lengths)), weights=(0, 1)
         )
-        lists, weights = rows.tolist(), rows.weights
+        lists, weights = rows.tolist(), rows.part_weights
         if len(rows) == full:
             cells = partition([1] * full, full // self.local_batch_size, equal_count=True, weights=weights)
             heavy_first = sorted(cells.tolist(), key=lambda cell: -sum(int(weights[row]) for row in cell))

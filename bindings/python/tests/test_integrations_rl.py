@@ -1,0 +1,184 @@
+"""The adapters of verl, slime, NeMo RL and torchtitan behind stand-ins of their seams."""
+
+import types
+import unittest
+import unittest.mock
+
+import integration_seams as seams
+import numpy as np
+
+import hbp.integrations.nemo_rl
+import hbp.integrations.slime
+import hbp.integrations.torchtitan
+import hbp.integrations.verl
+from hbp.integrations import UnknownTrainerError, whole_weights
+
+
+def drawn(seed, count, most):
+    return np.exp(np.random.default_rng(seed).normal(6.5, 1.2, count)).clip(1, most).astype(int).tolist()
+
+
+def run(test, page):
+    code = seams.snippet(page)
+    test.assertLessEqual(len(code.strip().splitlines()), 5)
+    exec(code, {})
+
+
+class Weights(unittest.TestCase):
+    def test_whole(self):
+        self.assertEqual(whole_weights([1, 2.4, 3]).tolist(), [1, 2, 3])
+        large = whole_weights([10**30, 3 * 10**30, 1.0])
+        self.assertAlmostEqual(large[1] / large[0], 3, places=9)
+        self.assertLessEqual(int(large.sum()), 1 << 60)
+
+
+class Verl(unittest.TestCase):
+    def test_equal_counts(self):
+        with seams.verl() as seam:
+            run(self, "verl.md")
+            for seed in range(10):
+                work = [24576 * n + n * n for n in drawn(seed, 512, 60000)]
+                for equal in (False, True):
+                    lists = seam.karmarkar_karp(work, 32, equal)
+                    self.assertTrue(seams.place_all(512, lists))
+                    self.assertEqual(len(lists), 32)
+                    self.assertTrue(all(lists))
+                    self.assertTrue(not equal or {len(ids) for ids in lists} == {16})
+                    sums = [sum(work[k] for k in ids) for ids in lists]
+                    self.assertLess(max(sums), 1.02 * max(sum(sums) / 32, max(work) + sum(sorted(work)[:15])))
+
+    def test_refuses(self):
+        with seams.verl() as seam:
+            hbp.integrations.verl.install()
+            for lengths, parts, equal, why in (([5] * 10, 4, True, "10"), ([5] * 3, 4, False, "3 samples|4")):
+                with self.assertRaisesRegex(AssertionError, why):
+                    seam.karmarkar_karp(lengths, parts, equal)
+        with seams.verl("old"), self.assertRaisesRegex(
+            UnknownTrainerError, r"verl 9\.9\.9.*takes \(batch, max_token_len\).*known versions: 0\.6\.1"
+        ):
+            hbp.integrations.verl.install()
+
+    def test_micro_batches(self):
+        with seams.verl() as seam:
+            user = types.ModuleType("verl.user")
+            user.rearrange_micro_batches = seam.rearrange_micro_batches  # from ... import
+            with unittest.mock.patch.dict("sys.modules", {"verl.user": user}):
+                undo = hbp.integrations.verl.install()
+            self.assertIs(user.rearrange_micro_batches, seam.rearrange_micro_batches)
+            for seed in range(30):
+                size, multiple, least = 1 + seed % 2, (None, 4)[seed % 3 == 0], (None, 9)[seed % 5 == 0]
+                tokens = drawn(seed, 96, 4096)
+                batch = {"input_ids": seams.Column(), "attention_mask": seams.Column([n] for n in tokens)}
+                _, ids = user.rearrange_micro_batches(
+                    batch, 8192, num_batches_divided_by=multiple, min_num_micro_batch=least, force_group_size=size
+                )
+                self.assertTrue(seams.place_all(96, ids))
+                self.assertTrue(all(0 < sum(tokens[k] for k in part) <= 8192 for part in ids))
+                self.assertEqual(len(ids) % (multiple or 1), 0)
+                self.assertGreaterEqual(len(ids), least or 1)
+                self.assertTrue(all((k ^ 1) in part for part in ids for k in part) or size == 1)
+            with self.assertRaisesRegex(AssertionError, "longer than max_token_len"):
+                seam.rearrange_micro_batches(batch, max(tokens) - 1)
+            undo()
+            with self.assertRaisesRegex(RuntimeError, "not replaced"):
+                seam.karmarkar_karp([1, 2], 2, False)
+
+
+class Slime(unittest.TestCase):
+    def test_micro_batches(self):
+        with seams.slime() as seam:
+            run(self, "slime.md")
+            for seed in range(30):
+                lengths = drawn(seed, 200, 9000)
+                args = types.SimpleNamespace(balance_data=seed % 2 == 0)
+                lists = seam._pack_step_into_mbs(
+                    lengths, args=args, use_dynamic_batch_size=True, max_per_bin=8192, micro_batch_size=None,
+                    balance_by_flops=seed % 3 == 0,
+                )  # fmt: skip
+                for more in (0, 1 + seed):
+                    if more:
+                        wanted = len(lists) + more
+                        seam.expand_bins_by_splitting(lists, wanted, lengths)
+                        self.assertEqual(len(lists), wanted)
+                    self.assertTrue(seams.place_all(200, lists))
+                    for ids in lists:
+                        tokens = sum(lengths[k] for k in ids)
+                        self.assertTrue(0 < tokens <= 8192 or len(ids) == 1)
+                with self.assertRaisesRegex(AssertionError, "201|200 samples"):
+                    seam.expand_bins_by_splitting(lists, 201, lengths)
+
+    def test_ranks(self):
+        with seams.slime() as seam:
+            hbp.integrations.slime.install()
+            work = [1e16 * n for n in drawn(3, 64, 900)]
+            lists = seam.get_seqlen_balanced_partitions(work, 8, True)
+            self.assertEqual([len(ids) for ids in lists], [8] * 8)
+            sums = [sum(work[k] for k in ids) for ids in lists]
+            self.assertLess(max(sums), 1.05 * sum(sums) / 8)
+            fixed = seam._pack_step_into_mbs([4, 5], args=None, use_dynamic_batch_size=False, max_per_bin=None, micro_batch_size=1)
+            self.assertEqual(fixed, [[0], [1]])
+            with self.assertRaisesRegex(AssertionError, "10"):
+                seam.get_seqlen_balanced_partitions([1.0] * 10, 4, True)
+
+    def test_unknown(self):
+        with seams.slime() as seam:
+            del seam.expand_bins_by_splitting
+            with self.assertRaisesRegex(UnknownTrainerError, r"slime 9\.9\.9.*is missing.*known versions"):
+                hbp.integrations.slime.install()
+
+
+class NemoRl(unittest.TestCase):
+    def test_bins(self):
+        with seams.nemo_rl() as seam:
+            run(self, "nemo-rl.md")
+            for seed in range(30):
+                lengths = drawn(seed, 150, 8192)
+                packer = seam.ModifiedFirstFitDecreasingPacker(
+                    8192, min_bin_count=(None, 40)[seed % 2], bin_count_multiple=(None, 7)[seed % 3 == 0]
+                )
+                bins = packer._pack_implementation(lengths)
+                tokens = [sum(lengths[k] for k in ids) for ids in bins]
+                self.assertTrue(seams.place_all(150, bins))
+                self.assertTrue(all(bins) and max(tokens) <= 8192)
+                self.assertEqual(tokens, sorted(tokens, reverse=True))
+                self.assertEqual(len(bins) % (packer.bin_count_multiple or 1), 0)
+                self.assertGreaterEqual(len(bins), packer.min_bin_count or 1)
+            self.assertEqual(packer._pack_implementation([]), [])
+            with self.assertRaisesRegex(ValueError, "exceeds bin capacity"):
+                packer._pack_implementation([9000])
+            with self.assertRaisesRegex(ValueError, "2 samples|40|42"):
+                seam.FirstFitShufflePacker(10, min_bin_count=40)._pack_implementation([3, 4])
+            with self.assertRaisesRegex(RuntimeError, "not replaced"):
+                seam.ConcatenativePacker(10)._pack_implementation([3, 4])
+
+    def test_unknown(self):
+        with seams.nemo_rl(), self.assertRaisesRegex(UnknownTrainerError, r"BestFitPacker is missing.*0\.6\.0"):
+            hbp.integrations.nemo_rl.install("BestFitPacker")
+
+
+class Torchtitan(unittest.TestCase):
+    def test_rows(self):
+        with seams.torchtitan() as seam:
+            run(self, "torchtitan.md")
+            for seed in range(30):
+                batch, ranks, count = 1 + seed % 3, 1 + seed % 5, 3 + 7 * (seed % 11)
+                samples = [[k] * (n + 1) for k, n in enumerate(drawn(seed, count, 8192))]
+                batcher = seam.Batcher((batch, 8192), num_prompts_per_train_step=1, dp_degree=ranks, pad_id=0)
+                rows = batcher._assign_training_samples_to_rows(samples)
+                self.assertTrue(seams.place_all(count, [[sample[0] for sample in row] for row in rows]))
+                self.assertTrue(all(0 < sum(len(sample) - 1 for sample in row) <= 8192 for row in rows))
+                cells = batcher.cells(rows)
+                self.assertEqual(sum(not cell for cell in cells), max(0, len(cells) - count))
+            self.assertEqual(batcher._assign_training_samples_to_rows([]), [])
+            with self.assertRaisesRegex(ValueError, "8192 tokens.*9000"):
+                batcher._assign_training_samples_to_rows([[0] * 9001])
+
+    def test_unknown(self):
+        with seams.torchtitan() as seam:
+            seam.Batcher._assign_training_samples_to_rows = lambda self, samples, budget: None
+            with self.assertRaisesRegex(UnknownTrainerError, r"torchtitan .*budget.*b5bcd76c66d0"):
+                hbp.integrations.torchtitan.install()
+
+
+if __name__ == "__main__":
+    unittest.main()
