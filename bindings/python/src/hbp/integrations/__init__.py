@@ -20,6 +20,7 @@ from typing import Any, Callable, Iterator, Mapping, Sequence
 import numpy as np
 
 from ..errors import HbpError
+from ..partitions import Partition
 
 __all__ = ["UnknownTrainerError"]
 
@@ -83,6 +84,12 @@ def errors_as(kind: type[Exception]) -> Iterator[None]:
         if isinstance(error, kind):
             raise
         raise kind(str(error)) from error
+
+
+def heaviest_first(parts: Partition) -> list[list[int]]:
+    """The lists by falling weight."""
+    heavy, lists = parts.part_weights, parts.tolist()
+    return [lists[k] for k in sorted(range(len(lists)), key=lambda k: -int(heavy[k]))]
 
 
 def whole_weights(values: Any) -> np.ndarray[Any, np.dtype[np.int64]]:

@@ -14,7 +14,7 @@ from .. import partition
 from ..cost import Cost, CostTerms
 from ..errors import InfeasibleError
 from ..step import plan_step
-from . import replace_item, require_seam
+from . import heaviest_first, replace_item, require_seam
 
 KNOWN = ("0.19.0 (dev, d48bd6be0a85)", "0.20.0 (main, d98e8a64ddf3)")
 _Groups = List[Tuple[int, List[int]]]  # degree and places in the batch
@@ -92,11 +92,9 @@ def install(*, hidden_size: int = 4096, cost: Optional[Callable[[int, int], Cost
                 max_samples=getattr(self, "max_num_seqs", None),
                 weights=(6 * hidden_size, 1),
             )
-            weights = packs.part_weights.tolist()
-            ids = [[sample_id_seqlens[place][0] for place in pack] for pack in packs.tolist()]
-            order = sorted(range(len(ids)), key=lambda k: -weights[k])
+            ids = [[sample_id_seqlens[place][0] for place in pack] for pack in heaviest_first(packs)]
             return [
-                [ids[k] for k in order[first : first + self.dp_size] for _ in range(self.cp_size)]
+                [pack for pack in ids[first : first + self.dp_size] for _ in range(self.cp_size)]
                 for first in range(0, len(ids), self.dp_size)
             ]
 

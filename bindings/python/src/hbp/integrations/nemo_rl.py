@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, Callable, List
 
 from .. import partition
-from . import errors_as, replace, require_seam
+from . import errors_as, heaviest_first, replace, require_seam
 
 KNOWN = ("0.6.0 (7ea279abfbeb)",)
 
@@ -24,10 +24,7 @@ def _pack_implementation(self: Any, sequence_lengths: List[int]) -> List[List[in
             min_parts=self.min_bin_count or 1,
             multiple_of=self.bin_count_multiple or 1,
         )
-    tokens = bins.part_tokens.tolist()
-    order = sorted(range(len(bins)), key=lambda k: -tokens[k])  # ranks take turns: like runs beside like
-    lists = bins.tolist()
-    return [lists[k] for k in order]
+    return heaviest_first(bins)  # ranks take turns: like runs beside like
 
 
 def install(*packers: str) -> Callable[[], None]:

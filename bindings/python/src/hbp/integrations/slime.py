@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Callable, Optional, Sequence
 
 from .. import partition
-from . import errors_as, replace, require_seam, whole_weights
+from . import errors_as, heaviest_first, replace, require_seam, whole_weights
 
 KNOWN = ("0.3.1 (624b824a898a)",)
 
@@ -18,9 +18,9 @@ class _MicroBatches(list):  # type: ignore[type-arg]
     """Lists of samples that know how they were made, so that more of them can be."""
 
     def __init__(self, lengths: Sequence[int], capacity: int, weights: Any) -> None:
-        self.make: Callable[[int], list[list[int]]] = lambda count: partition(
-            lengths, capacity=capacity, min_parts=count, weights=weights, over_long="alone"
-        ).tolist()
+        self.make: Callable[[int], list[list[int]]] = lambda count: heaviest_first(
+            partition(lengths, capacity=capacity, min_parts=count, weights=weights, over_long="alone")
+        )
         super().__init__(self.make(1))
 
 
@@ -30,7 +30,8 @@ def get_seqlen_balanced_partitions(
     """Lists of about equal sums, with equal_size of equal counts."""
     weights = whole_weights(seqlen_list)
     with errors_as(AssertionError):
-        return partition([1] * len(weights), k_partitions, equal_count=equal_size, weights=weights).tolist()
+        parts = partition([1] * len(weights), k_partitions, equal_count=equal_size, weights=weights)
+    return heaviest_first(parts)
 
 
 def expand_bins_by_splitting(bins: list[list[int]], target_count: int, lengths: Sequence[int]) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any, Callable, List
 
 from .. import partition
-from . import errors_as, replace, require_seam
+from . import errors_as, heaviest_first, replace, require_seam
 
 KNOWN = ("b5bcd76c66d0",)
 
@@ -31,8 +31,7 @@ def assign_rows(self: Any, training_samples: List[Any]) -> List[List[Any]]:
         lists, weights = rows.tolist(), rows.part_weights
         if len(rows) == full:
             cells = partition([1] * full, full // self.local_batch_size, equal_count=True, weights=weights)
-            heavy_first = sorted(cells.tolist(), key=lambda cell: -sum(int(weights[row]) for row in cell))
-            lists = [lists[row] for turn in zip(*heavy_first) for row in turn]
+            lists = [lists[row] for turn in zip(*heaviest_first(cells)) for row in turn]
     return [[training_samples[k] for k in row] for row in lists]
 
 

@@ -14,7 +14,7 @@ from typing import Any, Callable, Optional, Sequence
 import numpy as np
 
 from .. import partition
-from . import errors_as, replace, require_seam, whole_weights
+from . import errors_as, heaviest_first, replace, require_seam, whole_weights
 
 KNOWN = ("0.6.1", "0.7.0", "0.10.0.dev (1dda039b9c63)")
 _limit: contextvars.ContextVar[Optional[tuple[Any, int]]] = contextvars.ContextVar("_limit", default=None)
@@ -25,9 +25,9 @@ def karmarkar_karp(seqlen_list: Sequence[int], k_partitions: int, equal_size: bo
     lengths, capacity = _limit.get() or (np.ones(len(seqlen_list), np.int64), None)
     how: dict[str, Any] = {"min_parts": k_partitions} if capacity else {"parts": k_partitions}
     with errors_as(AssertionError):
-        return partition(
-            lengths, capacity=capacity, equal_count=equal_size, weights=whole_weights(seqlen_list), **how
-        ).tolist()
+        weights = whole_weights(seqlen_list)
+        parts = partition(lengths, capacity=capacity, equal_count=equal_size, weights=weights, **how)
+    return heaviest_first(parts)
 
 
 def install() -> Callable[[], None]:
