@@ -23,15 +23,16 @@ outcomes() {
     ranks=$(echo "$3" | sed -n 's/.*ranks=\([0-9]*\).*/\1/p')
     path=$(echo "$3" | sed -n 's/.*path=\([^ ]*\).*/\1/p')
     bare=$(echo "$3" | sed -n 's/.*bare=\([^ ]*\).*/\1/p')
+    absent=$(echo "$3" | sed -n 's/.*absent=\([^ ]*\).*/\1/p')
     start="-m pytest"
     [ -z "$ranks" ] || start="-m torch.distributed.run --nproc-per-node $ranks --log-dir $work/log --redirects 3 --master-port 29611 -m pytest"
     : >"$1"
     eval "set -- \"\$1\" \"\$2\" $4"
     out=$1 behind=$2
     shift 2
-    HBP_OUTCOMES=$out HBP_ADAPTER=$behind HBP_ON_CPU=$ranks HBP_BARE=$bare HBP_LIBRARY=$library OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=1 \
+    HBP_OUTCOMES=$out HBP_ADAPTER=$behind HBP_ON_CPU=$ranks HBP_BARE=$bare HBP_ABSENT=$absent HBP_LIBRARY=$library OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=1 \
         PYTHONPATH=$PWD${path:+:$path}:$here:$source/bindings/python/src \
-        "$python" $start -q -p hbp_behind -p no:cacheprovider "$@" >"$out.log" 2>&1
+        "$python" $start -q -p hbp_behind -p no:cacheprovider "$@" >"$out.log" 2>&1 </dev/null
     sort -u "$out" -o "$out"
 }
 
