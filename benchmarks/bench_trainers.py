@@ -7,7 +7,8 @@ CHECKOUTS has the trainers' public repositories in the folders that tests/traine
 there is skipped with a message. The package hbp must be importable; HBP_LIBRARY names libhbp.so. NAME: megatron,
 verl, slime, nemo_rl, torchtitan, deepspeed; all without one.
 
-Idle is 1 - mean / largest of the ranks' work, for micro-batches in step: of all micro-batches' largest together.
+Idle is 1 - mean / largest of the ranks' work, for micro-batches in step: of all micro-batches' largest together (slime: of a
+step, where Megatron's ranks meet).
 Work is 24576 L + L^2 a sample (verl's measure, hidden size 4096), over the context-parallel degree, and for Megatron the ring's
 share as in hbp.integrations.megatron.ring_cost.
 """
@@ -94,7 +95,7 @@ def megatron(lengths: Any) -> None:
             # dynamic: any sample that all ranks hold; balanced: what Megatron's limit of one pack takes
             most = min(131072, ranks * cap // 2) if dynamic else cp * cap
             drawn = draw(lengths, count, count, most, 2 * ranks if dynamic else 2 * cp)
-            batch, terms = list(enumerate(drawn)), ring_cost(ranks).terms
+            batch, terms = list(enumerate(drawn)), ring_cost(ranks).terms()
             ring = dict(zip(terms.degree, zip(terms.sp_latency_ns, terms.sp_ns_per_token)))
 
             def judge(groups: Any) -> Any:
@@ -167,11 +168,13 @@ def slime(lengths: Any) -> None:
         args.balance_by_flops = by_flops
 
         def judge(answer: Any) -> Any:
-            partitions, micro, _, _ = answer
-            lists = [[[partitions[r][k] for k in ids] for ids in micro[r]] for r in range(8)]
+            partitions, of_rank, _, _ = answer
+            lists = [[[partitions[r][k] for k in ids] for ids in of_rank[r]] for r in range(8)]
             loads = np.array([loads_of(rank, drawn) for rank in lists]).T
+            empty, micro = int((loads == 0).sum()), len(loads)
+            loads = loads.sum(axis=0, keepdims=True)  # Megatron's ranks wait for one another once a step
             over = sum(sum(drawn[k] for k in ids) > 16384 for rank in lists for ids in rank)
-            return len(loads), idle_of(loads), float(loads.max(axis=1).sum()), over, int((loads == 0).sum())
+            return micro, idle_of(loads), float(loads.max(axis=1).sum()), over, empty
 
         name = f"slime 512, 8 ranks, 16384{', balance_by_flops' if by_flops else ''}"
         both(name, adapter.install, lambda: seam.build_dp_schedule(

@@ -54,7 +54,12 @@ def batch_by_seqlens(
             ids = order[first:end]
             try:
                 parts = partition(
-                    lengths[ids], count, capacity=max_tokens, max_samples=max_batch_size, equal_count=equal
+                    lengths[ids],
+                    count,
+                    capacity=max_tokens,
+                    max_samples=max_batch_size,
+                    equal_count=equal,
+                    weights=(24576, 1),  # work at a hidden size of 4096, as verl counts it
                 ).tolist()
                 break
             except InfeasibleError:  # as many tokens as hold in all, but not in whole samples

@@ -1,14 +1,15 @@
 """NeMo RL: sequence packing (nemo_rl.data.packing).
 
-The packers named to install() pack by hbp.partition: as few bins as fit, of about equal tokens, the fullest
-first, at least min_bin_count and a multiple of bin_count_multiple of them, none empty."""
+The packers named to install() make as few bins as fit, at least min_bin_count and a multiple of
+bin_count_multiple of them, none empty. That multiple is of ranks, which take bins in turn: the bins of one turn are of about
+equal work."""
 
 from __future__ import annotations
 
 from typing import Any, Callable, List
 
-from .. import partition
-from . import errors_as, heaviest_first, replace, require_seam
+from . import errors_as, replace, require_seam
+from ._in_step import pack_in_step
 
 KNOWN = ("0.6.0 (7ea279abfbeb)",)
 
@@ -18,13 +19,9 @@ def _pack_implementation(self: Any, sequence_lengths: List[int]) -> List[List[in
     if not sequence_lengths:
         return []
     with errors_as(ValueError):
-        bins = partition(
-            sequence_lengths,
-            capacity=self.bin_capacity,
-            min_parts=self.min_bin_count or 1,
-            multiple_of=self.bin_count_multiple or 1,
+        return pack_in_step(
+            sequence_lengths, self.bin_capacity, self.bin_count_multiple or 1, self.min_bin_count or 1
         )
-    return heaviest_first(bins)  # ranks take turns: like runs beside like
 
 
 def install(*packers: str) -> Callable[[], None]:

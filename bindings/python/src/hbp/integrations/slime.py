@@ -6,31 +6,62 @@ equal counts of about equal work."""
 
 from __future__ import annotations
 
+import contextvars
 from typing import Any, Callable, Optional, Sequence
 
-from .. import partition
+import numpy as np
+
+from .. import HbpError, partition
 from . import errors_as, heaviest_first, replace, require_seam, whole_weights
 
 KNOWN = ("0.3.1 (624b824a898a)",)
 
 
 class _MicroBatches(list):  # type: ignore[type-arg]
-    """Lists of samples that know how they were made, so that more of them can be."""
+    """Lists of samples that know how they were made, so that they can be made anew."""
 
     def __init__(self, lengths: Sequence[int], capacity: int, weights: Any) -> None:
-        self.make: Callable[[int], list[list[int]]] = lambda count: heaviest_first(
-            partition(lengths, capacity=capacity, min_parts=count, weights=weights, over_long="alone")
-        )
+        self.lengths, self.capacity, self.weights = np.asarray(lengths), capacity, weights
         super().__init__(self.make(1))
+
+    def make(self, count: int, of: Any = slice(None)) -> list[list[int]]:
+        lengths = self.lengths[of]
+        weights = None if self.weights is None else self.weights[of]
+        how: dict[str, Any] = {"capacity": self.capacity, "min_parts": count, "over_long": "alone"}
+        return heaviest_first(partition(lengths, weights=weights, **how))
+
+    def deal(self, ranks: int, heaviest: int) -> bool:
+        """Makes as many lists of samples that are dealt to ranks first, each rank's beside one another, where that
+        makes the heaviest rank lighter than `heaviest`."""
+        each, made = len(self) // ranks, []
+        try:
+            room = {"capacity": each * self.capacity, "weights": self.weights}
+            of_ranks = partition(np.minimum(self.lengths, self.capacity), ranks, **room)
+            for ids in of_ranks:
+                made += [ids[part].tolist() for part in self.make(each, ids)]
+        except HbpError:  # too full for it
+            return False
+        if len(made) != len(self) or of_ranks.heaviest >= heaviest:
+            return False
+        self[:] = made
+        return True
+
+
+_made: contextvars.ContextVar[Optional[_MicroBatches]] = contextvars.ContextVar("_made", default=None)
 
 
 def get_seqlen_balanced_partitions(
     seqlen_list: Sequence[Any], k_partitions: int, equal_size: bool
 ) -> list[list[int]]:
-    """Lists of about equal sums, with equal_size of equal counts."""
-    weights = whole_weights(seqlen_list)
+    """Lists of about equal sums, with equal_size of equal counts. Micro-batches just made may be made anew."""
+    weights, made = whole_weights(seqlen_list), _made.get()
     with errors_as(AssertionError):
         parts = partition([1] * len(weights), k_partitions, equal_count=equal_size, weights=weights)
+    if made is not None and equal_size and len(made) == len(weights) and made.weights is not None:
+        heaviest = max(int(made.weights[sum((made[k] for k in part), [])].sum()) for part in parts.tolist())
+        if made.deal(k_partitions, heaviest):
+            each = len(made) // k_partitions
+            return [list(range(first, first + each)) for first in range(0, len(made), each)]
     return heaviest_first(parts)
 
 
@@ -64,6 +95,7 @@ def install() -> Callable[[], None]:
         micro_batch_size: Optional[int],
         balance_by_flops: bool = False,
     ) -> list[list[int]]:
+        _made.set(None)
         if not use_dynamic_batch_size:
             return own(
                 step_lengths, args=args, use_dynamic_batch_size=False, max_per_bin=max_per_bin,
@@ -72,9 +104,10 @@ def install() -> Callable[[], None]:
         assert max_per_bin is not None
         by_work = balance_by_flops or args.balance_data
         with errors_as(AssertionError):
-            return _MicroBatches(
-                step_lengths, max_per_bin, whole_weights(workloads(step_lengths, args)) if by_work else None
-            )
+            weights = whole_weights(workloads(step_lengths, args)) if by_work else None
+            made = _MicroBatches(step_lengths, max_per_bin, weights)
+        _made.set(made)
+        return made
 
     mine = (_pack_step_into_mbs, expand_bins_by_splitting, get_seqlen_balanced_partitions)
     return replace(*((seam, function.__name__, function) for function in mine))
