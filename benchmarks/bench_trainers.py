@@ -1,17 +1,16 @@
-"""Trainers' own packing and balance beside hbp's adapter in its place, on the same lengths in one run: idle, time of
-the call, tokens over the cap, empty ranks.
+"""Trainers' own packing and balance beside hbp's adapter in its place, on the same lengths in one run: idle,
+time of the call, tokens over the cap, empty ranks.
 
     bench_trainers.py CHECKOUTS LENGTHS.npy [NAME ...]
 
-CHECKOUTS has the trainers' public repositories in the folders that tests/trainers/table.txt names; what is not
-there is skipped with a message. The package hbp must be importable; HBP_LIBRARY names libhbp.so. NAME: megatron,
-verl, slime, nemo_rl, torchtitan, deepspeed; all without one.
+CHECKOUTS has the trainers' public repositories in the folders that tests/trainers/table.txt names; what
+is not there is skipped with a message. The package hbp must be importable; HBP_LIBRARY names libhbp.so.
+NAME: megatron, verl, slime, nemo_rl, torchtitan, deepspeed; all without one.
 
-Idle is 1 - mean / largest of the ranks' work, for micro-batches in step: of all micro-batches' largest together (slime: of a
-step, where Megatron's ranks meet).
-Work is 24576 L + L^2 a sample (verl's measure, hidden size 4096), over the context-parallel degree, and for Megatron the ring's
-share as in hbp.integrations.megatron.ring_cost.
-"""
+Idle is 1 - mean / largest of the ranks' work, for micro-batches in step: of all micro-batches' largest
+together (slime: of a step, where Megatron's ranks meet). Work is 24576 L + L^2 a sample (verl's measure,
+hidden size 4096), over the context-parallel degree, and for Megatron the ring's share as in
+hbp.integrations.megatron.ring_cost."""
 
 from __future__ import annotations
 
@@ -62,11 +61,18 @@ def idle_of(grid: Any) -> float:
     return 1 - grid.mean() / grid.max(axis=1).mean()
 
 
-def row(name: str, who: str, micro_batches: int, idle: float, took: float, model: float, over: int, empty: int) -> None:
-    print(f"{name:46} {who:4} {micro_batches:6} {100 * idle:8.2f} % {model:9.3f} {over:6} {empty:6} {took:10.2f} ms")
+def row(
+    name: str, who: str, micro_batches: int, idle: float, took: float, model: float, over: int, empty: int
+) -> None:
+    print(
+        f"{name:46} {who:4} {micro_batches:6} {100 * idle:8.2f} % {model:9.3f} {over:6} {empty:6} "
+        f"{took:10.2f} ms"
+    )
 
 
-def both(name: str, install: Callable[[], Callable[[], None]], one: Callable[[], Any], judge: Callable[[Any], Any]) -> None:
+def both(
+    name: str, install: Callable[[], Callable[[], None]], one: Callable[[], Any], judge: Callable[[Any], Any]
+) -> None:
     """One row for their own and one for hbp's; judge gives micro-batches, idle, model time, over, empty."""
     base = None
     for who in ("own", "hbp"):
@@ -113,11 +119,13 @@ def megatron(lengths: Any) -> None:
                     loads.append(of_rank)
                 return len(groups), idle_of(loads), float(np.max(loads, axis=1).sum()), over, empty
 
-            scheduler = lambda: seam.scheduler_map[key](cap, cp, dp, None)  # noqa: B023,E731
+            scheduler = lambda: seam.scheduler_map[key](cap, cp, dp, None)
             both(
-                f"megatron {name}, {count}, {dp} x {cp}, {cap}", adapter.install,
-                lambda: scheduler().get_groups_and_subsamples(list(batch)), judge,
-            )  # fmt: skip
+                f"megatron {name}, {count}, {dp} x {cp}, {cap}",
+                adapter.install,
+                lambda: scheduler().get_groups_and_subsamples(list(batch)),
+                judge,
+            )
 
 
 def verl(lengths: Any) -> None:
@@ -135,7 +143,7 @@ def verl(lengths: Any) -> None:
             return 1, idle_of(loads), float(loads.max()), 0, sum(not ids for ids in lists)
 
         name = f"verl {count} into {parts}{', equal counts' if equal else ''}"
-        both(name, adapter.install, lambda: seam.get_seqlen_balanced_partitions(weights, parts, equal), judge)  # noqa: B023
+        both(name, adapter.install, lambda: seam.get_seqlen_balanced_partitions(weights, parts, equal), judge)
     drawn = draw(lengths, 7, 512, 16384)
     mask = (torch.arange(16384)[None, :] < torch.tensor(drawn)[:, None]).to(torch.uint8)
     batch = TensorDict({"input_ids": mask, "attention_mask": mask}, batch_size=[512])
@@ -148,8 +156,12 @@ def verl(lengths: Any) -> None:
         over = sum(sum(drawn[k] for k in ids) > 16384 for ids in lists)
         return len(lists), idle_of(loads), float(loads.sum()), over, sum(not ids for ids in lists)
 
-    both("verl rearrange_micro_batches, 512, 16384", adapter.install,
-         lambda: seam.rearrange_micro_batches(batch, 16384), judge_micro)  # fmt: skip
+    both(
+        "verl rearrange_micro_batches, 512, 16384",
+        adapter.install,
+        lambda: seam.rearrange_micro_batches(batch, 16384),
+        judge_micro,
+    )
     seam.tu.index_select_tensor_dict = own_select
 
 
@@ -158,10 +170,19 @@ def slime(lengths: Any) -> None:
     from slime.utils import dp_schedule as seam
 
     args = types.SimpleNamespace(
-        use_dynamic_batch_size=True, max_tokens_per_gpu=16384, balance_data=True, balance_by_flops=False,
-        hidden_size=4096, num_attention_heads=32, num_query_groups=8, vocab_size=128256, ffn_hidden_size=14336,
-        num_experts=None, num_layers=32, kv_channels=128,
-    )  # fmt: skip
+        use_dynamic_batch_size=True,
+        max_tokens_per_gpu=16384,
+        balance_data=True,
+        balance_by_flops=False,
+        hidden_size=4096,
+        num_attention_heads=32,
+        num_query_groups=8,
+        vocab_size=128256,
+        ffn_hidden_size=14336,
+        num_experts=None,
+        num_layers=32,
+        kv_channels=128,
+    )
     parallel = {"dp_size": 8, "cp_size": 1, "vpp_size": 1, "microbatch_group_size_per_vp_stage": 1}
     for by_flops in (False, True):
         drawn = draw(lengths, 3, 512, 16384)
@@ -177,8 +198,14 @@ def slime(lengths: Any) -> None:
             return micro, idle_of(loads), float(loads.max(axis=1).sum()), over, empty
 
         name = f"slime 512, 8 ranks, 16384{', balance_by_flops' if by_flops else ''}"
-        both(name, adapter.install, lambda: seam.build_dp_schedule(
-            args, parallel, drawn, global_batch_size=512, rollout_indices=list(range(512))), judge)  # noqa: B023 # fmt: skip
+        both(
+            name,
+            adapter.install,
+            lambda: seam.build_dp_schedule(
+                args, parallel, drawn, global_batch_size=512, rollout_indices=list(range(512))
+            ),
+            judge,
+        )
 
 
 def nemo_rl(lengths: Any) -> None:
@@ -192,11 +219,20 @@ def nemo_rl(lengths: Any) -> None:
             def judge(bins: Lists) -> Any:
                 loads = loads_of(bins, drawn).reshape(-1, 8)  # bins are dealt to 8 ranks in turn
                 over = sum(sum(drawn[k] for k in ids) > 16384 for ids in bins)
-                return len(loads), idle_of(loads), float(loads.max(axis=1).sum()), over, sum(not ids for ids in bins)
+                return (
+                    len(loads),
+                    idle_of(loads),
+                    float(loads.max(axis=1).sum()),
+                    over,
+                    sum(not ids for ids in bins),
+                )
 
-            both(f"nemo_rl {algorithm}, {count}", adapter.install,
-                 lambda: seam.get_packer(algorithm, 16384, min_bin_count=8, bin_count_multiple=8).pack(drawn),
-                 judge)  # noqa: B023 # fmt: skip
+            both(
+                f"nemo_rl {algorithm}, {count}",
+                adapter.install,
+                lambda: seam.get_packer(algorithm, 16384, min_bin_count=8, bin_count_multiple=8).pack(drawn),
+                judge,
+            )
 
 
 def torchtitan(lengths: Any) -> None:
@@ -211,7 +247,9 @@ def torchtitan(lengths: Any) -> None:
         def judge(rows: Any) -> Any:
             cells = max(1, -(-len(rows) // (batch * ranks))) * ranks
             squares = [sum(drawn[s.place] ** 2 for s in taken) for taken in rows]
-            loads = np.array([24576.0 * length * batch + sum(squares[c::cells]) for c in range(cells)]).reshape(-1, ranks)
+            loads = np.array(
+                [24576.0 * length * batch + sum(squares[c::cells]) for c in range(cells)]
+            ).reshape(-1, ranks)
             over = sum(sum(drawn[s.place] for s in taken) > length for taken in rows)
             empty = sum(not rows[c::cells] for c in range(cells))
             return len(loads), idle_of(loads), float(loads.max(axis=1).sum()), over, empty
@@ -236,11 +274,22 @@ def deepspeed(lengths: Any) -> None:
             loads = loads_of(lists, drawn).reshape(len(sizes), 8)
             over = sum(sum(drawn[k] for k in ids) > 16384 for ids in lists)
             samples = sum(sizes)  # both leave some out at the end: model time a sample
-            return len(sizes), idle_of(loads), float(loads.max(axis=1).sum()) / samples, over, int((loads == 0).sum())
+            return (
+                len(sizes),
+                idle_of(loads),
+                float(loads.max(axis=1).sum()) / samples,
+                over,
+                int((loads == 0).sum()),
+            )
 
-        both(f"deepspeed 2000, 8 micro-batches a batch, {order}", adapter.install,
-             lambda: seam.batch_by_seqlens(drawn, 16384, sequence_picking_order=order, effective_batch_size=8, seed=1),
-             judge)  # noqa: B023 # fmt: skip
+        both(
+            f"deepspeed 2000, 8 micro-batches a batch, {order}",
+            adapter.install,
+            lambda: seam.batch_by_seqlens(
+                drawn, 16384, sequence_picking_order=order, effective_batch_size=8, seed=1
+            ),
+            judge,
+        )
 
 
 # By name: folders of the checkouts, a package to import without its __init__, the benchmark.
@@ -269,7 +318,9 @@ def main() -> int:
         print("usage: bench_trainers.py CHECKOUTS LENGTHS.npy [NAME ...]", file=sys.stderr)
         return 2
     lengths = np.load(sys.argv[2])
-    print(f"\n== Trainers' own beside hbp {hbp.__version__}, lengths of {Path(sys.argv[2]).name}, medians of {REPEATS} calls")
+    print(
+        f"\n== Trainers' own beside hbp {hbp.__version__}, {Path(sys.argv[2]).name}, medians of {REPEATS} calls"
+    )
     print(f"{'':46} {'':4} micro- {'':10} model time")
     print(f"{'':46} {'':4} batches     idle     x own   over   empty     call")
     for name in sys.argv[3:] or TRAINERS:

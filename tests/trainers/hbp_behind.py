@@ -1,6 +1,6 @@
-"""A plugin of pytest: puts the adapter that HBP_ADAPTER names behind a trainer's own tests, and lets tests that ask
-for GPUs run on the CPU and gloo where HBP_ON_CPU is set. HBP_OUTCOMES is the file that gets a line a test. It
-counts the adapter's calls of the library: tests that pass without one prove nothing."""
+"""A plugin of pytest: puts the adapter that HBP_ADAPTER names behind a trainer's own tests, and lets tests
+that ask for GPUs run on the CPU and gloo where HBP_ON_CPU is set. HBP_OUTCOMES is the file that gets a
+line a test. It counts the adapter's calls of the library: tests that pass without one prove nothing."""
 
 from __future__ import annotations
 
@@ -64,7 +64,9 @@ def _on_cpu() -> None:
     class OnCpu(torch.overrides.TorchFunctionMode):
         def __torch_function__(self, function: Any, kinds: Any, args: Any = (), kwargs: Any = None) -> Any:
             def moved(value: Any) -> Any:
-                return "cpu" if str(value).startswith("cuda") and isinstance(value, (str, own_device)) else value
+                return (
+                    "cpu" if str(value).startswith("cuda") and isinstance(value, (str, own_device)) else value
+                )
 
             kwargs = {name: moved(value) for name, value in (kwargs or {}).items()}
             return function(*map(moved, args), **kwargs)

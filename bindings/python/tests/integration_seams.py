@@ -1,5 +1,5 @@
-"""Stand-ins of the trainers' seams, by their documented interfaces, as importable modules, and the snippets of how-to
-pages."""
+"""Stand-ins of the trainers' seams, by their documented interfaces, as importable modules, and the snippets
+of how-to pages."""
 
 import contextlib
 import enum
@@ -43,9 +43,23 @@ def place_all(count, lists):
 
 
 class MegatronScheduler:
-    def __init__(self, max_seqlen_per_dp_cp_rank, cp_size, dp_size, microbatch_group_size_per_vp_stage, max_num_seqs=None):
-        self.max_seqlen_per_dp_cp_rank, self.cp_size, self.dp_size = max_seqlen_per_dp_cp_rank, cp_size, dp_size
-        self.microbatch_group_size_per_vp_stage, self.max_num_seqs = microbatch_group_size_per_vp_stage, max_num_seqs
+    def __init__(
+        self,
+        max_seqlen_per_dp_cp_rank,
+        cp_size,
+        dp_size,
+        microbatch_group_size_per_vp_stage,
+        max_num_seqs=None,
+    ):
+        self.max_seqlen_per_dp_cp_rank, self.cp_size, self.dp_size = (
+            max_seqlen_per_dp_cp_rank,
+            cp_size,
+            dp_size,
+        )
+        self.microbatch_group_size_per_vp_stage, self.max_num_seqs = (
+            microbatch_group_size_per_vp_stage,
+            max_num_seqs,
+        )
 
 
 def megatron():
@@ -75,7 +89,11 @@ def megatron_main():
 
     class Base:
         def __init__(self, max_seqlen_per_dp_cp_rank, cp_size, dp_size, microbatch_group_size_per_vp_stage):
-            self.max_seqlen_per_dp_cp_rank, self.cp_size, self.dp_size = max_seqlen_per_dp_cp_rank, cp_size, dp_size
+            self.max_seqlen_per_dp_cp_rank, self.cp_size, self.dp_size = (
+                max_seqlen_per_dp_cp_rank,
+                cp_size,
+                dp_size,
+            )
             self.microbatch_group_size_per_vp_stage = microbatch_group_size_per_vp_stage
 
     class DpBalancedScheduler(Base):
@@ -113,9 +131,15 @@ def verl(parameters="new"):
         raise RuntimeError("not replaced")
 
     def rearrange_micro_batches(
-        batch, max_token_len, dp_group=None, num_batches_divided_by=None, same_micro_num_in_dp=True,
-        min_num_micro_batch=None, use_dynamic_bsz_balance=True, force_group_size=1,
-    ):  # fmt: skip
+        batch,
+        max_token_len,
+        dp_group=None,
+        num_batches_divided_by=None,
+        same_micro_num_in_dp=True,
+        min_num_micro_batch=None,
+        use_dynamic_bsz_balance=True,
+        force_group_size=1,
+    ):
         tokens = batch["attention_mask"].sum(dim=1)
         assert max(tokens) <= max_token_len, "longer than max_token_len"
         groups = [tokens[k : k + force_group_size] for k in range(0, len(tokens), force_group_size)]
@@ -188,7 +212,12 @@ def nemo_rl():
             if any(length > self.bin_capacity for length in sequence_lengths):
                 raise ValueError("exceeds bin capacity")
 
-    names = ("ConcatenativePacker", "FirstFitDecreasingPacker", "FirstFitShufflePacker", "ModifiedFirstFitDecreasingPacker")
+    names = (
+        "ConcatenativePacker",
+        "FirstFitDecreasingPacker",
+        "FirstFitShufflePacker",
+        "ModifiedFirstFitDecreasingPacker",
+    )
     return modules(
         "nemo_rl.data.packing.algorithms", **{name: type(name, (SequencePacker,), {}) for name in names}
     )
@@ -207,7 +236,7 @@ def torchtitan():
             raise RuntimeError("not replaced")
 
         def cells(self, rows):
-            """Rows of each rank's share of a micro-batch, dealt in turn, short of rows where there are too few."""
+            """Rows of each rank's share of a micro-batch, dealt in turn; some short of rows."""
             count = max(1, -(-len(rows) // (self.local_batch_size * self._dp_degree))) * self._dp_degree
             return [rows[cell::count] for cell in range(count)]
 
@@ -216,12 +245,20 @@ def torchtitan():
 
 def deepspeed():
     def batch_by_seqlens(
-        seqlens, max_tokens, sequence_ids_per_mb=None, min_batch_size=1, max_batch_size=None,
-        sequence_picking_order="dataloader", effective_batch_size=1, required_microbatches_of_same_size=False,
-        verbose=False, seed=None,
-    ):  # fmt: skip
+        seqlens,
+        max_tokens,
+        sequence_ids_per_mb=None,
+        min_batch_size=1,
+        max_batch_size=None,
+        sequence_picking_order="dataloader",
+        effective_batch_size=1,
+        required_microbatches_of_same_size=False,
+        verbose=False,
+        seed=None,
+    ):
         raise RuntimeError("not replaced")
 
     return modules(
-        "deepspeed.runtime.data_pipeline.data_sampling.variable_batch_size_and_lr", batch_by_seqlens=batch_by_seqlens
+        "deepspeed.runtime.data_pipeline.data_sampling.variable_batch_size_and_lr",
+        batch_by_seqlens=batch_by_seqlens,
     )

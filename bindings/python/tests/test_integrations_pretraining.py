@@ -42,7 +42,9 @@ class Megatron(unittest.TestCase):
                 rng = np.random.default_rng(seed)
                 dp, cp, group = int(rng.integers(1, 5)), int(2 ** rng.integers(0, 4)), int(rng.integers(1, 4))
                 ranks, cap = dp * cp, 4096
-                count = int(rng.integers(3 * group, 60)) if seed % 4 else group  # few: all ranks are used still
+                count = (
+                    int(rng.integers(3 * group, 60)) if seed % 4 else group
+                )  # few: all ranks are used still
                 lengths = drawn(seed, count, cap * ranks, 2 * ranks)
                 batch = [(7 * k + 3, int(length)) for k, length in enumerate(lengths)]
                 least = min(2, ranks) if seed % 3 == 0 and ranks % 2 == 0 else 1
@@ -86,7 +88,9 @@ class Megatron(unittest.TestCase):
                     group = 1 + seed % 3
                     lengths = drawn(seed, 64 + seed, 8192, 16)
                     batch = [(k, int(length)) for k, length in enumerate(lengths)]
-                    groups = scheduler(4096, 2, 4, group if group > 1 else None).get_groups_and_subsamples(batch)
+                    groups = scheduler(4096, 2, 4, group if group > 1 else None).get_groups_and_subsamples(
+                        batch
+                    )
                     self.assertEqual(len(groups) % group, 0)
                     for micro_batch in groups:
                         self.assertTrue(all(micro_batch[2 * k] == micro_batch[2 * k + 1] for k in range(4)))
@@ -110,7 +114,9 @@ class Megatron(unittest.TestCase):
     def test_unknown(self):
         with seams.megatron() as seam:
             seam.DpBalancedScheduler.get_groups_and_subsamples = lambda self, lengths, extra: None
-            with self.assertRaisesRegex(UnknownTrainerError, r"9\.9\.9.*\(self, lengths, extra\).*known versions: 0\.19"):
+            with self.assertRaisesRegex(
+                UnknownTrainerError, r"9\.9\.9.*\(self, lengths, extra\).*known versions: 0\.19"
+            ):
                 hbp.integrations.megatron.install()
 
     def test_page(self):
@@ -139,7 +145,9 @@ class DeepSpeed(unittest.TestCase):
                     pairs, sizes, longest = seam.batch_by_seqlens(
                         lengths.tolist(), cap, taken, least, most, order, count, same, seed=seed
                     )
-                    self.assertEqual([batch for batch, _ in pairs], [b for b in range(len(sizes)) for _ in range(count)])
+                    self.assertEqual(
+                        [batch for batch, _ in pairs], [b for b in range(len(sizes)) for _ in range(count)]
+                    )
                     for _, ids in pairs:
                         self.assertTrue(least <= len(ids) <= (most or 400))
                         self.assertLessEqual(lengths[ids].sum(), cap)

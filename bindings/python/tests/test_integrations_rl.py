@@ -54,8 +54,11 @@ class Verl(unittest.TestCase):
             for lengths, parts, equal, why in (([5] * 10, 4, True, "10"), ([5] * 3, 4, False, "3 samples|4")):
                 with self.assertRaisesRegex(AssertionError, why):
                     seam.karmarkar_karp(lengths, parts, equal)
-        with seams.verl("old"), self.assertRaisesRegex(
-            UnknownTrainerError, r"verl 9\.9\.9.*takes \(batch, max_token_len\).*known versions: 0\.6\.1"
+        with (
+            seams.verl("old"),
+            self.assertRaisesRegex(
+                UnknownTrainerError, r"verl 9\.9\.9.*takes \(batch, max_token_len\).*known versions: 0\.6\.1"
+            ),
         ):
             hbp.integrations.verl.install()
 
@@ -71,7 +74,11 @@ class Verl(unittest.TestCase):
                 tokens = drawn(seed, 96, 4096)
                 batch = {"input_ids": seams.Column(), "attention_mask": seams.Column([n] for n in tokens)}
                 _, ids = user.rearrange_micro_batches(
-                    batch, 8192, num_batches_divided_by=multiple, min_num_micro_batch=least, force_group_size=size
+                    batch,
+                    8192,
+                    num_batches_divided_by=multiple,
+                    min_num_micro_batch=least,
+                    force_group_size=size,
                 )
                 self.assertTrue(seams.place_all(96, ids))
                 self.assertTrue(all(0 < sum(tokens[k] for k in part) <= 8192 for part in ids))
@@ -93,9 +100,13 @@ class Slime(unittest.TestCase):
                 lengths = drawn(seed, 200, 9000)
                 args = types.SimpleNamespace(balance_data=seed % 2 == 0)
                 lists = seam._pack_step_into_mbs(
-                    lengths, args=args, use_dynamic_batch_size=True, max_per_bin=8192, micro_batch_size=None,
+                    lengths,
+                    args=args,
+                    use_dynamic_batch_size=True,
+                    max_per_bin=8192,
+                    micro_batch_size=None,
                     balance_by_flops=seed % 3 == 0,
-                )  # fmt: skip
+                )
                 for more in (0, 1 + seed):
                     if more:
                         wanted = len(lists) + more
@@ -116,7 +127,9 @@ class Slime(unittest.TestCase):
             self.assertEqual([len(ids) for ids in lists], [8] * 8)
             sums = [sum(work[k] for k in ids) for ids in lists]
             self.assertLess(max(sums), 1.05 * sum(sums) / 8)
-            fixed = seam._pack_step_into_mbs([4, 5], args=None, use_dynamic_batch_size=False, max_per_bin=None, micro_batch_size=1)
+            fixed = seam._pack_step_into_mbs(
+                [4, 5], args=None, use_dynamic_batch_size=False, max_per_bin=None, micro_batch_size=1
+            )
             self.assertEqual(fixed, [[0], [1]])
             with self.assertRaisesRegex(AssertionError, "10"):
                 seam.get_seqlen_balanced_partitions([1.0] * 10, 4, True)
@@ -156,7 +169,10 @@ class NemoRl(unittest.TestCase):
                 seam.ConcatenativePacker(10)._pack_implementation([3, 4])
 
     def test_unknown(self):
-        with seams.nemo_rl(), self.assertRaisesRegex(UnknownTrainerError, r"BestFitPacker is missing.*0\.6\.0"):
+        with (
+            seams.nemo_rl(),
+            self.assertRaisesRegex(UnknownTrainerError, r"BestFitPacker is missing.*0\.6\.0"),
+        ):
             hbp.integrations.nemo_rl.install("BestFitPacker")
 
 

@@ -1,6 +1,6 @@
-"""hbp inside trainers: a module for each, named after it, that puts hbp in the place of the trainer's own packing
-or balancing. Import the one you need; this package imports none of them, and each imports its trainer in
-`install()` alone:
+"""hbp inside trainers: a module for each, named after it, that puts hbp in the place of the trainer's own
+packing or balancing. Import the one you need; this package imports none of them, and each imports its
+trainer in `install()` alone:
 
     import hbp.integrations.verl
     hbp.integrations.verl.install()
@@ -41,8 +41,8 @@ def require_seam(package: str, known: Sequence[str], *seams: tuple[Any, str, str
         if function is None or not len(least) <= len(found) or found != most[: len(found)]:
             what = "is missing" if function is None else f"takes ({', '.join(found)})"
             raise UnknownTrainerError(
-                f"{package} {_version(package)}: {owner.__name__}.{name} {what}, expected ({', '.join(most)}); "
-                f"known versions: {', '.join(known)}"
+                f"{package} {_version(package)}: {owner.__name__}.{name} {what}, "
+                f"expected ({', '.join(most)}); known versions: {', '.join(known)}"
             )
 
 
@@ -52,7 +52,9 @@ def _version(package: str) -> str:
     except importlib.metadata.PackageNotFoundError:
         name = package.replace("-", "_")
         modules = [sys.modules.get(known) for known in (name, name.replace("_", "."), name.split("_")[0])]
-        return next((str(m.__version__) for m in modules if hasattr(m, "__version__")), "of an unknown version")
+        return next(
+            (str(m.__version__) for m in modules if hasattr(m, "__version__")), "of an unknown version"
+        )
 
 
 def replace(*places: tuple[Any, str, Any]) -> Callable[[], None]:
@@ -76,14 +78,14 @@ def replace_item(table: Any, entries: Mapping[Any, Any]) -> Callable[[], None]:
 
 
 @contextlib.contextmanager
-def errors_as(kind: type[Exception]) -> Iterator[None]:
-    """Errors of the library as the trainer's own kind."""
+def errors_as(wanted: type[Exception]) -> Iterator[None]:
+    """Errors of the library as the trainer's own."""
     try:
         yield
     except HbpError as error:
-        if isinstance(error, kind):
+        if isinstance(error, wanted):
             raise
-        raise kind(str(error)) from error
+        raise wanted(str(error)) from error
 
 
 def heaviest_first(parts: Partition) -> list[list[int]]:

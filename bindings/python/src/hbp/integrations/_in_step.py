@@ -11,7 +11,7 @@ from ..cost import Cost, CostTerms
 from ..step import plan_step
 from . import heaviest_first
 
-LINEAR = 24576  # a token's work in squared tokens: 6 x 4096, the hidden size of models of 7 to 8 billion parameters
+LINEAR = 24576  # a token's work in squared tokens: 6 x 4096, the hidden size of models of about 8e9 parameters
 
 
 def waited_for(lists: Sequence[Sequence[int]], lengths: Any, ranks: int) -> float:
@@ -22,8 +22,8 @@ def waited_for(lists: Sequence[Sequence[int]], lengths: Any, ranks: int) -> floa
 
 
 def pack_in_step(lengths: Sequence[int], capacity: int, ranks: int, least: int) -> list[list[int]]:
-    """As few lists as fit, at least `least` and a multiple of `ranks`, none empty; each `ranks` of them run side by
-    side."""
+    """As few lists as fit, at least `least` and a multiple of `ranks`, none empty; each `ranks` of them run
+    side by side."""
     parts = partition(lengths, capacity=capacity, min_parts=least, multiple_of=ranks, weights=(LINEAR, 1))
     lists = heaviest_first(parts)
     planned = _planned(lengths, capacity, ranks, len(lists) // ranks) if ranks > 1 else None
@@ -33,15 +33,23 @@ def pack_in_step(lengths: Sequence[int], capacity: int, ranks: int, least: int) 
 
 
 def _planned(lengths: Sequence[int], capacity: int, ranks: int, count: int) -> Optional[list[list[int]]]:
-    """The same by hbp.plan_step, in `count` micro-batches; None where it finds none, or some rank is left empty."""
+    """The same by hbp.plan_step, in `count` micro-batches; None where it finds none or leaves a rank empty."""
     cost = Cost.from_terms(
         CostTerms(
-            ranks=ranks, layers=1, limit_bytes=1, degree=(1,), sp_latency_ns=(0.0,), sp_ns_per_token=(0.0,),
-            ns_per_token=LINEAR, ns_per_token_squared=1.0,
+            ranks=ranks,
+            layers=1,
+            limit_bytes=1,
+            degree=(1,),
+            sp_latency_ns=(0.0,),
+            sp_ns_per_token=(0.0,),
+            ns_per_token=LINEAR,
+            ns_per_token_squared=1.0,
         )
-    )  # fmt: skip
+    )
     try:
-        plan = plan_step(lengths, cost, tokens_per_rank=capacity, min_micro_batches=count, max_micro_batches=count)
+        plan = plan_step(
+            lengths, cost, tokens_per_rank=capacity, min_micro_batches=count, max_micro_batches=count
+        )
     except InfeasibleError:
         return None
     lists: list[list[int]] = [pack.tolist() for pack in np.split(plan.sample_ids, plan.pack_offsets[1:-1])]

@@ -2,8 +2,8 @@
 variable_batch_size_and_lr.batch_by_seqlens).
 
 Batches are runs of the samples in the order that DeepSpeed's setting names, each as long as
-effective_batch_size micro-batches hold; inside one, hbp.partition balances the micro-batches. None holds more than max_tokens
-tokens or less than one sample."""
+effective_batch_size micro-batches hold; inside one, hbp.partition balances the micro-batches. None holds
+more than max_tokens tokens or less than one sample."""
 
 from __future__ import annotations
 
@@ -30,10 +30,12 @@ def batch_by_seqlens(
     verbose: bool = False,
     seed: Optional[int] = None,
 ) -> Tuple[List[Tuple[int, List[int]]], List[int], List[int]]:
-    """Micro-batches as (batch, ids), samples of each batch and its longest sample; arguments are DeepSpeed's."""
+    """Micro-batches as (batch, ids), samples of each batch, its longest sample; arguments are DeepSpeed's."""
     assert sequence_picking_order in ("random", "seqlen", "dataloader"), sequence_picking_order
     lengths, count = np.asarray(seqlens, np.int64), effective_batch_size
-    order = np.arange(len(lengths)) if sequence_ids_per_mb is None else np.asarray(sequence_ids_per_mb, np.int64)
+    order = (
+        np.arange(len(lengths)) if sequence_ids_per_mb is None else np.asarray(sequence_ids_per_mb, np.int64)
+    )
     order = order[lengths[order] <= max_tokens].tolist()  # DeepSpeed leaves the longer ones out, too
     if sequence_picking_order == "random":
         random.Random(seed).shuffle(order)
@@ -50,7 +52,9 @@ def batch_by_seqlens(
         while True:
             end -= (end - first) % count if equal else 0
             if end - first < count * max(1, min_batch_size):
-                raise ValueError(f"{count} micro-batches of {min_batch_size} samples pass {max_tokens} tokens")
+                raise ValueError(
+                    f"{count} micro-batches of {min_batch_size} samples pass {max_tokens} tokens"
+                )
             ids = order[first:end]
             try:
                 parts = partition(

@@ -1,10 +1,11 @@
-"""Megatron-LM: the schedulers of sequence packing and of dynamic context parallelism (megatron.core.datasets.
-data_schedule.scheduler_map).
+"""Megatron-LM: the schedulers of sequence packing and of dynamic context parallelism
+(megatron.core.datasets. data_schedule.scheduler_map).
 
-dp_balanced: packs by hbp.partition, of about equal work, like beside like in a micro-batch. default_dynamic_cp:
-micro-batches of context-parallel groups by hbp.plan_step, each group a power of two of ranks and aligned to it,
-as Megatron's process groups are. No rank holds more than max_seqlen_per_dp_cp_rank tokens, none is empty,
-micro-batches are a multiple of the virtual pipeline's group, and a pack holds at most as many samples as Megatron asks for."""
+dp_balanced: packs by hbp.partition, of about equal work, like beside like in a micro-batch.
+default_dynamic_cp: micro-batches of context-parallel groups by hbp.plan_step, each group a power of two
+of ranks and aligned to it, as Megatron's process groups are. No rank holds more than
+max_seqlen_per_dp_cp_rank tokens, none is empty, micro-batches are a multiple of the virtual pipeline's
+group, and a pack holds at most as many samples as Megatron asks for."""
 
 from __future__ import annotations
 
@@ -21,9 +22,9 @@ _Groups = List[Tuple[int, List[int]]]  # degree and places in the batch
 
 
 def ring_cost(ranks: int, *, hidden_size: int = 4096, gpus_per_node: int = 8, min_cp_size: int = 1) -> Cost:
-    """A cost without a model's or machine's figures, in units of one squared token of attention: a token takes
-    6 hidden sizes, a hop of the ring 12 tokens' time for its launches, and all a pack's keys and values 1 %
-    of a token's time inside a node, 10 % across nodes, for what one rank receives."""
+    """A cost without a model's or machine's figures, in units of one squared token of attention: a token
+    takes 6 hidden sizes, a hop of the ring 12 tokens' time for its launches, and all a pack's keys and
+    values 1 % of a token's time inside a node, 10 % across nodes, for what one rank receives."""
     token = 6.0 * hidden_size
     powers = [1 << k for k in range(ranks.bit_length()) if ranks % (1 << k) == 0 and 1 << k >= min_cp_size]
     degrees = sorted({1, *powers, ranks})
@@ -44,11 +45,15 @@ def ring_cost(ranks: int, *, hidden_size: int = 4096, gpus_per_node: int = 8, mi
 
 
 def fill_ranks(groups: _Groups, lengths: List[int], ranks: int, most: Optional[int]) -> _Groups:
-    """Groups that leave no rank of a micro-batch empty: the one with most work a rank, of those that are small
-    enough, is halved into two groups where it has samples to part, else put on twice the ranks."""
+    """Groups that leave no rank of a micro-batch empty: the one with most work a rank, of those that are
+    small enough, is halved into two groups where it has samples to part, else put on twice the ranks."""
     free = ranks - sum(degree for degree, _ in groups)
     while free:
-        fit = [group for group in groups if group[0] <= free and (len(group[1]) > 1 or ranks % (2 * group[0]) == 0)]
+        fit = [
+            group
+            for group in groups
+            if group[0] <= free and (len(group[1]) > 1 or ranks % (2 * group[0]) == 0)
+        ]
         if not fit:  # ranks are no power of two
             whole = [place for _, places in groups for place in places]
             if most is not None and len(whole) > most:
@@ -66,7 +71,9 @@ def fill_ranks(groups: _Groups, lengths: List[int], ranks: int, most: Optional[i
     return groups
 
 
-def install(*, hidden_size: int = 4096, cost: Optional[Callable[[int, int], Cost]] = None) -> Callable[[], None]:
+def install(
+    *, hidden_size: int = 4096, cost: Optional[Callable[[int, int], Cost]] = None
+) -> Callable[[], None]:
     """Puts hbp in the place of every scheduler of `scheduler_map` that there is; what is returned takes it
     back. `hidden_size` weighs tokens against attention; `cost`, called with the number of ranks and the least
     degree, gives an hbp.Cost that knows more than ring_cost."""
@@ -84,7 +91,9 @@ def install(*, hidden_size: int = 4096, cost: Optional[Callable[[int, int], Cost
     make_cost = cost or (lambda ranks, least: ring_cost(ranks, hidden_size=hidden_size, min_cp_size=least))
 
     class HbpBalanced(seam.DpBalancedScheduler):  # type: ignore[misc, name-defined]
-        def get_groups_and_subsamples(self, sample_id_seqlens: List[Tuple[int, int]]) -> List[List[List[int]]]:
+        def get_groups_and_subsamples(
+            self, sample_id_seqlens: List[Tuple[int, int]]
+        ) -> List[List[List[int]]]:
             packs = partition(
                 [length for _, length in sample_id_seqlens],
                 capacity=self.max_seqlen_per_dp_cp_rank * self.cp_size,
@@ -98,12 +107,16 @@ def install(*, hidden_size: int = 4096, cost: Optional[Callable[[int, int], Cost
                 for first in range(0, len(ids), self.dp_size)
             ]
 
-    entries = {key: HbpBalanced for key in seam.scheduler_map if str(getattr(key, "value", key)) == "dp_balanced"}
+    entries = {
+        key: HbpBalanced for key in seam.scheduler_map if str(getattr(key, "value", key)) == "dp_balanced"
+    }
     if hasattr(seam, "DefaultDynamicCPScheduler"):
         require_seam("megatron-core", KNOWN, (seam, "DefaultDynamicCPScheduler", "args min_cp_size kwargs"))
 
         class HbpDynamic(seam.DefaultDynamicCPScheduler):  # type: ignore[misc, name-defined]
-            def get_groups_and_subsamples(self, sample_id_seqlens: List[Tuple[int, int]]) -> List[List[List[int]]]:
+            def get_groups_and_subsamples(
+                self, sample_id_seqlens: List[Tuple[int, int]]
+            ) -> List[List[List[int]]]:
                 ranks, lengths = self.total_hdp_gpus, [length for _, length in sample_id_seqlens]
                 plan = plan_step(
                     lengths,
@@ -117,14 +130,23 @@ def install(*, hidden_size: int = 4096, cost: Optional[Callable[[int, int], Cost
                 answer = []
                 for row in plan.step(0).micro_batches:
                     packs = range(*plan.micro_batch_offsets[row : row + 2].tolist())
-                    used = [(int(plan.pack_sp[k]), plan.sample_ids[slice(*plan.pack_offsets[k : k + 2])].tolist()) for k in packs]
+                    used = [
+                        (int(plan.pack_sp[k]), plan.sample_ids[slice(*plan.pack_offsets[k : k + 2])].tolist())
+                        for k in packs
+                    ]
                     if not any(places for _, places in used):
                         count, wanted = len(lengths), len(plan.step(0).micro_batches)
                         raise InfeasibleError(-3, f"{count} samples do not fill {wanted} micro-batches")
-                    groups = fill_ranks([group for group in used if group[1]], lengths, ranks, self.max_num_seqs)
+                    groups = fill_ranks(
+                        [group for group in used if group[1]], lengths, ranks, self.max_num_seqs
+                    )
                     groups.sort(key=lambda group: -group[0])
                     answer.append(
-                        [[sample_id_seqlens[place][0] for place in places] for degree, places in groups for _ in range(degree)]
+                        [
+                            [sample_id_seqlens[place][0] for place in places]
+                            for degree, places in groups
+                            for _ in range(degree)
+                        ]
                     )
                 return answer
 

@@ -1,8 +1,8 @@
 """NeMo RL: sequence packing (nemo_rl.data.packing).
 
 The packers named to install() make as few bins as fit, at least min_bin_count and a multiple of
-bin_count_multiple of them, none empty. That multiple is of ranks, which take bins in turn: the bins of one turn are of about
-equal work."""
+bin_count_multiple of them, none empty. That multiple is of ranks, which take bins in turn: the bins of
+one turn are of about equal work."""
 
 from __future__ import annotations
 
@@ -29,9 +29,15 @@ def install(*packers: str) -> Callable[[], None]:
     ModifiedFirstFitDecreasingPacker unless others are named. What is returned takes it back."""
     from nemo_rl.data.packing import algorithms as seam
 
-    names = packers or ("FirstFitDecreasingPacker", "FirstFitShufflePacker", "ModifiedFirstFitDecreasingPacker")
+    names = packers or (
+        "FirstFitDecreasingPacker",
+        "FirstFitShufflePacker",
+        "ModifiedFirstFitDecreasingPacker",
+    )
     for name in names:
-        require_seam("nemo-rl", KNOWN, (seam, name, "bin_capacity collect_metrics min_bin_count bin_count_multiple"))
+        require_seam(
+            "nemo-rl", KNOWN, (seam, name, "bin_capacity collect_metrics min_bin_count bin_count_multiple")
+        )
         owner = getattr(seam, name)
         require_seam(
             "nemo-rl",

@@ -1,8 +1,8 @@
 """slime: micro-batches and ranks of a rollout (slime.utils.dp_schedule.build_dp_schedule).
 
 With dynamic batch sizes, as few micro-batches as fit, of about equal work, none over max_tokens_per_gpu x
-context-parallel size but one of a single longer sample, balance_by_flops included; ranks with balance_data get
-equal counts of about equal work."""
+context-parallel size but one of a single longer sample, balance_by_flops included; ranks with
+balance_data get equal counts of about equal work."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ class _MicroBatches(list):  # type: ignore[type-arg]
         return heaviest_first(partition(lengths, weights=weights, **how))
 
     def deal(self, ranks: int, heaviest: int) -> bool:
-        """Makes as many lists of samples that are dealt to ranks first, each rank's beside one another, where that
-        makes the heaviest rank lighter than `heaviest`."""
+        """Makes as many lists of samples that are dealt to ranks first, each rank's beside one another,
+        where that makes the heaviest rank lighter than `heaviest`."""
         each, made = len(self) // ranks, []
         try:
             room = {"capacity": each * self.capacity, "weights": self.weights}
@@ -53,7 +53,8 @@ _made: contextvars.ContextVar[Optional[_MicroBatches]] = contextvars.ContextVar(
 def get_seqlen_balanced_partitions(
     seqlen_list: Sequence[Any], k_partitions: int, equal_size: bool
 ) -> list[list[int]]:
-    """Lists of about equal sums, with equal_size of equal counts. Micro-batches just made may be made anew."""
+    """Lists of about equal sums, with equal_size of equal counts. Micro-batches just made may be made
+    anew."""
     weights, made = whole_weights(seqlen_list), _made.get()
     with errors_as(AssertionError):
         parts = partition([1] * len(weights), k_partitions, equal_count=equal_size, weights=weights)
@@ -98,9 +99,13 @@ def install() -> Callable[[], None]:
         _made.set(None)
         if not use_dynamic_batch_size:
             return own(
-                step_lengths, args=args, use_dynamic_batch_size=False, max_per_bin=max_per_bin,
-                micro_batch_size=micro_batch_size, balance_by_flops=balance_by_flops,
-            )  # fmt: skip
+                step_lengths,
+                args=args,
+                use_dynamic_batch_size=False,
+                max_per_bin=max_per_bin,
+                micro_batch_size=micro_batch_size,
+                balance_by_flops=balance_by_flops,
+            )
         assert max_per_bin is not None
         by_work = balance_by_flops or args.balance_data
         with errors_as(AssertionError):

@@ -16,8 +16,8 @@ KNOWN = ("b5bcd76c66d0",)
 
 
 def assign_rows(self: Any, training_samples: List[Any]) -> List[List[Any]]:
-    """Rows of samples: row j of cell c, a rank's share of a micro-batch, is the (c + j cells)-th, which is how
-    the batcher deals them."""
+    """Rows of samples: row j of cell c, a rank's share of a micro-batch, is the (c + j cells)-th, which
+    is how the batcher deals them."""
     if not training_samples:
         return []
     lengths = [max(1, self.num_tokens_to_pack(sample)) for sample in training_samples]
@@ -25,9 +25,7 @@ def assign_rows(self: Any, training_samples: List[Any]) -> List[List[Any]]:
     with errors_as(ValueError):
         rows = partition(lengths, capacity=self.seq_len)
         full = -(-len(rows) // count) * count
-        rows = partition(
-            lengths, capacity=self.seq_len, min_parts=min(full, len(lengths)), weights=(0, 1)
-        )
+        rows = partition(lengths, capacity=self.seq_len, min_parts=min(full, len(lengths)), weights=(0, 1))
         lists, weights = rows.tolist(), rows.part_weights
         if len(rows) == full:
             cells = partition([1] * full, full // self.local_batch_size, equal_count=True, weights=weights)
@@ -39,9 +37,7 @@ def install() -> Callable[[], None]:
     """Puts hbp in the place of the batcher's next fit; what is returned takes it back."""
     from torchtitan.experiments.rl.components import batcher as seam
 
-    require_seam(
-        "torchtitan", KNOWN, (seam, "Batcher", "config num_prompts_per_train_step dp_degree pad_id")
-    )
+    require_seam("torchtitan", KNOWN, (seam, "Batcher", "config num_prompts_per_train_step dp_degree pad_id"))
     require_seam(
         "torchtitan",
         KNOWN,

@@ -1,8 +1,8 @@
 """verl: its balance of batches over ranks and its micro-batches (verl.utils.seqlen_balancing).
 
-Karmarkar-Karp's lists become hbp.partition's, with counts equal where verl asks for it, and micro-batches never
-hold more than max_token_len tokens: rearrange_micro_batches makes as many more as that takes. Its other
-rules stay verl's."""
+Karmarkar-Karp's lists become hbp.partition's, with counts equal where verl asks for it, and micro-batches
+never hold more than max_token_len tokens: rearrange_micro_batches makes as many more as that takes. Its
+other rules stay verl's."""
 
 from __future__ import annotations
 
@@ -68,5 +68,9 @@ def install() -> Callable[[], None]:
     users = [module for name, module in sys.modules.items() if name.startswith("verl.")]
     return replace(
         (seam, "karmarkar_karp", karmarkar_karp),
-        *((module, own.__name__, rearrange_micro_batches) for module in users if vars(module).get(own.__name__) is own),
-    )  # fmt: skip
+        *(
+            (module, own.__name__, rearrange_micro_batches)
+            for module in users
+            if vars(module).get(own.__name__) is own
+        ),
+    )
