@@ -319,7 +319,7 @@ def main() -> int:
         return 2
     lengths = np.load(sys.argv[2])
     print(
-        f"\n== Trainers' own beside hbp {hbp.__version__}, {Path(sys.argv[2]).name}, medians of {REPEATS} calls"
+        f"\n== Their own beside hbp {hbp.__version__}, {Path(sys.argv[2]).name}, medians of {REPEATS} calls"
     )
     print(f"{'':46} {'':4} micro- {'':10} model time")
     print(f"{'':46} {'':4} batches     idle     x own   over   empty     call")

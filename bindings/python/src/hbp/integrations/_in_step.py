@@ -11,7 +11,7 @@ from ..cost import Cost, CostTerms
 from ..step import plan_step
 from . import heaviest_first
 
-LINEAR = 24576  # a token's work in squared tokens: 6 x 4096, the hidden size of models of about 8e9 parameters
+LINEAR = 24576  # a token's work in squared tokens: 6 x 4096, the hidden size of models of 8e9 parameters
 
 
 def waited_for(lists: Sequence[Sequence[int]], lengths: Any, ranks: int) -> float:
@@ -33,7 +33,7 @@ def pack_in_step(lengths: Sequence[int], capacity: int, ranks: int, least: int) 
 
 
 def _planned(lengths: Sequence[int], capacity: int, ranks: int, count: int) -> Optional[list[list[int]]]:
-    """The same by hbp.plan_step, in `count` micro-batches; None where it finds none or leaves a rank empty."""
+    """The same by hbp.plan_step, in `count` micro-batches; None where none or a rank is empty."""
     cost = Cost.from_terms(
         CostTerms(
             ranks=ranks,
