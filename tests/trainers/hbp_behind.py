@@ -99,8 +99,10 @@ def pytest_configure(config: Any) -> None:
         sys.modules[module.__name__] = module
     if os.environ.get("HBP_ADAPTER"):
         adapter = importlib.import_module("hbp.integrations." + os.environ["HBP_ADAPTER"])
+        shared = importlib.import_module("hbp.integrations._in_step")
         for name in CALLS:
             _counted(adapter, name)
+            _counted(shared, name)
         adapter.install()
 
 
