@@ -52,9 +52,8 @@ def _version(package: str) -> str:
     except importlib.metadata.PackageNotFoundError:
         name = package.replace("-", "_")
         modules = [sys.modules.get(known) for known in (name, name.replace("_", "."), name.split("_")[0])]
-        return next(
-            (str(m.__version__) for m in modules if hasattr(m, "__version__")), "of an unknown version"
-        )
+        found = (getattr(module, "__version__", None) for module in modules)
+        return next((str(version) for version in found if version), "of an unknown version")
 
 
 def replace(*places: tuple[Any, str, Any]) -> Callable[[], None]:

@@ -90,7 +90,7 @@ def install(
     require_seam("megatron-core", KNOWN, (seam.DpBalancedScheduler, "get_groups_and_subsamples", take))
     make_cost = cost or (lambda ranks, least: ring_cost(ranks, hidden_size=hidden_size, min_cp_size=least))
 
-    class HbpBalanced(seam.DpBalancedScheduler):  # type: ignore[misc, name-defined]
+    class HbpBalanced(seam.DpBalancedScheduler):  # type: ignore[misc]
         def get_groups_and_subsamples(
             self, sample_id_seqlens: List[Tuple[int, int]]
         ) -> List[List[List[int]]]:
@@ -113,7 +113,7 @@ def install(
     if hasattr(seam, "DefaultDynamicCPScheduler"):
         require_seam("megatron-core", KNOWN, (seam, "DefaultDynamicCPScheduler", "args min_cp_size kwargs"))
 
-        class HbpDynamic(seam.DefaultDynamicCPScheduler):  # type: ignore[misc, name-defined]
+        class HbpDynamic(seam.DefaultDynamicCPScheduler):  # type: ignore[misc]
             def get_groups_and_subsamples(
                 self, sample_id_seqlens: List[Tuple[int, int]]
             ) -> List[List[List[int]]]:

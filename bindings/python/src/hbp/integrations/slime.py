@@ -98,7 +98,7 @@ def install() -> Callable[[], None]:
     ) -> list[list[int]]:
         _made.set(None)
         if not use_dynamic_batch_size:
-            return own(
+            fixed: list[list[int]] = own(
                 step_lengths,
                 args=args,
                 use_dynamic_batch_size=False,
@@ -106,6 +106,7 @@ def install() -> Callable[[], None]:
                 micro_batch_size=micro_batch_size,
                 balance_by_flops=balance_by_flops,
             )
+            return fixed
         assert max_per_bin is not None
         by_work = balance_by_flops or args.balance_data
         with errors_as(AssertionError):

@@ -34,7 +34,7 @@ def install() -> Callable[[], None]:
     """Puts hbp in the place of verl's own balance; what is returned takes it back."""
     from verl.utils import seqlen_balancing as seam
 
-    own = seam.rearrange_micro_batches
+    own: Any = seam.rearrange_micro_batches
     parameters = (
         "batch max_token_len dp_group num_batches_divided_by same_micro_num_in_dp min_num_micro_batch "
         "use_dynamic_bsz_balance [force_group_size]"
@@ -69,8 +69,8 @@ def install() -> Callable[[], None]:
     return replace(
         (seam, "karmarkar_karp", karmarkar_karp),
         *(
-            (module, own.__name__, rearrange_micro_batches)
+            (module, "rearrange_micro_batches", rearrange_micro_batches)
             for module in users
-            if vars(module).get(own.__name__) is own
+            if vars(module).get("rearrange_micro_batches") is own
         ),
     )
