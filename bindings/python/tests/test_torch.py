@@ -9,7 +9,7 @@ import unittest
 import numpy as np
 
 import hbp
-from hbp.torch import Piece, PieceDataset, PlanSampler, VarlenCollate, varlen_collate
+from hbp.torch import Piece, PieceDataset, PlanLoader, PlanSampler, VarlenCollate, varlen_collate
 
 HAVE_TORCH = importlib.util.find_spec("torch") is not None
 HAVE_STATEFUL = HAVE_TORCH and importlib.util.find_spec("torchdata") is not None
@@ -58,6 +58,42 @@ class Tokens:
 
     def __getitem__(self, index):
         return {"input_ids": [index] * self.lengths[index]}
+
+
+class Shard:
+    """Every eighth batch, as accelerate cuts a sampler."""
+
+    num_processes = 8
+
+    def __init__(self, sampler, process):
+        self.batch_sampler, self.process = sampler, process
+
+    def __iter__(self):
+        for position, batch in enumerate(self.batch_sampler):
+            if position % self.num_processes == self.process:
+                kept = batch
+            if position % self.num_processes == self.num_processes - 1:
+                yield kept
+
+
+class Ahead:
+    """A loader that draws some batches before it hands out the first, as one with workers does."""
+
+    def __init__(self, sampler, process, ahead=3):
+        self.batch_sampler = sampler if sampler.rank is not None else Shard(sampler, process)
+        self.ahead = ahead
+        self.sampler = sampler
+
+    def __len__(self):
+        return len(self.sampler) // (1 if self.sampler.rank is not None else 8)
+
+    def __iter__(self):
+        waiting = []
+        for batch in self.batch_sampler:
+            waiting.append(batch)
+            if len(waiting) > self.ahead:
+                yield waiting.pop(0)
+        yield from waiting
 
 
 def child_reads(sampler, queue):
@@ -113,6 +149,75 @@ class Sampler(unittest.TestCase):
         sampler.load_state_dict(state)
         skipped = sum(len(self.plan.step(step).micro_batches) for step in range(2))
         self.assertEqual(list(sampler), expected(self.plan, 1)[skipped:])
+
+    def test_a_state_is_never_ahead_of_what_was_consumed(self):
+        whole = expected(self.plan, 2)
+        sampler = PlanSampler(self.plan, 2)
+        iterator = iter(sampler)
+        self.assertEqual(sampler.state_dict(), PlanSampler(self.plan, 2).state_dict())
+        drawn = [next(iterator) for _ in range(6)]
+        with self.assertRaisesRegex(RuntimeError, "6 batches are drawn and none is counted"):
+            sampler.state_dict()
+        self.assertEqual(sampler.state_dict(step=1), PlanSampler(self.plan, 2).state_dict(step=1))
+        with self.assertRaisesRegex(ValueError, "batch 7 is consumed; drawn are those up to 6"):
+            sampler.consume(7)
+        for consumed in range(1, 6):
+            sampler.consume()
+            resumed = PlanSampler(self.plan, 2)
+            resumed.load_state_dict(sampler.state_dict())
+            self.assertEqual(drawn[:consumed] + list(resumed), whole)
+        iter(resumed)
+        with self.assertRaisesRegex(RuntimeError, "no batch has been drawn"):
+            PlanSampler(self.plan, 2).consume()
+
+    def test_a_loader_counts_what_it_hands_out(self):
+        for rank, shard in ((3, 0), (None, 5)):
+            whole = expected(self.plan, 3 if rank is not None else shard)
+            for stop in (1, 4, len(whole)):
+                loader = PlanLoader(Ahead(PlanSampler(self.plan, rank), shard))
+                taken = []
+                for batch in loader:
+                    taken.append(batch)
+                    if len(taken) == stop:
+                        break
+                again = PlanLoader(Ahead(PlanSampler(self.plan, rank), shard))
+                again.load_state_dict(pickle.loads(pickle.dumps(loader.state_dict())))
+                self.assertEqual(taken + list(again), whole)
+                self.assertEqual(len(loader), len(whole))
+        with self.assertRaisesRegex(TypeError, "batch_sampler of the list"):
+            PlanLoader([1, 2])
+
+    def test_a_loader_begins_epochs(self):
+        loader = PlanLoader(Ahead(PlanSampler(make_plan, 0), 0))
+        first = list(loader)
+        loader.set_epoch(1)
+        self.assertEqual(list(loader), expected(make_plan(1), 0))
+        self.assertNotEqual(list(loader), first)
+        self.assertEqual(loader.state_dict()["epoch"], 1)
+
+    def test_an_iterator_that_nothing_was_drawn_from_moves_nothing(self):
+        whole = expected(self.plan, 1)
+        for position in (3, len(whole)):
+            sampler = PlanSampler(self.plan, 1)
+            sampler.load_state_dict(sampler.state_at(position))
+            iter(sampler)
+            self.assertEqual(list(sampler), whole[position:])
+            self.assertEqual(list(sampler), whole)
+
+    def test_steps_of_constant_accumulation(self):
+        for count in (1, 2, 5):
+            plan = make_plan(count=2000, max_pack_length=16384, micro_batches_per_step=count)
+            sampler = PlanSampler(plan, 1)
+            self.assertEqual(sampler.micro_batches_per_step(), count)
+            self.assertEqual(plan.summary().padding_packs, 0)
+            batches = list(sampler)
+            for step in range(len(plan)):
+                want = [pack.ids.tolist() for pack in plan.step(step).for_rank(1)]
+                self.assertEqual(batches[step * count : (step + 1) * count], want)
+        uneven = make_plan(samples_per_step=64, tokens_per_rank=8192, max_length=8192, count=2000)
+        self.assertGreater(len(set(np.diff(uneven.step_offsets).tolist())), 1)
+        with self.assertRaisesRegex(ValueError, "steps have 1 to 2 micro-batches"):
+            PlanSampler(uneven, 1).micro_batches_per_step()
 
     def test_state_of_another_plan_or_world_is_refused(self):
         state = PlanSampler(self.plan, 0).state_dict()
@@ -303,6 +408,35 @@ class WithTorch(unittest.TestCase):
             for batch, ids in zip(batches, want):
                 self.check(batch, ids)
 
+    def test_states_under_workers_are_those_of_the_consumer(self):
+        from torch.utils.data import DataLoader
+
+        def loader(workers):
+            sampler = PlanSampler(self.plan, 3)
+            return DataLoader(
+                Tokens(self.plan), batch_sampler=sampler, collate_fn=varlen_collate, num_workers=workers
+            )
+
+        want = expected(self.plan, 3)
+        for workers in (0, 2):
+            plain = loader(workers)
+            iterator = iter(plain)
+            next(iterator)
+            with self.assertRaisesRegex(RuntimeError, "none is counted as consumed"):
+                plain.batch_sampler.state_dict()
+            del iterator
+            first = PlanLoader(loader(workers))
+            for taken, _ in enumerate(first, 1):
+                if taken == 4:
+                    break
+            self.assertGreater(first.sampler._latest._position, 3 if workers == 0 else 4)
+            again = PlanLoader(loader(workers))
+            again.load_state_dict(first.state_dict())
+            batches = list(again)
+            self.assertEqual(len(batches), len(want) - 4)
+            for batch, ids in zip(batches, want[4:]):
+                self.check(batch, ids)
+
     def test_padding_by_degree_takes_the_pack(self):
         from torch.utils.data import DataLoader
 
@@ -336,7 +470,7 @@ class WithTorch(unittest.TestCase):
         def loader(workers):
             return StatefulDataLoader(
                 Tokens(self.plan),
-                batch_sampler=PlanSampler(self.plan, 2),
+                batch_sampler=PlanSampler(self.plan, 2, stateful_loader=True),
                 collate_fn=varlen_collate,
                 num_workers=workers,
             )
@@ -371,6 +505,17 @@ class WithTorch(unittest.TestCase):
             self.assertEqual(len(prepared), len(want))
             sharded = list(prepared.batch_sampler)
             self.assertEqual(sharded, want)
+            counted = PlanLoader(prepared)
+            for taken, batch in enumerate(counted, 1):
+                self.check(batch, want[taken - 1])
+                if taken == 3:
+                    break
+            self.assertGreater(counted.sampler._latest._position, 3 * 8, "accelerate reads ahead")
+            again = PlanLoader(prepare(PlanSampler(self.plan), rank))
+            again.load_state_dict(counted.state_dict())
+            left = list(again)
+            self.assertEqual(len(left), len(want) - 3)
+            self.check(left[0], want[3])
         with self.assertRaisesRegex(RuntimeError, "sharded"):
             prepare(PlanSampler(self.plan, 3), 3)
 

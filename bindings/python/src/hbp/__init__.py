@@ -71,6 +71,7 @@ from .plans import MicroBatch, Pack, Plan, Step
 from .quick import plan
 from .recompute import LayerBytes, RecomputeChoice, choose_recompute, fit_layer_bytes
 from .report import bound_epoch, simulate
+from .rest import Rest
 from .step import plan_step
 from .stepper import Stepper, list_communicators
 from .tasks import TaskRun, TaskSchedule, TaskSlice, plan_tasks, simulate_tasks
@@ -130,6 +131,7 @@ __all__ = [
     "RecomputeChoice",
     "RecomputeReport",
     "Report",
+    "Rest",
     "SolverError",
     "SpChoice",
     "Step",

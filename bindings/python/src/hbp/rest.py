@@ -1,0 +1,75 @@
+"""What remains of an epoch after some of its steps, to be planned anew for another machine."""
+
+from __future__ import annotations
+
+from typing import Optional, Union
+
+import numpy as np
+import numpy.typing as npt
+
+from ._numbers import int64
+from .lengths import Lengths
+from .plans import Plan
+
+
+class Rest:
+    """The samples (pieces) of a plan from step `step` on, or from a cursor of the plan. What the earlier steps
+    held is done; samples that the plan dropped stay out.
+
+        rest = hbp.Rest(old_plan, cursor)
+        plan = hbp.plan_epoch(rest.lengths, new_cost, batches=rest.batches)
+
+    `lengths` is a data set of the remaining samples alone, with their loss tokens, vision units and modalities:
+    sample i of it is ids[i] of the whole data set, from token first_tokens[i] on. `batches` are the samples of
+    the old plan's steps: with them every step keeps its samples, however many ranks the new plan has; without,
+    steps are made anew. Both are the same on every rank. `links` [samples of the whole data set] are those
+    that the old lengths had. `of`: the rest that the plan itself was made of, where a run resumes again."""
+
+    lengths: Lengths
+    ids: npt.NDArray[np.int64]
+    first_tokens: npt.NDArray[np.int64]
+    tokens: npt.NDArray[np.int32]
+    batches: list[npt.NDArray[np.int64]]
+
+    def __init__(
+        self,
+        plan: Plan,
+        step: Union[int, bytes],
+        *,
+        links: Optional[npt.ArrayLike] = None,
+        of: Optional[Rest] = None,
+    ) -> None:
+        at = plan.load_cursor(step) if isinstance(step, bytes) else int64("step", step)
+        if not 0 <= at < len(plan):
+            raise ValueError(f"step is {at}; the plan has {len(plan)} steps, nothing is left from there on")
+        packs = plan.micro_batch_offsets[plan.step_offsets[at:]]
+        borders = plan.pack_offsets[packs]
+        span = slice(int(borders[0]), int(borders[-1]))
+        ids, first = plan.sample_ids[span], plan.sample_first_tokens
+        firsts = np.zeros(len(ids), np.int64) if first is None else first[span]
+        if of is not None:
+            ids, firsts = of.ids[ids], firsts + of.first_tokens[ids]
+        order = np.lexsort((firsts, ids))
+        place = np.empty(len(order), np.int64)
+        place[order] = np.arange(len(order))
+        self.ids, self.first_tokens = ids[order], firsts[order]
+        self.tokens = plan.sample_tokens[span][order]
+        cuts = np.diff(borders)[:-1].cumsum()
+        self.batches = [np.sort(batch) for batch in np.split(place, cuts)]
+
+        def rows(column: Optional[npt.NDArray[np.int32]]) -> Optional[npt.NDArray[np.int32]]:
+            return None if column is None else column[span][order]
+
+        self.lengths = Lengths.from_array(
+            self.tokens,
+            loss_tokens=rows(plan.sample_loss_tokens),
+            vision=rows(plan.sample_vision),
+            modalities=rows(plan.sample_modalities),
+            links=None if links is None else np.asarray(links)[self.ids],
+        )
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __repr__(self) -> str:
+        return f"<hbp.Rest: {len(self):,} samples in {len(self.batches):,} steps>"
