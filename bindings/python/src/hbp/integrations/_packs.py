@@ -1,0 +1,70 @@
+"""Packs that step together have like cost: what the adapters of packing trainers share."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Optional
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import InfeasibleError, InvalidError, Partition, partition
+
+WEIGHTS = (24576, 1)
+"""What a sample of L tokens costs: 24,576 L + L^2, of a 7B model, whose attention takes as long as the rest
+at 24,576 tokens."""
+_UNLIKE = 0.001
+
+
+def world_size() -> int:
+    """Ranks, as torchrun and accelerate launch say."""
+    return int(os.environ.get("WORLD_SIZE", "1"))
+
+
+def costs_of(lengths: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """The cost of each sample."""
+    return WEIGHTS[0] * lengths + WEIGHTS[1] * lengths * lengths
+
+
+def in_step_order(
+    parts: Partition, lengths: npt.NDArray[np.int64], ranks: int, *, seed: int = 0, **limits: Any
+) -> list[list[int]]:
+    """The packs, each run of `ranks` of them of like cost; the runs in a random order, what is left over at the
+    end. Runs of unlike packs exchange samples, under the same limits."""
+    packs = parts.tolist()
+    cost = np.add.reduceat(costs_of(lengths[parts.sample_ids]), parts.part_offsets[:-1])
+    order = np.argsort(-cost, kind="stable")
+    whole = len(order) - len(order) % ranks
+    runs = order[:whole].reshape(-1, ranks)
+    for run in runs[cost[runs].mean(axis=1) < (1 - _UNLIKE) * cost[runs].max(axis=1)].tolist():
+        ids = np.concatenate([packs[k] for k in run])
+        try:
+            again = partition(lengths[ids], ranks, weights=WEIGHTS, **limits)
+        except (InfeasibleError, InvalidError):  # nothing found under the limits, or a longer sample
+            continue
+        if again.heaviest < cost[run].max():
+            for k, part in zip(run, again):
+                packs[k] = ids[part].tolist()
+    runs = runs[np.random.Generator(np.random.PCG64(seed)).permutation(len(runs))]
+    return [packs[k] for k in [*runs.ravel().tolist(), *order[whole:].tolist()]]
+
+
+def packs_of(
+    lengths: npt.NDArray[np.int64],
+    capacity: int,
+    *,
+    multiple_of: int = 1,
+    max_samples: Optional[int] = None,
+    **options: Any,
+) -> Partition:
+    """As few packs as are found, a multiple where there are samples enough; samples over the capacity alone."""
+    options.update(capacity=capacity, over_long="alone")
+    least = partition(lengths, **options)
+    if max_samples is not None and np.diff(least.part_offsets).max() > max_samples:
+        options["max_samples"] = max_samples  # asked for where it matters alone: the search takes longer with it
+    elif len(least) % multiple_of == 0:
+        return least
+    try:
+        return partition(lengths, multiple_of=multiple_of, **options)
+    except (InfeasibleError, InvalidError):  # more packs than samples
+        return partition(lengths, **options)

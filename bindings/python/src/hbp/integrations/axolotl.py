@@ -1,0 +1,45 @@
+"""axolotl: its multipack sampler's packing (axolotl.utils.samplers.multipack.pack_parallel).
+
+As few packs as are found, of at most bin_size samples, and as many as the ranks (WORLD_SIZE) step together, so
+that drop_last drops none; packs that step together have like cost. Packing in order, sequential=True,
+stays axolotl's."""
+
+from __future__ import annotations
+
+import zlib
+from typing import Any, Callable, Optional
+
+import numpy as np
+
+from . import errors_as, replace, require_seam
+from ._packs import WEIGHTS, in_step_order, packs_of, world_size
+
+KNOWN = ("0.13.0", "0.15.0.dev (067b021c8b87)")
+
+
+def pack_parallel(
+    sequence_lengths: Any,
+    bin_capacity: int,
+    group_size: int,
+    bin_size: int,
+    num_processes: Optional[int] = None,
+    safe_mode: bool = True,
+    mp_start_method: Optional[str] = "fork",
+) -> list[list[int]]:
+    """Packs of indices; what says how to work in groups and processes is not needed."""
+    lengths, ranks = np.asarray(sequence_lengths, np.int64), world_size()
+    if not len(lengths):
+        return []
+    limits = {"capacity": int(bin_capacity), "max_samples": int(bin_size)}
+    with errors_as(ValueError):
+        parts = packs_of(lengths, multiple_of=ranks, weights=WEIGHTS, **limits)
+    return in_step_order(parts, lengths, ranks, seed=zlib.crc32(lengths.tobytes()), **limits)
+
+
+def install() -> Callable[[], None]:
+    """Puts hbp in the place of axolotl's own packing; what is returned takes it back."""
+    from axolotl.utils.samplers import multipack as seam
+
+    names = "sequence_lengths bin_capacity group_size bin_size num_processes safe_mode [mp_start_method]"
+    require_seam("axolotl", KNOWN, (seam, "pack_parallel", names))
+    return replace((seam, "pack_parallel", pack_parallel))

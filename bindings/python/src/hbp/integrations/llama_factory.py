@@ -1,0 +1,41 @@
+"""LLaMA-Factory: its knapsack (llamafactory.data.processor.processor_utils.greedy_knapsack).
+
+As few packs as are found, of like cost, and in an order in which those that step together are more alike still
+(disable_shuffling keeps it)."""
+
+from __future__ import annotations
+
+import sys
+from typing import Callable
+
+import numpy as np
+
+from .. import partition
+from . import errors_as, replace, require_seam
+from ._packs import WEIGHTS, in_step_order, world_size
+
+KNOWN = ("0.9.4", "0.9.6.dev (ff6d4d12eeb0)")
+
+
+def greedy_knapsack(numbers: list[int], capacity: int) -> list[list[int]]:
+    """Lists of lengths, not of indices, the longest first; `numbers` is empty afterwards, as it is there."""
+    lengths = np.asarray(numbers, np.int64)
+    if not len(lengths):
+        return []
+    with errors_as(ValueError):
+        parts = partition(lengths, capacity=capacity, weights=WEIGHTS)
+    packs = in_step_order(parts, lengths, world_size(), capacity=capacity)
+    numbers.clear()
+    return [sorted((int(lengths[k]) for k in pack), reverse=True) for pack in packs]
+
+
+def install() -> Callable[[], None]:
+    """Puts hbp in the place of the knapsack; what is returned takes it back."""
+    from llamafactory.data.processor import processor_utils as seam, supervised  # noqa: F401
+
+    own = seam.greedy_knapsack
+    require_seam("llamafactory", KNOWN, (seam, "greedy_knapsack", "numbers capacity"))
+    users = [module for name, module in sys.modules.items() if name.startswith("llamafactory.")]
+    return replace(
+        *((module, own.__name__, greedy_knapsack) for module in users if vars(module).get(own.__name__) is own)
+    )

@@ -1,0 +1,56 @@
+"""ms-swift: the packs of its packing data sets (swift.dataset.packing.calculate_matched_group).
+
+As few packs as are found; while a stream goes on the emptiest waits for more samples. Packs that step together
+have like cost. The strategy "sequential" stays ms-swift's."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, Callable, Sequence
+
+import numpy as np
+
+from . import errors_as, replace, require_seam
+from ._packs import WEIGHTS, in_step_order, packs_of, world_size
+
+KNOWN = ("4.0.0", "4.6.0.dev (3602360a5623)")
+
+
+def matched_group(
+    sequences: Sequence[Any], packing_length: int, is_finished: bool = True
+) -> tuple[list[list[Any]], list[Any]]:
+    """Packs of (what, length) pairs, and the pairs that wait. A sample over packing_length is a pack of its own."""
+    lengths = np.array([pair[1] for pair in sequences], np.int64)
+    if not len(lengths):
+        return [], []
+    with errors_as(ValueError):
+        parts = packs_of(lengths, packing_length, weights=np.zeros(len(lengths), np.int64))
+    rest: list[int] = []
+    if not is_finished:  # the emptiest pack waits
+        rest = parts[int(np.argmin(parts.part_tokens))].tolist()
+    given = np.setdiff1d(np.arange(len(lengths)), rest)
+    if not len(given):
+        return [], [sequences[k] for k in rest]
+    parts = packs_of(lengths[given], packing_length, weights=WEIGHTS)
+    packs = in_step_order(parts, lengths[given], world_size(), capacity=packing_length)
+    return [[sequences[given[k]] for k in pack] for pack in packs], [sequences[k] for k in rest]
+
+
+def install() -> Callable[[], None]:
+    """Puts hbp in the place of ms-swift's own packing; what is returned takes it back."""
+    from swift.dataset import packing as seam
+
+    own = seam.calculate_matched_group
+    require_seam(
+        "ms-swift", KNOWN, (seam, own.__name__, "sequences packing_length is_finished [strategy]")
+    )
+
+    @functools.wraps(own)
+    def calculate_matched_group(
+        sequences: Any, packing_length: int, is_finished: bool = True, strategy: str = "binpack"
+    ) -> Any:
+        if strategy != "binpack":
+            return own(sequences, packing_length, is_finished, strategy)
+        return matched_group(sequences, packing_length, is_finished)
+
+    return replace((seam, own.__name__, calculate_matched_group))
