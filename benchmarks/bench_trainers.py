@@ -5,7 +5,8 @@ time of the call, tokens over the cap, empty ranks.
 
 CHECKOUTS has the trainers' public repositories in the folders that tests/trainers/table.txt names; what
 is not there is skipped with a message. The package hbp must be importable; HBP_LIBRARY names libhbp.so.
-NAME: megatron, verl, slime, nemo_rl, torchtitan, deepspeed; all without one.
+NAME: megatron, verl, slime, nemo_rl, torchtitan, deepspeed, axolotl, llama_factory, ms_swift, trl; all
+without one.
 
 Idle is 1 - mean / largest of the ranks' work, for micro-batches in step: of all micro-batches' largest
 together (slime: of a step, where Megatron's ranks meet). Work is 24576 L + L^2 a sample (verl's measure,
@@ -15,6 +16,7 @@ hbp.integrations.megatron.ring_cost."""
 from __future__ import annotations
 
 import contextlib
+import os
 import statistics
 import sys
 import time
@@ -292,6 +294,102 @@ def deepspeed(lengths: Any) -> None:
         )
 
 
+def in_order(lists: Lists, lengths: Any, capacity: int, ranks: int = 8) -> Any:
+    """Packs that ranks take in turn, what judge gives: the last ones that do not fill a step are left out."""
+    values = np.asarray(lengths)
+    loads = loads_of(lists, lengths)
+    grid = loads[: len(loads) // ranks * ranks].reshape(-1, ranks)
+    over = sum(int(values[ids].sum()) > capacity for ids in lists)
+    return len(lists), idle_of(grid), float(grid.max(axis=1).sum()), over, sum(not len(ids) for ids in lists)
+
+
+def axolotl(lengths: Any) -> None:
+    import hbp.integrations.axolotl as adapter
+    from axolotl.utils.samplers import multipack as seam
+
+    os.environ["WORLD_SIZE"] = "8"
+    seam.pack_parallel(np.arange(1, 9), 64, 100_000, 200, 1)  # compiled once
+    for count, capacity in ((50_000, 8192), (50_000, 16384), (50_000, 32768), (1_000_000, 16384)):
+        drawn = np.array(draw(lengths, count, count, capacity))
+        both(f"axolotl {count} into {capacity}, 8 ranks", adapter.install,
+             lambda: seam.pack_parallel(drawn, capacity, 100_000, 200, 1),  # noqa: B023
+             lambda lists: in_order(lists, drawn, capacity))  # noqa: B023 # fmt: skip
+    del os.environ["WORLD_SIZE"]
+
+
+def llama_factory(lengths: Any) -> None:
+    import hbp.integrations.llama_factory as adapter
+    from llamafactory.data.processor import processor_utils as seam
+
+    os.environ["WORLD_SIZE"] = "8"
+    for count, capacity, shuffled in ((20_000, 8192, False), (20_000, 8192, True), (20_000, 16384, False)):
+        drawn = draw(lengths, count, count, capacity)
+
+        def judge(packs: Lists) -> Any:
+            flat = [length for pack in packs for length in pack]
+            borders = np.cumsum([0, *map(len, packs)])
+            lists = [list(range(first, end)) for first, end in zip(borders, borders[1:])]
+            if shuffled:  # noqa: B023
+                lists = [lists[k] for k in np.random.default_rng(0).permutation(len(lists))]
+            return in_order(lists, flat, capacity)  # noqa: B023
+
+        both(f"LLaMA-Factory {count} into {capacity}{', shuffled' if shuffled else ''}, 8 ranks", adapter.install,
+             lambda: seam.greedy_knapsack(list(drawn), capacity), judge)  # noqa: B023 # fmt: skip
+    del os.environ["WORLD_SIZE"]
+
+
+def ms_swift(lengths: Any) -> None:
+    import hbp.integrations.ms_swift as adapter
+    from swift.dataset import packing as seam
+
+    os.environ["WORLD_SIZE"] = "8"
+    for count, capacity, interval in ((20_000, 8192, 1000), (20_000, 16384, 1000), (5_000, 8192, 128)):
+        drawn = draw(lengths, count, count, capacity)
+
+        def stream() -> Lists:
+            packs: Lists = []
+            waiting: Any = []
+            for first in range(0, count, interval):  # noqa: B023
+                end = first + interval  # noqa: B023
+                waiting += list(enumerate(drawn))[first:end]  # noqa: B023
+                given, waiting = seam.calculate_matched_group(waiting, capacity, end >= count)  # noqa: B023
+                packs += [[pair[0] for pair in pack] for pack in given]
+            return packs
+
+        both(f"ms-swift {count} by {interval} into {capacity}, 8 ranks", adapter.install, stream,
+             lambda lists: in_order(lists, drawn, capacity))  # noqa: B023 # fmt: skip
+    del os.environ["WORLD_SIZE"]
+
+
+def trl(lengths: Any) -> None:
+    import hbp.integrations.trl as adapter
+    import pyarrow as pa
+    from trl import data_utils as seam
+    from trl.experimental.async_grpo.async_grpo_trainer import TokenBudgetBatcher
+
+    drawn = draw(lengths, 1, 20_000, 8192)
+    table = pa.table({"input_ids": pa.array([list(range(length)) for length in drawn], pa.list_(pa.int32()))})
+
+    def judge(packed: Any) -> Any:
+        flat = [length for row in packed["seq_lengths"].to_pylist() for length in row]
+        borders = np.cumsum([0, *(len(row) for row in packed["seq_lengths"].to_pylist())])
+        return in_order([list(range(a, b)) for a, b in zip(borders, borders[1:])], flat, 8192)
+
+    both("TRL _pack_bfd 20000 into 8192, 8 ranks", adapter.install, lambda: seam._pack_bfd(table, 8192), judge)
+    for count, ranks, budget in ((512, 8, 16384), (5_000, 8, 16384), (5_000, 8, 32768), (5_000, 4, 8192)):
+        samples = [{"input_ids": range(length)} for length in draw(lengths, count, count, budget)]
+
+        def judge_batches(batches: Any) -> Any:
+            grid = [[sum(float(work(len(s["input_ids"]))) for s in row) for row in rows] for rows in batches]
+            sizes = [sum(len(s["input_ids"]) for s in row) for rows in batches for row in rows]
+            over = sum(size > budget for size in sizes)  # noqa: B023
+            done = sum(len(row) for rows in batches for row in rows)  # their own keeps the last back: a sample's time
+            return len(batches), idle_of(grid), float(np.max(grid, axis=1).sum()) / done, over, sizes.count(0)
+
+        both(f"TRL TokenBudgetBatcher {count}, {ranks} ranks x {budget}", adapter.install,
+             lambda: list(TokenBudgetBatcher(samples, ranks, budget)), judge_batches)  # noqa: B023 # fmt: skip
+
+
 # By name: folders of the checkouts, a package to import without its __init__, the benchmark.
 TRAINERS: dict[str, tuple[str, str, Callable[[Any], None]]] = {
     "megatron": ("Megatron-LM-dev", "", megatron),
@@ -300,6 +398,10 @@ TRAINERS: dict[str, tuple[str, str, Callable[[Any], None]]] = {
     "nemo_rl": ("RL", "", nemo_rl),
     "torchtitan": ("torchtitan", "torchtitan.experiments.rl", torchtitan),
     "deepspeed": ("DeepSpeed", "", deepspeed),
+    "axolotl": ("axolotl/src", "", axolotl),
+    "llama_factory": ("LLaMA-Factory/src", "llamafactory.data", llama_factory),
+    "ms_swift": ("ms-swift", "", ms_swift),
+    "trl": ("trl", "", trl),
 }
 
 

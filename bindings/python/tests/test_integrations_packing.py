@@ -12,8 +12,21 @@ import numpy as np
 
 from hbp.integrations import UnknownTrainerError, axolotl, llama_factory, ms_swift, trl
 from hbp.integrations._packs import costs_of
+from integration_seams import snippet
 
 HAVE_ARROW = importlib.util.find_spec("pyarrow") is not None
+
+
+def run(text, adapter):
+    """Runs a page's lines; what takes the adapter back."""
+    taken = []
+
+    def install(own=adapter.install):
+        taken.append(own())
+
+    with mock.patch.object(adapter, "install", install):
+        exec(text, {})
+    return taken[0]
 
 
 def drawn(seed, count, longest, middle=6.0):
@@ -83,7 +96,7 @@ class Axolotl(unittest.TestCase):
 
         with modules(axolotl__utils__samplers__multipack={"pack_parallel": pack_parallel}) as found:
             seam = found["axolotl.utils.samplers.multipack"]
-            undo = axolotl.install()
+            undo = run(snippet("axolotl.md"), axolotl)
             self.assertEqual(seam.pack_parallel([3, 4], 10, 100, 5, safe_mode=True), [[0, 1]])
             undo()
             self.assertIs(seam.pack_parallel, pack_parallel)
@@ -127,7 +140,7 @@ class LlamaFactory(unittest.TestCase):
             llamafactory__data__processor__supervised=dict(seam),
         ) as found:
             user = found["llamafactory.data.processor.supervised"]
-            undo = llama_factory.install()
+            undo = run(snippet("llama-factory.md"), llama_factory)
             self.assertEqual(user.greedy_knapsack([3, 4], 10), [[4, 3]])
             undo()
             self.assertIs(user.greedy_knapsack, greedy_knapsack)
@@ -164,7 +177,7 @@ class MsSwift(unittest.TestCase):
             swift__dataset__packing={"calculate_matched_group": calculate_matched_group}
         ) as found:
             seam = found["swift.dataset.packing"]
-            undo = ms_swift.install()
+            undo = run(snippet("ms-swift.md"), ms_swift)
             self.assertEqual(seam.calculate_matched_group([(0, 4), (1, 5)], 10), ([[(0, 4), (1, 5)]], []))
             self.assertEqual(seam.calculate_matched_group([(0, 4)], 10, strategy="sequential"), "own")
             undo()
@@ -290,7 +303,7 @@ class TrlTables(unittest.TestCase):
             return "own"
 
         with modules(trl__data_utils={"_pack_bfd": _pack_bfd}) as found:
-            undo = trl.install()
+            undo = run(snippet("trl.md"), trl)
             self.assertIs(found["trl.data_utils"]._pack_bfd, trl.pack_bfd)
             undo()
             self.assertIs(found["trl.data_utils"]._pack_bfd, _pack_bfd)

@@ -13,6 +13,7 @@ import numpy as np
 import hbp
 from hbp.integrations import UnknownTrainerError
 from hbp.integrations.transformers import PlanTrainer
+from integration_seams import snippet
 
 HAVE = all(importlib.util.find_spec(name) for name in ("torch", "transformers", "accelerate"))
 
@@ -79,6 +80,17 @@ class BehindAStandIn(unittest.TestCase):
             pass
 
         return Trainer(arguments(**options), plan=plan)
+
+    def test_the_pages_lines(self):
+        class Named(StandIn):
+            def __init__(self, model, args, train_dataset, data_collator):
+                super().__init__(args)
+
+        self.trainers.Trainer = Named
+        self.trainers.DataCollatorWithFlattening = object
+        names = dict(transformers=self.trainers, model=None, args=arguments(), data=[], plan=make_plan())
+        exec(snippet("transformers.md"), names)
+        self.assertEqual(len(names["trainer"].sampler), 2 * 2 * len(names["plan"]))
 
     def test_each_step_is_divided_by_the_tokens_of_all_ranks(self):
         plan = make_plan()

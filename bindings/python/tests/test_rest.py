@@ -1,11 +1,14 @@
 """A changed world size: what is done stays done, the rest is planned anew and is the same on every rank."""
 
+import re
 import unittest
+from unittest import mock
 
 import numpy as np
 
 import hbp
 from hbp.torch import PieceDataset, PlanSampler
+from integration_seams import DOCS
 from test_torch import make_cost, make_plan
 
 LENGTHS = np.random.RandomState(5).geometric(1 / 900, size=600).clip(2, 8000)
@@ -98,6 +101,17 @@ class Resumed(unittest.TestCase):
         last = hbp.plan_epoch(twice.lengths, make_cost(4), batches=twice.batches)
         rows = held(plan, range(3)) + held(again, range(2), rest) + held(last, range(len(last)), twice)
         self.assertEqual(sorted(rows), [(i, 0, n) for i, n in enumerate(LENGTHS.tolist())])
+
+    def test_the_pages_lines(self):
+        text = (DOCS / "resume.md").read_text().split("## Another number of ranks")[1]
+        text = re.search(r"```python\n(.*?)```", text, re.S).group(1)
+        plan = make_plan(tokens_per_step=30000)
+        with mock.patch.object(hbp.Plan, "load", lambda path: plan):
+            names = dict(hbp=hbp, cursor=plan.save_cursor(2), new_cost=make_cost(4), rank=1)
+            names["make_plan"] = lambda epoch: make_plan(epoch, ranks=4)
+            exec(text, names)
+        self.assertEqual(len(names["plan"]), len(plan) - 2)
+        self.assertEqual(len(list(names["sampler"])), len(names["plan"].micro_batch_ns))
 
     def test_links_are_the_callers(self):
         links = np.full(600, -1)

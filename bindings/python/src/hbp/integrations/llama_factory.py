@@ -1,6 +1,6 @@
 """LLaMA-Factory: its knapsack (llamafactory.data.processor.processor_utils.greedy_knapsack).
 
-As few packs as are found, of like cost, and in an order in which those that step together are more alike still
+As few packs as are found, and in an order in which those that step together are of like cost
 (disable_shuffling keeps it)."""
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def greedy_knapsack(numbers: list[int], capacity: int) -> list[list[int]]:
 
 def install() -> Callable[[], None]:
     """Puts hbp in the place of the knapsack; what is returned takes it back."""
-    from llamafactory.data.processor import processor_utils as seam, supervised  # noqa: F401
+    from llamafactory.data.processor import processor_utils as seam
 
     own = seam.greedy_knapsack
     require_seam("llamafactory", KNOWN, (seam, "greedy_knapsack", "numbers capacity"))

@@ -1,6 +1,7 @@
 """ms-swift: the packs of its packing data sets (swift.dataset.packing.calculate_matched_group).
 
-As few packs as are found; while a stream goes on the emptiest waits for more samples. Packs that step together
+As few packs as are found; while a stream goes on the emptiest waits for more samples, with
+those that do not fill a step of the ranks (WORLD_SIZE). Packs that step together
 have like cost. The strategy "sequential" stays ms-swift's."""
 
 from __future__ import annotations
@@ -23,17 +24,20 @@ def matched_group(
     lengths = np.array([pair[1] for pair in sequences], np.int64)
     if not len(lengths):
         return [], []
+    ranks, waits = world_size(), np.zeros(len(lengths), bool)
     with errors_as(ValueError):
         parts = packs_of(lengths, packing_length, weights=np.zeros(len(lengths), np.int64))
-    rest: list[int] = []
-    if not is_finished:  # the emptiest pack waits
-        rest = parts[int(np.argmin(parts.part_tokens))].tolist()
-    given = np.setdiff1d(np.arange(len(lengths)), rest)
+    if not is_finished:  # the emptiest wait, and as many more as do not fill a step of the ranks
+        fullest = np.argsort(-parts.part_tokens, kind="stable")
+        for k in fullest[(len(parts) - 1) // ranks * ranks :].tolist():
+            waits[parts[k]] = True
+    given = np.flatnonzero(~waits)
+    rest = [sequences[k] for k in np.flatnonzero(waits)]
     if not len(given):
-        return [], [sequences[k] for k in rest]
-    parts = packs_of(lengths[given], packing_length, weights=WEIGHTS)
-    packs = in_step_order(parts, lengths[given], world_size(), capacity=packing_length)
-    return [[sequences[given[k]] for k in pack] for pack in packs], [sequences[k] for k in rest]
+        return [], rest
+    parts = packs_of(lengths[given], packing_length, multiple_of=ranks, weights=WEIGHTS)
+    packs = in_step_order(parts, lengths[given], ranks, capacity=packing_length)
+    return [[sequences[given[k]] for k in pack] for pack in packs], rest
 
 
 def install() -> Callable[[], None]:
