@@ -14,7 +14,7 @@ import numpy as np
 from . import errors_as, replace, require_seam
 from ._packs import WEIGHTS, in_step_order, packs_of, world_size
 
-KNOWN = ("0.13.0", "0.15.0.dev (067b021c8b87)")
+KNOWN = ("0.18.0 (067b021c8b87)",)
 
 
 def pack_parallel(

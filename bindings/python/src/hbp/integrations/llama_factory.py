@@ -14,7 +14,7 @@ from .. import partition
 from . import errors_as, replace, require_seam
 from ._packs import WEIGHTS, in_step_order, world_size
 
-KNOWN = ("0.9.4", "0.9.6.dev (ff6d4d12eeb0)")
+KNOWN = ("0.9.6.dev0 (ff6d4d12eeb0)",)
 
 
 def greedy_knapsack(numbers: list[int], capacity: int) -> list[list[int]]:

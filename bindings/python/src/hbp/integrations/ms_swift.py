@@ -14,7 +14,7 @@ import numpy as np
 from . import errors_as, replace, require_seam
 from ._packs import WEIGHTS, in_step_order, packs_of, world_size
 
-KNOWN = ("4.0.0", "4.6.0.dev (3602360a5623)")
+KNOWN = ("4.6.0.dev0 (3602360a5623)",)
 
 
 def matched_group(

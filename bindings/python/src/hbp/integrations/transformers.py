@@ -14,11 +14,11 @@ from typing import Any, Callable, Iterator, Optional, Union
 
 import numpy as np
 
-from ..plan import Plan
+from ..plans import Plan
 from ..torch import PlanSampler
 from . import require_seam
 
-KNOWN = ("4.57.0", "5.24.0")
+KNOWN = ("5.24.0",)
 
 
 def _refuse(what: str, value: object, wanted: object) -> None:

@@ -17,7 +17,7 @@ from .. import InfeasibleError, InvalidError, partition
 from . import errors_as, replace, require_seam
 from ._packs import WEIGHTS
 
-KNOWN = ("0.29.0", "1.9.0.dev (f2cd57710ae3)")
+KNOWN = ("1.10.0.dev0 (f2cd57710ae3)",)
 POOL = 3  # the pool's tokens, in micro-batches
 MOST_WAIT = 8
 
