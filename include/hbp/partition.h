@@ -25,11 +25,11 @@ typedef struct hbp_partition_options {
     int64_t min_parts;   /* [0..HBP_MAX_PARTS] where `parts` is 0: at least so many */
     int64_t multiple_of; /* [0..HBP_MAX_PARTS] where `parts` is 0: a multiple of it; 0: 1 */
     int64_t capacity; /* [0..INT64_MAX] tokens of a part, where `parts` is 0 at most HBP_MAX_LENGTH; 0: any */
-    int64_t max_samples;    /* [0..INT64_MAX] samples of a part; 0: any number */
-    int32_t equal_count;    /* [flag] nonzero: all parts hold the same number of samples */
-    int32_t allow_empty;    /* [flag] nonzero: there may be more parts than samples; the last are empty */
-    int32_t effort;         /* [0..9] of the search for fewer parts where `parts` is 0; 0: 1 for up to 65,536
-                            samples, greedy for more */
+    int64_t max_samples; /* [0..INT64_MAX] samples of a part; 0: any number */
+    int32_t equal_count; /* [flag] nonzero: all parts hold the same number of samples */
+    int32_t allow_empty; /* [flag] nonzero: there may be more parts than samples; the last are empty */
+    int32_t
+        effort; /* [0..9] where `parts` is 0: 0 packs greedily, 1..9 search for fewer parts at growing cost */
     const int64_t *weights; /* [count] >= 0: parts are balanced in them; NULL: in what the next two say */
     int64_t linear;         /* [0..INT64_MAX] a sample of L tokens weighs linear L + square L^2; both 0: L */
     int64_t square;         /* [0..INT64_MAX] */

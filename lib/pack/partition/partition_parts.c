@@ -9,9 +9,6 @@
 #include "base/scratch.h"
 #include "pack/partition/partition.h"
 
-/* Of more the default effort is a greedy packing: it is as near to the bound, and a search takes long. */
-enum { FEW_ITEMS = 65536 };
-
 /* A class and its parts. */
 typedef struct part_class {
     hbp__multiway problem; /* its items, under the capacity of its parts */
@@ -403,7 +400,7 @@ hbp_status hbp__partition_parts(hbp__partition_call *c)
     const hbp_partition_options *o = c->options;
     solving s = {.call = c,
                  .context = c->context,
-                 .effort = o->effort ? o->effort : c->items <= FEW_ITEMS,
+                 .effort = o->effort,
                  .is_equal = o->equal_count != 0,
                  .is_empty_allowed = o->allow_empty != 0};
     int64_t multiple = hbp__max_i64(1, o->multiple_of);

@@ -109,7 +109,7 @@ def partition(
     >= 0 share a part (-1: free), samples of two `classes` never do. With `nonempty` more parts than samples
     are an error, without it the last are empty. `over_long` says what becomes of samples longer than
     `capacity`: "error", "drop", "truncate", "split" into pieces, or "alone" in a part over the capacity.
-    `effort`, 1 to 9, searches longer for fewer parts.
+    `effort`, 1 to 9, searches for fewer parts at growing cost; 0 packs greedily.
 
     The answer is a function of the arguments alone. InvalidError (a ValueError) for what makes no sense,
     InfeasibleError where no such parts exist or were found."""

@@ -58,12 +58,7 @@ def packs_of(
     **options: Any,
 ) -> Partition:
     """As few packs as are found, a multiple where there are samples enough; samples over the capacity alone."""
-    options.update(capacity=capacity, over_long="alone")
-    least = partition(lengths, **options)
-    if max_samples is not None and np.diff(least.part_offsets).max() > max_samples:
-        options["max_samples"] = max_samples  # asked for where it matters alone: the search takes longer with it
-    elif len(least) % multiple_of == 0:
-        return least
+    options.update(capacity=capacity, max_samples=max_samples, over_long="alone")
     try:
         return partition(lengths, multiple_of=multiple_of, **options)
     except (InfeasibleError, InvalidError):  # more packs than samples

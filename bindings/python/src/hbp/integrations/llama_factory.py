@@ -33,9 +33,7 @@ def install() -> Callable[[], None]:
     """Puts hbp in the place of the knapsack; what is returned takes it back."""
     from llamafactory.data.processor import processor_utils as seam
 
-    own = seam.greedy_knapsack
-    require_seam("llamafactory", KNOWN, (seam, "greedy_knapsack", "numbers capacity"))
-    users = [module for name, module in sys.modules.items() if name.startswith("llamafactory.")]
-    return replace(
-        *((module, own.__name__, greedy_knapsack) for module in users if vars(module).get(own.__name__) is own)
-    )
+    name, own = "greedy_knapsack", seam.greedy_knapsack
+    require_seam("llamafactory", KNOWN, (seam, name, "numbers capacity"))
+    users = [module for path, module in sys.modules.items() if path.startswith("llamafactory.")]
+    return replace(*((module, name, greedy_knapsack) for module in users if vars(module).get(name) is own))

@@ -32,12 +32,12 @@ def matched_group(
         for k in fullest[(len(parts) - 1) // ranks * ranks :].tolist():
             waits[parts[k]] = True
     given = np.flatnonzero(~waits)
-    rest = [sequences[k] for k in np.flatnonzero(waits)]
+    rest = [sequences[k] for k in np.flatnonzero(waits).tolist()]
     if not len(given):
         return [], rest
     parts = packs_of(lengths[given], packing_length, multiple_of=ranks, weights=WEIGHTS)
     packs = in_step_order(parts, lengths[given], ranks, capacity=packing_length)
-    return [[sequences[given[k]] for k in pack] for pack in packs], rest
+    return [[sequences[int(given[k])] for k in pack] for pack in packs], rest
 
 
 def install() -> Callable[[], None]:
