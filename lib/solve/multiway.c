@@ -108,9 +108,9 @@ static hbp_status solve(hbp_context *context, const hbp__multiway *problem, int 
 {
     int64_t mark = hbp__scratch_mark(context), bound;
     hbp__parts parts;
-    HBP__TRY(hbp__multiway_bound(context, problem, &bound));
     HBP__TRY(hbp__parts_open(context, problem, part, &parts));
     HBP__TRY(is_given ? hbp__parts_load(&parts) : make_first(&parts));
+    HBP__TRY(hbp__multiway_bound(context, problem, parts.weight[parts.order[problem->parts - 1]], &bound));
     HBP__TRY(hbp__parts_improve(&parts, bound));
     *heaviest = parts.weight[parts.order[problem->parts - 1]];
     hbp__scratch_release(context, mark);
@@ -138,21 +138,24 @@ static int64_t bound_of_equal(const hbp__multiway *p, const int64_t *down)
     return sum;
 }
 
-hbp_status hbp__multiway_bound(hbp_context *context, const hbp__multiway *problem, int64_t *bound)
+hbp_status hbp__multiway_bound(hbp_context *context, const hbp__multiway *problem, int64_t heaviest,
+                               int64_t *bound)
 {
     int64_t n = problem->items, k = problem->parts, sum = 0, mark = hbp__scratch_mark(context);
     *bound = 0;
-    if (n == 0)
+    for (int64_t i = 0; i < n; i++) {
+        sum += problem->weight[i];
+        *bound = hbp__max_i64(*bound, problem->weight[i]);
+    }
+    *bound = hbp__max_i64(*bound, hbp__ceil_div(sum, k));
+    if (n == 0 || *bound >= heaviest)
         return HBP_OK;
     uint32_t *order = hbp__take(context, (uint64_t)n, sizeof *order);
     int64_t *down = hbp__take(context, (uint64_t)n, sizeof *down);
     HBP__TRY(hbp__scratch_check(context, "the bound of parts"));
     HBP__TRY(order_down(context, problem->weight, n, order));
-    for (int64_t i = 0; i < n; i++) {
+    for (int64_t i = 0; i < n; i++)
         down[i] = problem->weight[order[i]];
-        sum += down[i];
-    }
-    *bound = hbp__max_i64(down[0], hbp__ceil_div(sum, k));
     for (int64_t j = 1; j <= (n - 1) / k; j++) {
         int64_t share = 0;
         for (int64_t i = 0; i <= j && share <= sum; i++)

@@ -44,7 +44,8 @@ hbp_status hbp__multiway_pack(hbp_context *context, const hbp__multiway *problem
 
 /* No partition's heaviest part weighs less: the mean, the heaviest item, the j + 1 lightest of the j k + 1
  * heaviest items, since some part has j + 1 of these, and the heaviest item with as many of the lightest as
- * its part has at least. O(n log n). */
-hbp_status hbp__multiway_bound(hbp_context *context, const hbp__multiway *problem, int64_t *bound);
+ * its part has at least. O(n log n); O(n) where the first two are `heaviest` already, that of a partition. */
+hbp_status hbp__multiway_bound(hbp_context *context, const hbp__multiway *problem, int64_t heaviest,
+                               int64_t *bound);
 
 #endif

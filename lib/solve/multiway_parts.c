@@ -307,7 +307,7 @@ hbp_status hbp__parts_improve(hbp__parts *parts, int64_t bound)
     const hbp__multiway *p = parts->problem;
     int64_t most = hbp__mul_saturating(EXCHANGES, p->items);
     members m;
-    if (p->parts < 2)
+    if (p->parts < 2 || parts->weight[parts->order[p->parts - 1]] <= bound)
         return HBP_OK;
     HBP__TRY(list_members(parts, &m));
     for (int64_t i = 0; i < most; i++) {

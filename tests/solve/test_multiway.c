@@ -83,7 +83,7 @@ START_TEST_IN_CONTEXT(is_near_the_best_of_all)
         int kind = round % 32;
         draw(&x, &rng, kind);
         int64_t want = try_all(&x.problem), got, bound;
-        OK(context, hbp__multiway_bound(context, &x.problem, &bound));
+        OK(context, hbp__multiway_bound(context, &x.problem, INT64_MAX, &bound));
         hbp_status status = hbp__multiway_solve(context, &x.problem, x.part, &got);
         if (want < 0) {
             ck_assert_int_eq(status, HBP_E_INFEASIBLE);
@@ -126,7 +126,7 @@ START_TEST_IN_CONTEXT(many_items_meet_the_bound)
             x.weight[i] = 24576 * length + length * length;
         }
         int64_t got, bound;
-        OK(context, hbp__multiway_bound(context, &x.problem, &bound));
+        OK(context, hbp__multiway_bound(context, &x.problem, INT64_MAX, &bound));
         OK(context, hbp__multiway_solve(context, &x.problem, x.part, &got));
         ck_assert_int_eq(heaviest_of(&x.problem, x.part), got);
         ck_assert_msg((double)got <= 1.001 * (double)bound, "%d: %.6f", equal, (double)got / (double)bound);
@@ -148,7 +148,7 @@ START_TEST_IN_CONTEXT(no_items_and_too_many_are_answered)
           hbp__multiway_solve(context, &x.problem, x.part, &got));
     x.problem.most_samples = 3;
     OK(context, hbp__multiway_solve(context, &x.problem, x.part, &got));
-    OK(context, hbp__multiway_bound(context, &x.problem, &bound));
+    OK(context, hbp__multiway_bound(context, &x.problem, INT64_MAX, &bound));
     ck_assert_int_eq(got, 3);
     ck_assert_int_eq(bound, 3);
 }

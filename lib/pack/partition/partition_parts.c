@@ -14,11 +14,12 @@ typedef struct part_class {
     hbp__multiway problem; /* its items, under the capacity of its parts */
     uint32_t *part;        /* [items] from 0 */
     int64_t weight, size, samples, most_weight;
-    int64_t least;  /* no fewer parts hold it */
-    int64_t floor;  /* fewer are known not to, or were not found to */
-    int64_t parts;  /* it gets */
-    int64_t packed; /* `part` is a packing into so many; 0: it is not */
-    int is_solved;  /* `part` is the answer */
+    int64_t least;    /* no fewer parts hold it */
+    int64_t floor;    /* fewer are known not to, or were not found to */
+    int64_t parts;    /* it gets */
+    int64_t packed;   /* `part` is a packing into so many; 0: it is not */
+    int64_t heaviest; /* part, */
+    int is_solved;    /* once `part` is the answer */
 } part_class;
 
 typedef struct solving {
@@ -190,14 +191,13 @@ static hbp_status spread(solving *s, part_class *class)
 /* The class's items into its parts; *found is 0 where it takes more, and then its floor says how many. */
 static hbp_status solve_class(solving *s, part_class *class, int *found)
 {
-    int64_t heaviest;
     *found = 1;
     if (class->is_solved)
         return HBP_OK;
     class->problem.parts = class->parts;
     if (!class->packed || s->is_equal) {
         int64_t mark = hbp__scratch_mark(s->context);
-        hbp_status status = hbp__multiway_solve(s->context, &class->problem, class->part, &heaviest);
+        hbp_status status = hbp__multiway_solve(s->context, &class->problem, class->part, &class->heaviest);
         class->is_solved = status >= 0;
         if (status != HBP_E_INFEASIBLE)
             return status;
@@ -213,7 +213,7 @@ static hbp_status solve_class(solving *s, part_class *class, int *found)
         return HBP_OK;
     if (class->packed < class->parts)
         HBP__TRY(spread(s, class));
-    HBP__TRY(hbp__multiway_improve(s->context, &class->problem, class->part, &heaviest));
+    HBP__TRY(hbp__multiway_improve(s->context, &class->problem, class->part, &class->heaviest));
     class->packed = 0; /* the packing is no more */
     class->is_solved = 1;
     return HBP_OK;
@@ -350,7 +350,7 @@ static hbp_status find_bound(solving *s, int64_t parts, int64_t *bound)
             int64_t own;
             hbp__multiway problem = s->class[k].problem;
             problem.parts = hbp__min_i64(s->classes == 1 ? parts : s->class[k].parts, problem.items);
-            HBP__TRY(hbp__multiway_bound(s->context, &problem, &own));
+            HBP__TRY(hbp__multiway_bound(s->context, &problem, s->class[k].heaviest, &own));
             *bound = hbp__max_i64(*bound, own);
         }
         return HBP_OK;
