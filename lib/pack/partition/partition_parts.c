@@ -7,6 +7,7 @@
  * (tests/pack/test_partition.c). */
 #include "base/checked.h"
 #include "base/scratch.h"
+#include "base/sort.h"
 #include "pack/partition/partition.h"
 
 /* A class and its parts. */
@@ -156,35 +157,52 @@ static hbp_status allot(solving *s, int64_t parts)
 
 /* ---- Solving ---- */
 
-/* From `packed` parts to the class's number: every other item of the heaviest part that holds two becomes a
- * part. */
-static hbp_status spread(solving *s, part_class *class)
+/* One more part for each of the heaviest that hold two items, as many as are wanted or there are: every other
+ * item of the part goes there. weight, number, from [parts]; order [packed]. */
+static hbp_status halve(solving *s, part_class *class, int64_t *weight, int64_t *number, uint32_t *from,
+                        uint32_t *order)
 {
-    int64_t mark = hbp__scratch_mark(s->context), items = class->problem.items;
-    int64_t *weight = hbp__take_zero(s->context, (uint64_t) class->parts, sizeof *weight);
-    int64_t *number = hbp__take_zero(s->context, (uint64_t) class->parts, sizeof *number);
-    HBP__TRY(hbp__scratch_check(s->context, "the parts"));
+    int64_t items = class->problem.items, packed = class->packed, wanted = class->parts - packed, made = 0;
+    for (int64_t k = 0; k < class->parts; k++) {
+        weight[k] = number[k] = 0;
+        from[k] = UINT32_MAX;
+    }
     for (int64_t i = 0; i < items; i++) {
         weight[class->part[i]] += class->problem.weight[i];
         number[class->part[i]]++;
     }
-    for (int64_t k = class->packed; k < class->parts; k++) {
-        int64_t from = -1, seen = 0;
-        HBP__TRY(hbp__tick(s->context, "the parts", k, class->parts));
-        for (int64_t p = 0; p < k; p++)
-            if (number[p] > 1 && (from < 0 || weight[p] > weight[from]))
-                from = p;
-        for (int64_t i = 0; from >= 0 && i < items; i++)
-            if (class->part[i] == from && ++seen % 2 == 0) {
-                class->part[i] = (uint32_t)k;
-                weight[from] -= class->problem.weight[i];
-                weight[k] += class->problem.weight[i];
-                number[from]--;
-                number[k]++;
-            }
+    for (int64_t k = 0; k < packed; k++)
+        order[k] = (uint32_t)k;
+    HBP__TRY(hbp__order_by_i64(s->context, weight, order, packed, "the parts"));
+    for (int64_t k = packed; k-- > 0 && made < wanted;)
+        if (number[order[k]] > 1)
+            from[order[k]] = (uint32_t)(packed + made++);
+    for (int64_t k = 0; k < packed; k++)
+        number[k] = 0;
+    for (int64_t i = 0; i < items; i++) {
+        uint32_t part = class->part[i];
+        HBP__TRY(hbp__tick_row(s->context, "the parts", i, items));
+        if (from[part] != UINT32_MAX && ++number[part] % 2 == 0)
+            class->part[i] = from[part];
     }
+    class->packed += made;
+    return HBP_OK;
+}
+
+/* From `packed` parts to the class's number, which is at most that of its items. O(log parts) times the
+ * items. */
+static hbp_status spread(solving *s, part_class *class)
+{
+    int64_t mark = hbp__scratch_mark(s->context);
+    uint64_t parts = (uint64_t) class->parts;
+    int64_t *weight = hbp__take(s->context, parts, sizeof *weight);
+    int64_t *number = hbp__take(s->context, parts, sizeof *number);
+    uint32_t *from = hbp__take(s->context, parts, sizeof *from);
+    uint32_t *order = hbp__take(s->context, parts, sizeof *order);
+    HBP__TRY(hbp__scratch_check(s->context, "the parts"));
+    while (class->packed < class->parts)
+        HBP__TRY(halve(s, class, weight, number, from, order));
     hbp__scratch_release(s->context, mark);
-    class->packed = 0;
     return HBP_OK;
 }
 
