@@ -71,15 +71,15 @@ END_TEST
 
 START_TEST(choices_have_names)
 {
-    static const char *const names[] = {"error", "drop", "truncate", "split"};
+    static const char *const names[] = {"error", "drop", "truncate", "split", "alone"};
     hbp_choice c = {.struct_size = sizeof c};
-    for (int64_t i = 0; i < 4; i++) {
+    for (int64_t i = 0; i < 5; i++) {
         ck_assert_int_eq(hbp_record_get_choice("HBP_OVERLONG", i, &c), HBP_OK);
         ck_assert_int_eq(c.value, i);
         ck_assert_str_eq(c.name, names[i]);
     }
-    ck_assert_str_eq(c.constant, "HBP_OVERLONG_SPLIT");
-    ck_assert_int_eq(hbp_record_get_choice("HBP_OVERLONG", 4, &c), HBP_E_INVALID);
+    ck_assert_str_eq(c.constant, "HBP_OVERLONG_ALONE");
+    ck_assert_int_eq(hbp_record_get_choice("HBP_OVERLONG", 5, &c), HBP_E_INVALID);
     ck_assert_ptr_null(c.name);
 }
 END_TEST
