@@ -5,6 +5,8 @@ Batches are runs of the samples in the order that DeepSpeed's setting names, eac
 effective_batch_size micro-batches hold; inside one, hbp.partition balances the micro-batches. None holds
 more than max_tokens tokens or less than one sample."""
 
+# pyright: reportMissingImports=false, reportAttributeAccessIssue=false
+# The trainer may not be there, or be taken for this module.
 from __future__ import annotations
 
 import random

@@ -3,6 +3,8 @@
 As few packs as are found, and in an order in which those that step together are of like cost
 (disable_shuffling keeps it)."""
 
+# pyright: reportMissingImports=false, reportAttributeAccessIssue=false
+# The trainer may not be there, or be taken for this module.
 from __future__ import annotations
 
 import sys

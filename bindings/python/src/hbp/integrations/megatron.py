@@ -7,6 +7,8 @@ of ranks and aligned to it, as Megatron's process groups are. No rank holds more
 max_seqlen_per_dp_cp_rank tokens, none is empty, micro-batches are a multiple of the virtual pipeline's
 group, and a pack holds at most as many samples as Megatron asks for."""
 
+# pyright: reportMissingImports=false, reportAttributeAccessIssue=false
+# The trainer may not be there, or be taken for this module.
 from __future__ import annotations
 
 from typing import Any, Callable, List, Optional, Tuple

@@ -4,6 +4,8 @@ As few packs as are found; while a stream goes on the emptiest waits for more sa
 those that do not fill a step of the ranks (WORLD_SIZE). Packs that step together
 have like cost. The strategy "sequential" stays ms-swift's."""
 
+# pyright: reportMissingImports=false, reportAttributeAccessIssue=false
+# The trainer may not be there, or be taken for this module.
 from __future__ import annotations
 
 import functools

@@ -4,6 +4,8 @@ The packers named to install() make as few bins as fit, at least min_bin_count a
 bin_count_multiple of them, none empty. That multiple is of ranks, which take bins in turn: the bins of
 one turn are of about equal work."""
 
+# pyright: reportMissingImports=false, reportAttributeAccessIssue=false
+# The trainer may not be there, or be taken for this module.
 from __future__ import annotations
 
 from typing import Any, Callable, List

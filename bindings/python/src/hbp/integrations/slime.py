@@ -4,6 +4,8 @@ With dynamic batch sizes, as few micro-batches as fit, of about equal work, none
 context-parallel size but one of a single longer sample, balance_by_flops included; ranks with
 balance_data get equal counts of about equal work."""
 
+# pyright: reportMissingImports=false, reportAttributeAccessIssue=false
+# The trainer may not be there, or be taken for this module.
 from __future__ import annotations
 
 import contextvars

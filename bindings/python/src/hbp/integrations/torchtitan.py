@@ -5,6 +5,8 @@ As few rows as fit, rounded up to whole micro-batches where there are samples en
 share. No row holds more than seq_len tokens, no rank is without samples but where there
 are fewer samples than ranks."""
 
+# pyright: reportMissingImports=false, reportAttributeAccessIssue=false
+# The trainer may not be there, or be taken for this module.
 from __future__ import annotations
 
 from typing import Any, Callable, List

@@ -7,6 +7,8 @@ Every rank has its own pack in each micro-batch, every optimizer step has the sa
 and its loss is divided by the step's loss tokens over all ranks, num_items_in_batch. gradient_accumulation_steps
 is the plan's micro_batches_per_step."""
 
+# pyright: reportMissingImports=false, reportAttributeAccessIssue=false
+# The trainer may not be there, or be taken for this module.
 from __future__ import annotations
 
 from itertools import islice

@@ -5,6 +5,8 @@ Data sets get as few rows as are found. The batcher keeps a pool of samples and 
 now; the oldest sample is always among them, or, once it has waited `MOST_WAIT` micro-batches, the oldest
 go first. No row holds more tokens than token_budget, none is empty."""
 
+# pyright: reportMissingImports=false, reportAttributeAccessIssue=false
+# The trainer may not be there, or be taken for this module.
 from __future__ import annotations
 
 import logging

@@ -4,6 +4,8 @@ Karmarkar-Karp's lists become hbp.partition's, with counts equal where verl asks
 never hold more than max_token_len tokens: rearrange_micro_batches makes as many more as that takes. Its
 other rules stay verl's."""
 
+# pyright: reportMissingImports=false, reportAttributeAccessIssue=false
+# The trainer may not be there, or be taken for this module.
 from __future__ import annotations
 
 import contextvars
