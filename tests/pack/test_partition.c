@@ -252,6 +252,44 @@ START_TEST_IN_CONTEXT(many_samples_are_balanced)
 }
 END_TEST
 
+/* Bin packing knows 31 bits; longer samples are packed in multiples of a power of two. */
+START_TEST_IN_CONTEXT(lengths_may_pass_32_bits)
+{
+    static const int64_t share[] = {6, 5, 5, 4, 4, 3, 3};
+    int64_t length[7];
+    for (int i = 0; i < 7; i++)
+        length[i] = share[i] << 32;
+    hbp_partition_options o = {.struct_size = sizeof o, .parts = 3, .capacity = INT64_C(10) << 32};
+    hbp_partition *made = NULL;
+    OK(context, hbp__partition_samples(context, length, 7, &o, &made));
+    hbp_partition_view v = partition_view(keep(made));
+    ck_assert_int_eq(v.heaviest, o.capacity);
+    ck_assert_int_eq(v.least_parts, 3);
+    o.parts = 2;
+    ck_assert_int_eq(hbp__partition_samples(context, length, 7, &o, &made), HBP_E_INFEASIBLE);
+    ck_assert_ptr_nonnull(strstr(hbp_context_message(context), "at least 3"));
+}
+END_TEST
+
+/* More parts than the packing's are as well balanced as where the same number is given. */
+START_TEST_IN_CONTEXT(more_parts_than_packs_are_balanced)
+{
+    static instance x;
+    hbp__rng rng = hbp__rng_make(17, 0, 0);
+    for (int64_t i = 0; i < MANY; i++)
+        x.length[i] = 16 + (int64_t)hbp__rng_below(&rng, 90) * (int64_t)hbp__rng_below(&rng, 90);
+    hbp_partition_options o = {.struct_size = sizeof o, .capacity = 65536, .multiple_of = 512};
+    hbp_partition *found = NULL, *given = NULL;
+    OK(context, hbp__partition_samples(context, x.length, MANY, &o, &found));
+    keep(found);
+    o.multiple_of = 0;
+    o.parts = partition_view(found).parts;
+    OK(context, hbp__partition_samples(context, x.length, MANY, &o, &given));
+    keep(given);
+    ck_assert_int_eq(partition_view(found).heaviest, partition_view(given).heaviest);
+}
+END_TEST
+
 START_TEST_IN_CONTEXT(over_long_samples_go_where_they_are_sent)
 {
     static const int64_t length[] = {5, 25, 4, 11, 6};
@@ -393,5 +431,6 @@ START_TEST_IN_CONTEXT(allocations_that_fail_make_nothing)
 END_TEST
 
 TEST_MAIN("partition", given_parts_are_near_the_best_of_all, found_parts_are_nearly_the_fewest,
-          many_samples_are_balanced, over_long_samples_go_where_they_are_sent, what_is_refused_is_named,
+          many_samples_are_balanced, lengths_may_pass_32_bits, more_parts_than_packs_are_balanced,
+          over_long_samples_go_where_they_are_sent, what_is_refused_is_named,
           allocations_that_fail_make_nothing)

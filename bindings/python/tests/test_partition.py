@@ -55,7 +55,7 @@ class TestPartition(unittest.TestCase):
         self.assertEqual(weighed.part_weights.tolist(), exact)
         self.assertEqual(hbp.partition(LENGTHS, 2, weights=[1] * 8).part_weights.tolist(), [4, 4])
 
-    def test_two_samples_may_have_a_pair_of_weights(self):
+    def test_a_tuple_of_two_is_a_pair_a_list_is_weights(self):
         self.assertEqual(hbp.partition([3, 5], 1, weights=[7, 8]).part_weights.tolist(), [15])
         self.assertEqual(hbp.partition([3, 5], 1, weights=(2, 1)).part_weights.tolist(), [2 * 8 + 9 + 25])
 
@@ -84,6 +84,8 @@ class TestPartition(unittest.TestCase):
         for error, text, arguments, options in (
             (ValueError, "parts is 0; it is at least 1", (LENGTHS, 0), {}),
             (ValueError, "multiple_of is -1", (LENGTHS,), {"multiple_of": -1, "capacity": 9000}),
+            (hbp.InvalidError, "`parts` is 3; `min_parts`", (LENGTHS, 3), {"multiple_of": 2}),
+            (hbp.InvalidError, "`parts` is 2; `min_parts`", (LENGTHS, 2), {"min_parts": 3}),
             (ValueError, "classes has 3 values; it must have 8", (LENGTHS, 2), {"classes": [1, 2, 3]}),
             (TypeError, "lengths holds float64", ([1.5, 2.0], 2), {}),
             (ValueError, "there are 9 parts and 8 samples", (LENGTHS, 9), {}),

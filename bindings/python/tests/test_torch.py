@@ -96,6 +96,23 @@ class Ahead:
         yield from waiting
 
 
+class OwnEpochs:
+    """A loader that counts epochs itself and tells its sampler at the beginning of each, as accelerate's does."""
+
+    def __init__(self, sampler):
+        self.batch_sampler = sampler
+        self.iteration = 0
+
+    def set_epoch(self, epoch):
+        self.iteration = epoch
+        self.batch_sampler.set_epoch(epoch)
+
+    def __iter__(self):
+        self.set_epoch(self.iteration)
+        yield from self.batch_sampler
+        self.iteration += 1
+
+
 def child_reads(sampler, queue):
     queue.put(list(sampler)[:5])
 
@@ -224,6 +241,18 @@ class Sampler(unittest.TestCase):
         for other in (make_plan(seed=1), make_plan(ranks=16)):
             with self.assertRaises(hbp.InvalidError):
                 PlanSampler(other, 0).load_state_dict(state)
+
+    def test_a_loader_that_counts_epochs_resumes_in_that_of_the_state(self):
+        plan = make_plan()
+        first = PlanLoader(OwnEpochs(PlanSampler(plan, 0)))
+        whole = list(first)
+        for taken, _ in enumerate(first, 1):  # the second epoch
+            if taken == 4:
+                break
+        again = PlanLoader(OwnEpochs(PlanSampler(plan, 0)))
+        again.load_state_dict(first.state_dict())
+        self.assertEqual(list(again), whole[4:])
+        self.assertEqual(again.sampler.epoch, 1)
 
     def test_a_function_plans_each_epoch(self):
         sampler = PlanSampler(make_plan, 0)

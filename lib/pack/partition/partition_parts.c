@@ -5,6 +5,8 @@
  * of means. A class that is not found to fit is packed (solve/multiway.h), and gets as many parts at least as
  * that took. O(parts log classes) beside the solver's work. Oracle: every partition tried
  * (tests/pack/test_partition.c). */
+#include <string.h>
+
 #include "base/checked.h"
 #include "base/scratch.h"
 #include "base/sort.h"
@@ -75,11 +77,36 @@ static hbp_status open_classes(solving *s)
     return HBP_OK;
 }
 
+/* Sizes as bin packing takes them. Without a capacity samples alone count; above HBP_MAX_LENGTH sizes are
+ * rounded up to a power of two, of which parts hold a whole number: what fits then fits, but a bound is none.
+ */
+static hbp_status take_sizes(solving *s, hbp__multiway *problem, int *is_exact)
+{
+    int64_t *size = hbp__take(s->context, (uint64_t)problem->items, sizeof *size);
+    int is_counted = problem->capacity == INT64_MAX, shift = 0;
+    HBP__TRY(hbp__scratch_check(s->context, "the sizes"));
+    if (is_counted)
+        problem->capacity = problem->most_samples;
+    while (problem->capacity >> shift > HBP_MAX_LENGTH)
+        shift++;
+    for (int64_t i = 0; i < problem->items; i++) {
+        int64_t own = !is_counted        ? (problem->size ? problem->size : problem->weight)[i]
+                      : problem->samples ? problem->samples[i]
+                                         : 1;
+        size[i] = hbp__min_i64(hbp__ceil_div(own, INT64_C(1) << shift), problem->capacity >> shift);
+    }
+    problem->size = size;
+    problem->capacity >>= shift;
+    *is_exact = shift == 0;
+    return HBP_OK;
+}
+
 /* Packs a class into as few parts as are found. */
 static hbp_status pack_class(solving *s, part_class *class)
 {
     hbp__multiway problem = class->problem;
     int64_t bound = 1;
+    int is_exact = 1;
     if (class->packed)
         return HBP_OK;
     if (class->size <= problem.capacity && class->samples <= problem.most_samples) {
@@ -87,21 +114,13 @@ static hbp_status pack_class(solving *s, part_class *class)
             class->part[i] = 0;
         class->packed = 1;
     } else {
-        int64_t *size = NULL;
         int64_t mark = hbp__scratch_mark(s->context);
-        if (problem.capacity == INT64_MAX) { /* the samples alone count */
-            size = hbp__take(s->context, (uint64_t)problem.items, sizeof *size);
-            HBP__TRY(hbp__scratch_check(s->context, "the sizes"));
-            for (int64_t i = 0; i < problem.items; i++)
-                size[i] = problem.samples ? problem.samples[i] : 1;
-            problem.size = size;
-            problem.capacity = problem.most_samples;
-        }
+        HBP__TRY(take_sizes(s, &problem, &is_exact));
         HBP__TRY(hbp__multiway_pack(s->context, &problem, s->effort, class->part, &class->packed, &bound));
         hbp__scratch_release(s->context, mark);
     }
     class->is_solved = 0;
-    class->least = hbp__max_i64(class->least, bound);
+    class->least = hbp__max_i64(class->least, is_exact ? bound : 1);
     class->floor = class->packed;
     return HBP_OK;
 }
@@ -213,13 +232,22 @@ static hbp_status solve_class(solving *s, part_class *class, int *found)
     if (class->is_solved)
         return HBP_OK;
     class->problem.parts = class->parts;
-    if (!class->packed || s->is_equal) {
+    if (!class->packed || s->is_equal || class->packed < class->parts) {
         int64_t mark = hbp__scratch_mark(s->context);
+        uint64_t bytes = (uint64_t) class->problem.items * sizeof *class->part;
+        uint32_t *packing = hbp__take(s->context, bytes, 1);
+        HBP__TRY(hbp__scratch_check(s->context, "the packing"));
+        memcpy(packing, class->part, bytes);
         hbp_status status = hbp__multiway_solve(s->context, &class->problem, class->part, &class->heaviest);
-        class->is_solved = status >= 0;
+        if (status >= 0) {
+            class->is_solved = 1;
+            class->packed = 0; /* the packing is no more */
+            hbp__scratch_release(s->context, mark);
+        }
         if (status != HBP_E_INFEASIBLE)
             return status;
         hbp__forgive(s->context);
+        memcpy(class->part, packing, bytes);
         hbp__scratch_release(s->context, mark);
         *found = 0;
         if (s->is_equal)
@@ -232,7 +260,7 @@ static hbp_status solve_class(solving *s, part_class *class, int *found)
     if (class->packed < class->parts)
         HBP__TRY(spread(s, class));
     HBP__TRY(hbp__multiway_improve(s->context, &class->problem, class->part, &class->heaviest));
-    class->packed = 0; /* the packing is no more */
+    class->packed = 0;
     class->is_solved = 1;
     return HBP_OK;
 }

@@ -105,7 +105,8 @@ def partition(
     `parts`: how many; None: as few as are found that hold at most `capacity` tokens and `max_samples` samples
     each, then as many more as make at least `min_parts`, a `multiple_of` and, with `equal_count`, the same
     number of samples in each. Parts are balanced in `weights`: an integer a sample, or a pair (linear, square), by
-    which a sample of L tokens weighs linear L + square L^2; None: tokens. Samples whose `links` are one value
+    which a sample of L tokens weighs linear L + square L^2 (a tuple of two is always that; weights of two samples are
+    a list); None: tokens. Samples whose `links` are one value
     >= 0 share a part (-1: free), samples of two `classes` never do. With `nonempty` more parts than samples
     are an error, without it the last are empty. `over_long` says what becomes of samples longer than
     `capacity`: "error", "drop", "truncate", "split" into pieces, or "alone" in a part over the capacity.
@@ -125,8 +126,8 @@ def partition(
     options = PartitionOptions(
         over_long=over_long,
         parts=_positive("parts", parts),
-        min_parts=_positive("min_parts", min_parts) if parts is None else 0,
-        multiple_of=_positive("multiple_of", multiple_of) if parts is None else 0,
+        min_parts=_positive("min_parts", min_parts) if parts is None or min_parts != 1 else 0,
+        multiple_of=_positive("multiple_of", multiple_of) if parts is None or multiple_of != 1 else 0,
         capacity=_positive("capacity", capacity),
         max_samples=_positive("max_samples", max_samples),
         equal_count=equal_count,
@@ -153,5 +154,5 @@ def _positive(name: str, value: Optional[int]) -> int:
         return 0
     number = int64(name, value)
     if number < 1:
-        raise ValueError(f"{name} is {number}; it is at least 1")
+        raise error_of(-2, f"{name} is {number}; it is at least 1")
     return number

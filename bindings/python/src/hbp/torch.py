@@ -360,6 +360,10 @@ class PlanLoader:
         return self.sampler.state_dict()
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """The next iteration begins where the state was taken, in the state's epoch: accelerate's loader counts
+        epochs of its own, and would begin with its first."""
+        if hasattr(self.loader, "set_epoch"):
+            self.loader.set_epoch(int64("epoch", state["epoch"]))
         self.sampler.load_state_dict(state)
 
 
