@@ -12,7 +12,8 @@ import hbp.integrations.slime
 import hbp.integrations.torchtitan
 import hbp.integrations.verl
 from hbp.integrations import UnknownTrainerError, heaviest_first, whole_weights
-from hbp.integrations._in_step import LINEAR, waited_for
+from hbp.integrations._in_step import waited_for
+from hbp.integrations._packs import WEIGHTS
 
 
 def drawn(seed, count, most):
@@ -157,7 +158,7 @@ class NemoRl(unittest.TestCase):
                 self.assertEqual(len(bins) % (packer.bin_count_multiple or 1), 0)
                 self.assertGreaterEqual(len(bins), packer.min_bin_count or 1)
                 if packer.bin_count_multiple:  # ranks wait less than for parts balanced as a whole
-                    parts = hbp.partition(lengths, len(bins), capacity=8192, weights=(LINEAR, 1))
+                    parts = hbp.partition(lengths, len(bins), capacity=8192, weights=WEIGHTS)
                     whole = waited_for(heaviest_first(parts), lengths, 7)
                     self.assertLessEqual(waited_for(bins, lengths, 7), 1.0001 * whole)
             self.assertEqual(packer._pack_implementation([]), [])

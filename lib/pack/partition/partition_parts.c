@@ -5,8 +5,6 @@
  * of means. A class that is not found to fit is packed (solve/multiway.h), and gets as many parts at least as
  * that took. O(parts log classes) beside the solver's work. Oracle: every partition tried
  * (tests/pack/test_partition.c). */
-#include <string.h>
-
 #include "base/checked.h"
 #include "base/scratch.h"
 #include "base/sort.h"
@@ -232,22 +230,14 @@ static hbp_status solve_class(solving *s, part_class *class, int *found)
     if (class->is_solved)
         return HBP_OK;
     class->problem.parts = class->parts;
-    if (!class->packed || s->is_equal || class->packed < class->parts) {
+    if (class->packed != class->parts || s->is_equal) {
         int64_t mark = hbp__scratch_mark(s->context);
-        uint64_t bytes = (uint64_t) class->problem.items * sizeof *class->part;
-        uint32_t *packing = hbp__take(s->context, bytes, 1);
-        HBP__TRY(hbp__scratch_check(s->context, "the packing"));
-        memcpy(packing, class->part, bytes);
         hbp_status status = hbp__multiway_solve(s->context, &class->problem, class->part, &class->heaviest);
-        if (status >= 0) {
-            class->is_solved = 1;
-            class->packed = 0; /* the packing is no more */
-            hbp__scratch_release(s->context, mark);
-        }
+        class->packed = 0; /* a packing is no more */
+        class->is_solved = status >= 0;
         if (status != HBP_E_INFEASIBLE)
             return status;
         hbp__forgive(s->context);
-        memcpy(class->part, packing, bytes);
         hbp__scratch_release(s->context, mark);
         *found = 0;
         if (s->is_equal)

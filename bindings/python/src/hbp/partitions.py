@@ -105,10 +105,9 @@ def partition(
     `parts`: how many; None: as few as are found that hold at most `capacity` tokens and `max_samples` samples
     each, then as many more as make at least `min_parts`, a `multiple_of` and, with `equal_count`, the same
     number of samples in each. Parts are balanced in `weights`: an integer a sample, or a pair (linear, square), by
-    which a sample of L tokens weighs linear L + square L^2 (a tuple of two is always that; weights of two samples are
-    a list); None: tokens. Samples whose `links` are one value
-    >= 0 share a part (-1: free), samples of two `classes` never do. With `nonempty` more parts than samples
-    are an error, without it the last are empty. `over_long` says what becomes of samples longer than
+    which a sample of L tokens weighs linear L + square L^2 (a tuple of two is always that; weights of two
+    samples are a list); None: tokens. Samples whose `links` are one value >= 0 share a part (-1: free), samples
+    of two `classes` never do. With `nonempty` more parts than samples are an error, without it the last are empty. `over_long` says what becomes of samples longer than
     `capacity`: "error", "drop", "truncate", "split" into pieces, or "alone" in a part over the capacity.
     `effort`, 1 to 9, searches for fewer parts at growing cost; 0 packs greedily.
 

@@ -69,6 +69,12 @@ def replace(*places: tuple[Any, str, Any]) -> Callable[[], None]:
     return undo
 
 
+def everywhere(package: str, name: str, own: Any, value: Any) -> list[tuple[Any, str, Any]]:
+    """The places of a trainer's function in all modules of a package that have imported it."""
+    modules = [module for path, module in sys.modules.items() if path.startswith(package + ".")]
+    return [(module, name, value) for module in modules if vars(module).get(name) is own]
+
+
 def replace_item(table: Any, entries: Mapping[Any, Any]) -> Callable[[], None]:
     """The same in a table of the trainer's."""
     kept = {key: table[key] for key in entries}

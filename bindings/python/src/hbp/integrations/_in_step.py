@@ -10,21 +10,20 @@ from .. import InfeasibleError, partition
 from ..cost import Cost, CostTerms
 from ..step import plan_step
 from . import heaviest_first
-
-LINEAR = 24576  # a token's work in squared tokens: 6 x 4096, the hidden size of models of 8e9 parameters
+from ._packs import WEIGHTS, costs_of
 
 
 def waited_for(lists: Sequence[Sequence[int]], lengths: Any, ranks: int) -> float:
     """Work of each micro-batch's heaviest pack, of all micro-batches, `ranks` lists each."""
-    values = np.asarray(lengths, np.float64)
-    work = [float((LINEAR * values[ids] + values[ids] ** 2).sum()) for ids in map(list, lists)]
+    costs = costs_of(np.asarray(lengths, np.int64))
+    work = [float(costs[ids].sum()) for ids in map(list, lists)]
     return sum(max(work[first : first + ranks]) for first in range(0, len(work), ranks))
 
 
 def pack_in_step(lengths: Sequence[int], capacity: int, ranks: int, least: int) -> list[list[int]]:
     """As few lists as fit, at least `least` and a multiple of `ranks`, none empty; each `ranks` of them run
     side by side."""
-    parts = partition(lengths, capacity=capacity, min_parts=least, multiple_of=ranks, weights=(LINEAR, 1))
+    parts = partition(lengths, capacity=capacity, min_parts=least, multiple_of=ranks, weights=WEIGHTS)
     lists = heaviest_first(parts)
     planned = _planned(lengths, capacity, ranks, len(lists) // ranks) if ranks > 1 else None
     if planned is None or waited_for(lists, lengths, ranks) <= waited_for(planned, lengths, ranks):
@@ -42,8 +41,8 @@ def _planned(lengths: Sequence[int], capacity: int, ranks: int, count: int) -> O
             degree=(1,),
             sp_latency_ns=(0.0,),
             sp_ns_per_token=(0.0,),
-            ns_per_token=LINEAR,
-            ns_per_token_squared=1.0,
+            ns_per_token=WEIGHTS[0],
+            ns_per_token_squared=WEIGHTS[1],
         )
     )
     try:

@@ -16,6 +16,7 @@ import numpy as np
 
 from .. import InfeasibleError, partition
 from . import replace, require_seam
+from ._packs import WEIGHTS
 
 KNOWN = ("0.19.6 (edaa7221267c)",)
 
@@ -65,7 +66,7 @@ def batch_by_seqlens(
                     capacity=max_tokens,
                     max_samples=max_batch_size,
                     equal_count=equal,
-                    weights=(24576, 1),  # work at a hidden size of 4096, as verl counts it
+                    weights=WEIGHTS,
                 ).tolist()
                 break
             except InfeasibleError:  # as many tokens as hold in all, but not in whole samples

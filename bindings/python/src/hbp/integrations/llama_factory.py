@@ -7,13 +7,12 @@ As few packs as are found, and in an order in which those that step together are
 # The trainer may not be there, or be taken for this module.
 from __future__ import annotations
 
-import sys
 from typing import Callable
 
 import numpy as np
 
 from .. import partition
-from . import errors_as, replace, require_seam
+from . import errors_as, everywhere, replace, require_seam
 from ._packs import WEIGHTS, in_step_order, world_size
 
 KNOWN = ("0.9.6.dev0 (ff6d4d12eeb0)",)
@@ -35,7 +34,5 @@ def install() -> Callable[[], None]:
     """Puts hbp in the place of the knapsack; what is returned takes it back."""
     from llamafactory.data.processor import processor_utils as seam
 
-    name, own = "greedy_knapsack", seam.greedy_knapsack
-    require_seam("llamafactory", KNOWN, (seam, name, "numbers capacity"))
-    users = [module for path, module in sys.modules.items() if path.startswith("llamafactory.")]
-    return replace(*((module, name, greedy_knapsack) for module in users if vars(module).get(name) is own))
+    require_seam("llamafactory", KNOWN, (seam, "greedy_knapsack", "numbers capacity"))
+    return replace(*everywhere("llamafactory", "greedy_knapsack", seam.greedy_knapsack, greedy_knapsack))

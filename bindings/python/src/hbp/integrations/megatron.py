@@ -1,5 +1,5 @@
 """Megatron-LM: the schedulers of sequence packing and of dynamic context parallelism
-(megatron.core.datasets. data_schedule.scheduler_map).
+(megatron.core.datasets.data_schedule.scheduler_map).
 
 dp_balanced: packs by hbp.partition, of about equal work, like beside like in a micro-batch.
 default_dynamic_cp: micro-batches of context-parallel groups by hbp.plan_step, each group a power of two

@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import contextvars
 import functools
-import sys
 from typing import Any, Callable, Optional, Sequence
 
 import numpy as np
 
 from .. import partition
-from . import errors_as, heaviest_first, replace, require_seam, whole_weights
+from . import errors_as, everywhere, heaviest_first, replace, require_seam, whole_weights
 
 KNOWN = ("0.6.1", "0.7.0", "0.10.0.dev (1dda039b9c63)")
 _limit: contextvars.ContextVar[Optional[tuple[Any, int]]] = contextvars.ContextVar("_limit", default=None)
@@ -67,12 +66,7 @@ def install() -> Callable[[], None]:
         finally:
             _limit.reset(token)
 
-    users = [module for name, module in sys.modules.items() if name.startswith("verl.")]
     return replace(
         (seam, "karmarkar_karp", karmarkar_karp),
-        *(
-            (module, "rearrange_micro_batches", rearrange_micro_batches)
-            for module in users
-            if vars(module).get("rearrange_micro_batches") is own
-        ),
+        *everywhere("verl", "rearrange_micro_batches", own, rearrange_micro_batches),
     )
