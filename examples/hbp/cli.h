@@ -23,6 +23,7 @@ typedef struct cli {
     const char *column;
     const char *count_column;
     const char *loss_column;
+    int64_t shifted_loss;
     const char *link_column;
     const char *vision_file;
     const char *vision_column;

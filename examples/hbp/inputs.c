@@ -121,6 +121,7 @@ hbp_status cli_read_lengths(cli *c, const char *path)
     options.column = c->column;
     options.count_column = c->count_column;
     options.loss_column = c->loss_column;
+    options.shifted_loss = (int32_t)c->shifted_loss;
     options.link_column = c->link_column;
     options.vision_path = c->vision_file;
     options.vision_column = c->vision_column;

@@ -91,14 +91,14 @@ static int print_json(cli *c, const hbp_lengths_summary *s, const int64_t *quant
             json_array_append_new(histogram, json_pack("{s:I,s:I,s:I}", "up_to", (json_int_t)1 << k,
                                                        "samples", (json_int_t)all->samples[k], "tokens",
                                                        (json_int_t)all->tokens[k]));
-    c->result =
-        json_pack("{s:I,s:I,s:I,s:I,s:I,s:f,s:I,s:I,s:I,s:b,s:s,s:o,s:o}", "samples", (json_int_t)s->samples,
-                  "tokens", (json_int_t)s->tokens, "loss_tokens", (json_int_t)s->loss_tokens, "min_length",
-                  (json_int_t)s->min_length, "max_length", (json_int_t)s->max_length, "mean_length",
-                  (double)s->tokens / (double)s->samples, "distinct_lengths", (json_int_t)s->distinct_lengths,
-                  "overlong_samples", (json_int_t)s->overlong_samples, "overlong_tokens",
-                  (json_int_t)s->overlong_tokens, "has_links", (int)s->has_links, "digest",
-                  show_digest(s->digest).s, "quantiles", quantile_list, "histogram", histogram);
+    c->result = json_pack(
+        "{s:I,s:I,s:I,s:b,s:I,s:I,s:f,s:I,s:I,s:I,s:b,s:s,s:o,s:o}", "samples", (json_int_t)s->samples,
+        "tokens", (json_int_t)s->tokens, "loss_tokens", (json_int_t)s->loss_tokens, "shifted_loss",
+        (int)s->shifted_loss, "min_length", (json_int_t)s->min_length, "max_length",
+        (json_int_t)s->max_length, "mean_length", (double)s->tokens / (double)s->samples, "distinct_lengths",
+        (json_int_t)s->distinct_lengths, "overlong_samples", (json_int_t)s->overlong_samples,
+        "overlong_tokens", (json_int_t)s->overlong_tokens, "has_links", (int)s->has_links, "digest",
+        show_digest(s->digest).s, "quantiles", quantile_list, "histogram", histogram);
     json_object_set_new(c->result, "vision", vision_json(s));
     json_object_set_new(c->result, "modalities", kinds_json(of));
     return cli_print_json(c);
@@ -185,7 +185,7 @@ int cli_lengths(cli *c)
            show_number(s.tokens, "token").s, (double)s.tokens / (double)s.samples,
            show_number(s.distinct_lengths, "distinct length").s);
     if (s.loss_tokens != s.tokens)
-        printf(", %s", show_number(s.loss_tokens, "loss token").s);
+        printf(", %s%s", show_number(s.loss_tokens, "loss token").s, s.shifted_loss ? " (shifted)" : "");
     printf("%s\n", s.has_links ? ", with links" : "");
     if (s.overlong_samples)
         printf("%s longer than %s, %s left out\n", show_number(s.overlong_samples, "sample").s,

@@ -43,6 +43,8 @@ static const cli_option options[] = {
      "CSV column of counts"},
     {"loss-column", DATA, CLI_TEXT, AT(loss_column), CLI_READS, L("loss_column"), "NAME",
      "column or field of loss tokens"},
+    {"shifted-loss", DATA, CLI_FLAG, AT(shifted_loss), CLI_READS, L("shifted_loss"), "",
+     "a sample's first token has no loss: the model shifts labels"},
     {"link-column", DATA, CLI_TEXT, AT(link_column), CLI_READS, L("link_column"), "NAME",
      "column or field of links"},
     {"vision", DATA, CLI_TEXT, AT(vision_file), CLI_READS, L("vision_path"), "FILE",

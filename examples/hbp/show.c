@@ -140,6 +140,8 @@ static int overview(cli *c)
     printf("\n");
     if (s.vision >= 0)
         printf("%s\n", show_number(s.vision, "vision unit").s);
+    if (s.shifted_loss)
+        printf("shifted loss: the first token of a sample has none\n");
     if (s.modalities)
         printf("every micro-batch holds the same modalities on all ranks, of %s\n",
                show_modalities(s.modalities).s);

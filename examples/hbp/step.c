@@ -108,6 +108,7 @@ static hbp_status make_batch(cli *c, int64_t *length, uint32_t *vision, int32_t 
     hbp_lengths_options options = {.struct_size = sizeof options};
     options.vision = has_vision ? vision : NULL;
     options.modalities = modality;
+    options.shifted_loss = (int32_t)c->shifted_loss;
     return hbp_lengths_create_i64(c->context, length, count, &options, &c->lengths);
 }
 

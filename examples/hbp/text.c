@@ -297,11 +297,11 @@ void json_add_contract(json_t *object, const hbp_plan_summary *s)
 {
     const char *composition = s->composition ? hbp_composition_name(s->composition) : NULL;
     json_t *rest =
-        json_pack("{s:s?,s:I,s:I,s:I,s:I,s:I,s:o}", "composition", composition, "samples_per_step",
+        json_pack("{s:s?,s:I,s:I,s:I,s:I,s:I,s:o,s:b}", "composition", composition, "samples_per_step",
                   (json_int_t)s->samples_per_step, "tokens_per_step", (json_int_t)s->tokens_per_step,
                   "hierarchy_ns", (json_int_t)s->hierarchy_ns, "mixture_ns", (json_int_t)s->mixture_ns,
                   "lockstep_ranks", (json_int_t)(s->lockstep_ranks ? s->lockstep_ranks : s->ranks),
-                  "free_bound_ns", json_known(s->free_bound_ns));
+                  "free_bound_ns", json_known(s->free_bound_ns), "shifted_loss", (int)s->shifted_loss);
     json_object_update(object, rest);
     json_decref(rest);
 }

@@ -32,6 +32,7 @@ typedef struct hbp_lengths_load_options {
     const char *modality_column; /* of modalities; NULL: none */
     const char *vision_path; /* a second file with a number of vision units per sample, in any of the formats,
                                 as many as there are lengths; 0 is allowed. NULL: none */
+    int32_t shifted_loss;    /* [flag] as in hbp_lengths_options */
 } hbp_lengths_load_options;
 
 /* Reads .npy (1-D integers), text (one length a line, # comments), CSV (comma, tab or semicolon; with a

@@ -52,6 +52,9 @@ typedef struct hbp_lengths_options {
                     the encoder's time is proportional to), 0 for text alone; NULL: no second size */
     const int32_t *modalities; /* [count] modality of sample, 0..HBP_MAX_MODALITIES - 1; NULL: 1 with vision
                                   units, 0 without */
+    int32_t shifted_loss; /* [flag] nonzero: no token's loss is that of a sample's first token, which no token
+                             of the sample comes before (labels shifted inside the model); of a sample or
+                             piece of L tokens at most L - 1 carry loss, and plans record the flag */
 } hbp_lengths_options;
 
 /* Makes a data set from an array [count] of tokens per sample; sample i is lengths[i]. Copies, but for
@@ -79,6 +82,7 @@ typedef struct hbp_lengths_columns {
     const int64_t *links;
     const int64_t *vision;
     const int32_t *modalities;
+    int32_t shifted_loss; /* [flag] as in hbp_lengths_options; the same with every piece */
 } hbp_lengths_columns;
 
 /* Streaming: append pieces in order, `columns` NULL for lengths alone, then finish. finish moves the data
@@ -125,7 +129,8 @@ typedef struct hbp_lengths_summary {
     int64_t vision;           /* vision units in all; -1: the data set has no second size */
     int64_t min_vision;       /* of one sample */
     int64_t max_vision;
-    int64_t modalities; /* modalities that occur, bit k for modality k */
+    int64_t modalities;   /* modalities that occur, bit k for modality k */
+    int32_t shifted_loss; /* nonzero: as in hbp_lengths_options; loss_tokens counts no first token */
 } hbp_lengths_summary;
 
 /* Fills *summary. Thread: shareable. */

@@ -93,6 +93,8 @@ typedef struct hbp_plan_summary {
                                hbp_cost_terms; 0: all */
     int64_t free_bound_ns;  /* no plan of its samples is faster, whatever its steps hold: what is above it is
                                the price of the contract; of whole epochs; 0: not known */
+    int32_t shifted_loss;   /* nonzero: its lengths had shifted_loss (hbp_lengths_options): labels are shifted
+                               inside the model and the first token of a sample or piece has no loss */
 } hbp_plan_summary;
 
 /* Fills *summary. Thread: shareable. */

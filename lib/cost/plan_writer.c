@@ -4,7 +4,8 @@
 hbp_status hbp__plan_writer_open(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
                                  const hbp__plan_rows *rows, int32_t optional, hbp__plan_writer *writer)
 {
-    optional |= (lengths->first ? HBP__PLAN_SPLIT : 0) | (lengths->loss ? HBP__PLAN_LOSS : 0) |
+    const int loss = lengths->loss || lengths->shifted_loss;
+    optional |= (lengths->first ? HBP__PLAN_SPLIT : 0) | (loss ? HBP__PLAN_LOSS : 0) |
                 (lengths->vision ? HBP__PLAN_VISION : 0);
     *writer = (hbp__plan_writer){.context = context, .cost = cost, .lengths = lengths};
     hbp_plan *plan = writer->plan = hbp__plan_new(&context->memory, rows->steps, rows->micro_batches,
@@ -17,6 +18,7 @@ hbp_status hbp__plan_writer_open(hbp_context *context, const hbp_lengths *length
     plan->overlong_samples = lengths->overlong_samples;
     plan->overlong_tokens = lengths->overlong_tokens;
     plan->lengths_digest = lengths->digest;
+    plan->shifted_loss = lengths->shifted_loss;
     return hbp__clock_open(context, plan->ranks, plan->lockstep_ranks, &writer->clock);
 }
 
@@ -39,7 +41,7 @@ void hbp__write_samples(hbp__plan_writer *w, const uint32_t *sample, const uint1
     for (int64_t i = 0; plan->sample_first_tokens && i < count; i++)
         plan->sample_first_tokens[at + i] = lengths->first ? lengths->first[sample[i]] : 0;
     for (int64_t i = 0; plan->sample_loss_tokens && i < count; i++)
-        plan->sample_loss_tokens[at + i] = (int32_t)lengths->loss[sample[i]];
+        plan->sample_loss_tokens[at + i] = (int32_t)hbp__lengths_loss(lengths, sample[i], tokens[i]);
     for (int64_t i = 0; plan->sample_vision && i < count; i++)
         plan->sample_vision[at + i] = (int32_t)lengths->vision[sample[i]];
     for (int64_t i = 0; plan->sample_modalities && i < count; i++)

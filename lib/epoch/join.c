@@ -67,6 +67,7 @@ hbp_status hbp__plan_join(hbp_context *context, hbp_plan *const *parts, int64_t 
     plan->sequence_multiple_per_sp = parts[0]->sequence_multiple_per_sp;
     plan->pack_multiple_per_sp = parts[0]->pack_multiple_per_sp;
     plan->lockstep_ranks = parts[0]->lockstep_ranks;
+    plan->shifted_loss = parts[0]->shifted_loss;
     plan->micro_batch_multiple = parts[0]->micro_batch_multiple;
     plan->epoch = parts[0]->epoch;
     memset(&at, 0, sizeof at);

@@ -25,6 +25,7 @@ typedef struct place {
     int64_t count;
     int32_t has_links;
     int32_t has_loss;
+    int32_t shifted_loss;
     int32_t has_vision;
     int32_t has_modalities;
     hbp_lengths *lengths; /* instead of the values; NULL: none */
@@ -79,7 +80,8 @@ static hbp_status make_lengths(hbp_context *context, place *p)
                                    .loss_tokens = p->has_loss ? loss_of(p) : NULL,
                                    .links = p->has_links ? links_of(p) : NULL,
                                    .vision = p->has_vision ? vision_of(p) : NULL,
-                                   .modalities = p->has_modalities ? modalities_of(p) : NULL};
+                                   .modalities = p->has_modalities ? modalities_of(p) : NULL,
+                                   .shifted_loss = p->shifted_loss};
     return hbp__lengths_create_i64(context, p->values, p->count, &options, &p->lengths);
 }
 
@@ -254,6 +256,7 @@ hbp_status hbp_stepper_submit(hbp_context *context, hbp_stepper *stepper, const 
     p->has_links = all.links != NULL;
     p->has_vision = all.vision != NULL;
     p->has_modalities = all.modalities != NULL;
+    p->shifted_loss = all.shifted_loss;
     memcpy(p->values, lengths, (size_t)count * sizeof *lengths);
     if (all.links)
         memcpy(links_of(p), all.links, (size_t)count * sizeof *all.links);

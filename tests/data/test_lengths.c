@@ -150,6 +150,45 @@ START_TEST_IN_CONTEXT(histograms_match_a_plain_count)
 }
 END_TEST
 
+START_TEST_IN_CONTEXT(a_shift_takes_the_first_token_off)
+{
+    const uint32_t length[] = {5, 1, 9, 3, 1}, loss[] = {5, 1, 8, 2, 0}, less[] = {4, 0, 7, 0, 0};
+    const int64_t each[] = {4, 0, 8, 2, 0}, fewer[] = {4, 0, 7, 0, 0};
+    hbp_lengths_options options = {.struct_size = sizeof options, .shifted_loss = 1};
+    hbp_lengths *plain, *all, *given, *partial, *other;
+    OK(context, hbp_lengths_create_u32(context, length, 5, NULL, &plain));
+    OK(context, hbp_lengths_create_u32(context, length, 5, &options, &all));
+    options.loss_tokens = loss;
+    OK(context, hbp_lengths_create_u32(context, length, 5, &options, &given));
+    options.loss_tokens = less;
+    OK(context, hbp_lengths_create_u32(context, length, 5, &options, &partial));
+    options.loss_tokens = (const uint32_t[]){5, 1, 7, 0, 0};
+    OK(context, hbp_lengths_create_u32(context, length, 5, &options, &other));
+    hbp_lengths_summary s = {.struct_size = sizeof s};
+    OK(context, hbp_lengths_get_summary(context, plain, &s));
+    ck_assert_int_eq(s.loss_tokens, 19);
+    ck_assert_int_eq(s.shifted_loss, 0);
+    OK(context, hbp_lengths_get_summary(context, all, &s));
+    ck_assert_int_eq(s.loss_tokens, 14);
+    ck_assert_int_eq(s.shifted_loss, 1);
+    ck_assert_int_eq(partial->loss_tokens, 11);
+    for (int i = 0; i < 5; i++) {
+        ck_assert_int_eq(hbp__lengths_loss(all, i, length[i]), each[i]);
+        ck_assert_int_eq(hbp__lengths_loss(given, i, length[i]), each[i]);
+        ck_assert_int_eq(hbp__lengths_loss(partial, i, length[i]), fewer[i]);
+    }
+    /* The same data given in two ways is one data set; with another shift or loss it is another. */
+    ck_assert_uint_eq(all->digest, given->digest);
+    ck_assert_ptr_null(given->loss);
+    ck_assert_uint_eq(partial->digest, other->digest);
+    ck_assert_uint_ne(all->digest, plain->digest);
+    ck_assert_uint_ne(all->digest, partial->digest);
+    hbp_lengths *const made[] = {plain, all, given, partial, other};
+    for (int i = 0; i < 5; i++)
+        hbp_lengths_free(made[i]);
+}
+END_TEST
+
 START_TEST_IN_CONTEXT(loss_tokens_are_kept_unless_all_carry_loss)
 {
     const uint32_t loss[] = {5, 0, 9, 3, 5, 5, 1};
@@ -446,9 +485,9 @@ END_TEST
 
 TEST_MAIN("lengths", an_array_is_counted_and_summed, the_three_types_agree, borrowing_copies_nothing,
           a_changed_borrowed_array_stays_in_bounds, lengths_outlive_their_context_and_their_first_owner,
-          histograms_match_a_plain_count, loss_tokens_are_kept_unless_all_carry_loss,
-          ties_become_groups_by_first_sample, a_second_size_is_kept_and_summed,
-          an_older_struct_has_no_second_size, kinds_are_kept_unless_they_follow,
-          digests_without_a_second_size_stay, a_histogram_is_sorted_and_merged,
-          bad_arrays_are_refused_by_index, bad_histograms_are_refused_by_bin,
-          failed_allocations_and_cancels_leave_nothing)
+          histograms_match_a_plain_count, a_shift_takes_the_first_token_off,
+          loss_tokens_are_kept_unless_all_carry_loss, ties_become_groups_by_first_sample,
+          a_second_size_is_kept_and_summed, an_older_struct_has_no_second_size,
+          kinds_are_kept_unless_they_follow, digests_without_a_second_size_stay,
+          a_histogram_is_sorted_and_merged, bad_arrays_are_refused_by_index,
+          bad_histograms_are_refused_by_bin, failed_allocations_and_cancels_leave_nothing)

@@ -103,6 +103,28 @@ START_TEST_IN_CONTEXT(pieces_with_a_second_size_too)
 }
 END_TEST
 
+START_TEST_IN_CONTEXT(pieces_with_a_shift_too)
+{
+    draw_columns();
+    uint32_t loss[COUNT];
+    for (int i = 0; i < COUNT; i++)
+        loss[i] = (uint32_t)loss_in[i];
+    hbp_lengths_options options = {.struct_size = sizeof options, .loss_tokens = loss, .shifted_loss = 1};
+    hbp_lengths *whole, *built;
+    MAKES(context, whole, hbp_lengths_create_i64(context, lengths_in, COUNT, &options, &whole));
+    hbp_lengths_builder *builder;
+    MAKES(context, builder, hbp_lengths_builder_create(context, &builder));
+    for (int64_t begin = 0; begin < COUNT; begin += COUNT / 2)
+        OK(context,
+           hbp_lengths_builder_append(context, builder, lengths_in + begin,
+                                      COLUMNS(.loss_tokens = loss_in + begin, .shifted_loss = 1), COUNT / 2));
+    MAKES(context, built, hbp_lengths_builder_finish(context, builder, &built));
+    ck_assert_uint_eq(built->digest, whole->digest);
+    ck_assert_int_eq(built->shifted_loss, 1);
+    ck_assert_int_eq(built->loss_tokens, whole->loss_tokens);
+}
+END_TEST
+
 START_TEST_IN_CONTEXT(bad_columns_are_refused_by_sample)
 {
     const int64_t good[] = {4, 2}, negative[] = {0, -1}, wide[] = {INT32_MAX, INT64_C(1) << 31};
@@ -133,6 +155,10 @@ START_TEST_IN_CONTEXT(bad_columns_are_refused_by_sample)
           hbp_lengths_builder_append(context, builder, good, &bad, 2));
     FAILS(context, HBP_E_INVALID, "vision units come with every piece",
           hbp_lengths_builder_append(context, builder, good, NULL, 2));
+    bad = all;
+    bad.shifted_loss = 7;
+    FAILS(context, HBP_E_INVALID, "shifted_loss is 1 for sample 2 and 0 for those before",
+          hbp_lengths_builder_append(context, builder, good, &bad, 2));
     bad.struct_size = 3;
     FAILS(context, HBP_E_INVALID, "hbp_lengths_columns.struct_size is 3",
           hbp_lengths_builder_append(context, builder, good, &bad, 2));
@@ -253,5 +279,6 @@ START_TEST(a_failed_first_piece_leaves_no_column_behind)
 END_TEST
 
 TEST_MAIN("lengths_builder", pieces_make_what_one_array_makes, pieces_with_a_second_size_too,
-          bad_columns_are_refused_by_sample, a_bad_piece_is_refused_and_the_rest_stands,
-          failed_allocations_and_cancels_leave_nothing, a_failed_first_piece_leaves_no_column_behind)
+          pieces_with_a_shift_too, bad_columns_are_refused_by_sample,
+          a_bad_piece_is_refused_and_the_rest_stands, failed_allocations_and_cancels_leave_nothing,
+          a_failed_first_piece_leaves_no_column_behind)

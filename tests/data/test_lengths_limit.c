@@ -151,6 +151,32 @@ static void holds(const hbp_lengths *lengths, int64_t count, const int64_t *visi
     ck_assert_int_eq(lengths->modalities, mask);
 }
 
+/* Each piece is a document of its own: its first token has no loss, whatever its share is. */
+START_TEST_IN_CONTEXT(a_shift_is_each_piece_s)
+{
+    const uint32_t loss[] = {5, 29, 3, 12, 10, 0, 1};
+    hbp_lengths_options options = {.struct_size = sizeof options, .loss_tokens = loss, .shifted_loss = 1};
+    hbp_lengths *lengths;
+    MAKES(context, lengths, hbp_lengths_create_u32(context, SMALL, SMALL_COUNT, &options, &lengths));
+    for (int32_t policy = HBP_OVERLONG_DROP; policy <= HBP_OVERLONG_SPLIT; policy++) {
+        hbp_lengths *limited = limit(context, lengths, 10, policy);
+        int64_t sum = 0;
+        ck_assert_int_eq(limited->shifted_loss, 1);
+        for (int64_t i = 0; i < limited->count; i++) {
+            int64_t length = hbp__lengths_get(limited, i), id = limited->origin ? limited->origin[i] : i;
+            int64_t first = limited->first ? limited->first[i] : 0, share = loss[id] - first;
+            share = share < 0 ? 0 : share < length ? share : length - 1;
+            if (id == 1 && first == 20)
+                share = 9; /* 29 of 30 is all that a shift leaves */
+            ck_assert_int_eq(hbp__lengths_loss(limited, i, length), share);
+            sum += share;
+        }
+        ck_assert_int_eq(limited->loss_tokens, sum);
+        hbp_lengths_free(limited);
+    }
+}
+END_TEST
+
 START_TEST_IN_CONTEXT(the_second_size_stays_with_its_sample)
 {
     const uint32_t vision[] = {0, 3, 1, 4, 0, 2, 0};
@@ -373,6 +399,7 @@ END_TEST
 
 TEST_MAIN("lengths_limit", a_limit_that_cuts_nothing_changes_nothing, error_counts_and_names_the_first,
           drop_leaves_out_and_lists, truncate_cuts_lengths_and_loss, split_keeps_every_token_in_order,
-          the_second_size_stays_with_its_sample, pieces_of_random_samples_keep_units_and_kinds,
-          tied_samples_fit_together_or_are_refused, histograms_agree_with_sorted_arrays,
-          what_leaves_nothing_or_makes_no_sense_is_refused, failed_allocations_and_cancels_leave_nothing)
+          a_shift_is_each_piece_s, the_second_size_stays_with_its_sample,
+          pieces_of_random_samples_keep_units_and_kinds, tied_samples_fit_together_or_are_refused,
+          histograms_agree_with_sorted_arrays, what_leaves_nothing_or_makes_no_sense_is_refused,
+          failed_allocations_and_cancels_leave_nothing)

@@ -125,6 +125,33 @@ START_TEST_IN_CONTEXT(fields_are_in_range)
 }
 END_TEST
 
+START_TEST_IN_CONTEXT(a_shift_takes_a_token_of_each_sample)
+{
+    hbp_plan *plan = keep(make(context, HBP_OVERLONG_SPLIT));
+    WRONG(int32_t, plan->shifted_loss, 2, "shifted_loss is 2; it must be 1");
+    WRONG(int32_t, plan->shifted_loss, -1, "shifted_loss is -1");
+    int32_t *loss = plan->sample_loss_tokens;
+    plan->sample_loss_tokens = NULL;
+    plan->shifted_loss = 1;
+    FAILS(context, HBP_E_INVALID, "the plan has shifted_loss but no loss tokens of samples",
+          hbp__plan_check(context, plan));
+    plan->sample_loss_tokens = loss;
+    for (int64_t s = 0, p = 0, i = 0; s < plan->steps; s++) {
+        int64_t off_step = 0;
+        for (; p < plan->micro_batch_offsets[plan->step_offsets[s + 1]]; p++)
+            for (; i < plan->pack_offsets[p + 1]; i++)
+                if (loss[i] == plan->sample_tokens[i]) {
+                    loss[i]--;
+                    plan->pack_loss_tokens[p]--;
+                    off_step++;
+                }
+        plan->step_loss_tokens[s] -= off_step;
+    }
+    OK(context, hbp__plan_check(context, plan));
+    WRONG(int32_t, loss[0], plan->sample_tokens[0], "sample row 0: the number of loss tokens is");
+}
+END_TEST
+
 START_TEST_IN_CONTEXT(offsets_lead_into_their_tables)
 {
     hbp_plan *plan = keep(make(context, HBP_OVERLONG_DROP));
@@ -331,6 +358,7 @@ START_TEST_IN_CONTEXT(a_check_is_cancelled)
 END_TEST
 
 TEST_MAIN("plan_check", plans_of_every_shape_pass, padding_goes_by_degree, fields_are_in_range,
-          offsets_lead_into_their_tables, packs_cover_the_ranks, sums_are_those_of_the_samples,
-          sums_do_not_overflow, dropped_rows_say_why, vision_units_add_up_and_fit,
-          packs_of_a_micro_batch_hold_the_same_kinds, noise_does_no_harm, a_check_is_cancelled)
+          a_shift_takes_a_token_of_each_sample, offsets_lead_into_their_tables, packs_cover_the_ranks,
+          sums_are_those_of_the_samples, sums_do_not_overflow, dropped_rows_say_why,
+          vision_units_add_up_and_fit, packs_of_a_micro_batch_hold_the_same_kinds, noise_does_no_harm,
+          a_check_is_cancelled)

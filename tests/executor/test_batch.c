@@ -21,7 +21,9 @@ static whole fill(hbp_context *context, const hbp_plan *plan, int64_t pack, int6
     w.target = calloc((size_t)w.tokens, 4);
     w.position = calloc((size_t)w.tokens, 4);
     w.weight = calloc((size_t)w.tokens, 4);
-    ex_batch b = {0};
+    hbp_plan_summary s = {.struct_size = sizeof s};
+    OK(context, hbp_plan_get_summary(context, plan, &s));
+    ex_batch b = {.shifted_loss = s.shifted_loss};
     for (int32_t r = 0; r < sp; r++) {
         ex_group group = {.size = sp, .rank = r};
         ex_fault fault = {0};
@@ -56,8 +58,8 @@ static void free_whole(whole *w)
 }
 
 /* Row `i` of `count` samples of the plan from `first` on, at token `begin` of the pack. */
-static void check_sample(const whole *w, const hbp_plan *plan, int64_t row, int64_t begin, double weight,
-                         const ex_tokens *source)
+static void check_sample(const whole *w, const hbp_plan *plan, int64_t row, int64_t begin, int32_t shifted,
+                         double weight, const ex_tokens *source)
 {
     hbp_plan_view view = plan_view(plan);
     int32_t length = view.sample_tokens[row];
@@ -71,13 +73,13 @@ static void check_sample(const whole *w, const hbp_plan *plan, int64_t row, int6
         ck_assert_int_eq(w->token[begin + t], expected[t]);
         ck_assert_int_eq(w->target[begin + t], expected[t + 1]);
         ck_assert_int_eq(w->position[begin + t], t);
-        double carried = view.sample_loss_tokens && t < length - view.sample_loss_tokens[row] ? 0 : weight;
-        ck_assert(w->weight[begin + t] == (float)carried);
+        int32_t end = length - shifted, loss = view.sample_loss_tokens ? view.sample_loss_tokens[row] : end;
+        ck_assert(w->weight[begin + t] == (float)(t < end && t >= end - loss ? weight : 0));
     }
     free(expected);
 }
 
-static void check_plan(hbp_context *context, const hbp_plan *plan)
+static void check_plan(hbp_context *context, const hbp_plan *plan, int32_t shifted)
 {
     ex_fault fault = {0};
     ex_tokens *source = ex_tokens_draw(1, 1000, &fault);
@@ -92,7 +94,7 @@ static void check_plan(hbp_context *context, const hbp_plan *plan)
         ck_assert_int_eq(w.border[0], 0);
         ck_assert_int_eq(w.border[w.documents], (int)w.tokens);
         for (int64_t i = 0; i < count; i++) {
-            check_sample(&w, plan, first + i, w.border[i], weights[i], source);
+            check_sample(&w, plan, first + i, w.border[i], shifted, weights[i], source);
             expected += weights[i] * (view.sample_loss_tokens ? view.sample_loss_tokens[first + i]
                                                               : view.sample_tokens[first + i]);
         }
@@ -107,7 +109,7 @@ static void check_plan(hbp_context *context, const hbp_plan *plan)
         for (int64_t i = 0; i < count; i++) {
             whole one = fill(context, plan, -1, first + i, 1, 1, weights, source);
             ck_assert_int_eq((int)one.tokens, view.sample_tokens[first + i]);
-            check_sample(&one, plan, first + i, 0, weights[0], source);
+            check_sample(&one, plan, first + i, 0, shifted, weights[0], source);
             free_whole(&one);
         }
     }
@@ -120,14 +122,16 @@ START_TEST(every_token_is_there_once)
     uint32_t tokens[40];
     for (uint32_t seed = 0; seed < 4; seed++) {
         walk_draw(tokens, 40, 300, seed);
-        hbp_lengths *lengths = walk_lengths(context, tokens, 40);
+        hbp_lengths_options of = {.struct_size = sizeof of, .shifted_loss = seed == 3};
+        hbp_lengths *lengths = NULL;
+        OK(context, hbp_lengths_create_u32(context, tokens, 40, &of, &lengths));
         hbp_cost *cost = walk_cost(context, 8, 8, 80);
         hbp_plan *plan = NULL;
         hbp_step_options o = {.struct_size = sizeof o};
         o.sequence_multiple = seed == 1 ? 8 : 1;
         o.pack_multiple = seed == 2 ? 16 : 1;
         OK(context, hbp_plan_step(context, lengths, cost, &o, &plan));
-        check_plan(context, plan);
+        check_plan(context, plan, seed == 3);
         hbp_plan_free(plan);
         hbp_cost_free(cost);
         hbp_lengths_free(lengths);
@@ -149,7 +153,7 @@ START_TEST(pieces_of_split_samples_are_documents)
     hbp_plan *plan = NULL;
     OK(context, hbp_plan_epoch(context, lengths, cost, &e, &plan));
     ck_assert_ptr_nonnull(plan_view(plan).sample_first_tokens);
-    check_plan(context, plan);
+    check_plan(context, plan, 0);
     hbp_plan_free(plan);
     hbp_cost_free(cost);
     hbp_lengths_free(lengths);
@@ -172,7 +176,7 @@ START_TEST(prompts_carry_no_loss)
     hbp_plan *plan = NULL;
     OK(context, hbp_plan_step(context, lengths, cost, NULL, &plan));
     ck_assert_ptr_nonnull(plan_view(plan).sample_loss_tokens);
-    check_plan(context, plan);
+    check_plan(context, plan, 0);
     hbp_plan_free(plan);
     hbp_cost_free(cost);
     hbp_lengths_free(lengths);

@@ -154,13 +154,16 @@ class TestFileFormat(unittest.TestCase):
             path = Path(folder, "plan.msgpack")
             for policy in ("drop", "split"):
                 lengths = np.minimum(rng.geometric(1 / 1500, 700), 30000)
-                data = hbp.Lengths.from_array(lengths, loss_tokens=lengths - 1).limit(6000, policy)
+                data = hbp.Lengths.from_array(lengths, shifted_loss=policy == "drop").limit(6000, policy)
                 plan = hbp.plan_epoch(data, samples.cost())
                 plan.save(path, chunk_steps=2)
                 header, columns = self.check(path)
                 self.assertEqual(set(columns["dropped_reasons"]) >= {1}, policy == "drop")
                 self.assertEqual(len(columns["dropped_ids"]), header["dropped"])
                 self.assertGreater(header["steps"], 2)
+                self.assertEqual(header.get("shifted_loss", 0), int(policy == "drop"))
+                self.assertEqual(header["loss"], int(policy == "drop"))
+                self.assertEqual(hbp.Plan.load(path).shifted_loss, policy == "drop")
 
     def test_padding_by_degree(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -116,6 +116,24 @@ class TestFromArray(unittest.TestCase):
         made = builder.finish()
         self.assertEqual(made.summary().digest, hbp.Lengths.from_array([1, 2, 3]).summary().digest)
 
+    def test_shifted_loss(self):
+        made = hbp.Lengths.from_array([10, 1, 30], loss_tokens=[10, 1, 4], shifted_loss=True)
+        self.assertEqual((made.summary().loss_tokens, made.summary().shifted_loss), (9 + 0 + 4, 1))
+        self.assertEqual(made.limit(20, "truncate").summary().loss_tokens, 9 + 0 + 4)
+        whole = hbp.Lengths.from_array([10, 1, 30], shifted_loss=True)
+        self.assertEqual(whole.limit(20, "split").summary().loss_tokens, 9 + 0 + 19 + 9)
+        self.assertEqual(hbp.Lengths.from_array([10, 1, 30], loss_tokens=[9, 0, 29]).summary().loss_tokens, 38)
+        builder = hbp.LengthsBuilder()
+        builder.append([10], shifted_loss=True)
+        with self.assertRaisesRegex(hbp.InvalidError, "shifted_loss is 0 for sample 1 and 1 for those before"):
+            builder.append([1, 30])
+        builder.append([1, 30], shifted_loss=True)
+        self.assertEqual(builder.finish().summary(), whole.summary())
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "lengths.txt")
+            path.write_text("10\n1\n30\n")
+            self.assertEqual(hbp.Lengths.read(path, shifted_loss=True).summary(), whole.summary())
+
     def test_second_size(self):
         made = hbp.Lengths.from_array([10, 20, 30], vision=[2, 0, 5])
         summary = made.summary()

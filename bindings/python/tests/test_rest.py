@@ -39,6 +39,7 @@ class Resumed(unittest.TestCase):
         self.assertEqual(
             sum(plan.step_loss_tokens[step:].tolist()), sum(again.step_loss_tokens.tolist())
         )
+        self.assertEqual(plan.shifted_loss, again.shifted_loss)
         return rest, again
 
     def test_more_and_fewer_ranks(self):

@@ -72,6 +72,12 @@ class TestStepper(unittest.TestCase):
         stepper.submit(batch(2), **second)
         self.assertEqual(stepper.take().digest, expected)
         self.assertNotEqual(expected, digest(2))
+        shifted = hbp.plan_step(hbp.Lengths.from_array(batch(2), shifted_loss=True), samples.cost())
+        stepper.submit(batch(2), shifted_loss=True)
+        taken = stepper.take()
+        self.assertEqual((taken.digest, taken.shifted_loss), (shifted.digest, True))
+        with self.assertRaisesRegex(TypeError, "shifted_loss"):
+            stepper.submit(hbp.Lengths.from_array([1]), shifted_loss=True)
         with self.assertRaises(TypeError):
             stepper.submit(hbp.Lengths.from_array([1]), loss_tokens=[1])
         with self.assertRaises(TypeError):

@@ -39,7 +39,7 @@ def make_cost(ranks=8):
 
 def make_plan(epoch=0, ranks=8, count=600, **options):
     lengths = np.random.RandomState(5).geometric(1 / 900, size=count).clip(2, 8000)
-    data = hbp.Lengths.from_array(lengths, loss_tokens=lengths - 1)
+    data = hbp.Lengths.from_array(lengths, shifted_loss=True)
     return hbp.plan_epoch(data, make_cost(ranks), epoch=epoch, **options)
 
 
@@ -365,6 +365,17 @@ class Collate(unittest.TestCase):
             self.assertEqual(batch["max_seqlen_padded"], pack.max_seqlen_padded)
             self.assertEqual(len(batch["input_ids"]), pack.padded_tokens)
             self.assertEqual(batch["loss_tokens"], pack.loss_tokens)
+
+    def test_a_plan_says_whether_first_labels_are_masked(self):
+        plan = make_plan()
+        self.assertTrue(plan.shifted_loss)
+        self.assertTrue(VarlenCollate.for_plan(plan).mask_first)
+        with self.assertRaisesRegex(ValueError, "mask_first is False; the plan has shifted_loss"):
+            VarlenCollate.for_plan(plan, mask_first=False)
+        plain = hbp.plan_epoch([300, 7000, 16], make_cost())
+        self.assertFalse(plain.shifted_loss)
+        self.assertTrue(VarlenCollate.for_plan(plain).mask_first)
+        self.assertFalse(VarlenCollate.for_plan(plain, mask_first=False).mask_first)
 
     def test_borders_go_by_the_packs_degree(self):
         plan = hbp.plan_step(

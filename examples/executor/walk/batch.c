@@ -96,7 +96,8 @@ static int fill_document(ex_batch *b, const hbp_plan *plan, int64_t row, int64_t
     int64_t high = to - begin < length ? to - begin : length;
     if (low >= high)
         return 0;
-    int64_t quiet = length - (view.sample_loss_tokens ? view.sample_loss_tokens[row] : length);
+    int64_t end = length - b->shifted_loss;
+    int64_t quiet = end - (view.sample_loss_tokens ? view.sample_loss_tokens[row] : end);
     void *scratch = b->sample;
     int failed = grow(&scratch, &b->sample_room, high - low + 1, sizeof *b->sample, fault);
     b->sample = scratch;
@@ -108,7 +109,7 @@ static int fill_document(ex_batch *b, const hbp_plan *plan, int64_t row, int64_t
         int64_t at = begin + t - from;
         b->tokens[at] = b->sample[t - low];
         b->targets[at] = b->sample[t - low + 1];
-        b->weights[at] = t < quiet ? 0 : (float)weight;
+        b->weights[at] = t < quiet || t >= end ? 0 : (float)weight;
     }
     return 0;
 }

@@ -17,8 +17,9 @@ typedef struct ex_batch {
     int32_t *borders;
     int32_t *sample; /* scratch: a document's tokens and its last target */
     int64_t token_room, border_room, sample_room;
-    int64_t real_tokens; /* of the pack, without padding */
-    int64_t sum_squares; /* of its documents as they are run, padding included */
+    int32_t shifted_loss; /* of the plan: the last token of a sample predicts nothing; set by the caller */
+    int64_t real_tokens;  /* of the pack, without padding */
+    int64_t sum_squares;  /* of its documents as they are run, padding included */
 } ex_batch;
 
 /* The tokens that rows [first, first + count) of the plan's samples come to on `sp` ranks when run as pack

@@ -204,6 +204,7 @@ static int prepare(walk *w, int64_t *first, int64_t *steps)
     if (hbp_plan_get_summary(w->context, o->plan, &s) < 0)
         return ex_fail(w->fault, "%s", hbp_context_message(w->context));
     w->epoch_first = s.first_step;
+    w->batch.shifted_loss = s.shifted_loss;
     *first = o->first_step < 0 ? 0 : o->first_step;
     w->has_parameters = ex_parameters_create(w->device, o->shape, o->seed, &w->parameters) == 0;
     if (!w->has_parameters)

@@ -172,6 +172,7 @@ static hbp_status create_lengths(hbp_context *context, const length_array *from,
     if (!draft)
         return HBP_E_NO_MEMORY;
     draft->count = count;
+    draft->shifted_loss = all.shifted_loss != 0;
     hbp_status status = fill_lengths(context, draft, from, &all);
     if (status < 0)
         hbp_lengths_free(draft);
@@ -332,6 +333,7 @@ hbp_status hbp_lengths_get_summary(hbp_context *context, const hbp_lengths *leng
         .min_vision = lengths->min_vision,
         .max_vision = lengths->max_vision,
         .modalities = lengths->modalities,
+        .shifted_loss = lengths->shifted_loss,
     };
     return hbp__struct_write(context, summary, &all, sizeof all, "hbp_lengths_summary");
 }

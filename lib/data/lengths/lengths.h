@@ -17,7 +17,7 @@ struct hbp_lengths {
     int64_t count;          /* samples, or pieces after a limit */
     const uint32_t *length; /* [count]; NULL for a histogram: pieces are then in ascending order of length */
     uint32_t *owned;        /* what `length` points to, unless it is the caller's */
-    uint32_t *loss;         /* [count] loss tokens; NULL: all tokens */
+    uint32_t *loss;         /* [count] loss tokens, those of a shift not taken off; NULL: all tokens */
     uint32_t *link;         /* [count] link group in [0, links), or HBP__FREE; NULL: none */
     int64_t links;
     int64_t *link_value; /* [links] the caller's value of a link group */
@@ -41,7 +41,8 @@ struct hbp_lengths {
     int64_t min_vision;
     int64_t max_vision;
     int64_t modalities; /* mask of the kinds that occur */
-    uint64_t digest;    /* of the original columns; a limit that cuts mixes itself in */
+    int32_t shifted_loss;
+    uint64_t digest; /* of the original columns; a limit that cuts mixes itself in */
 };
 
 /* One more owner; hbp_lengths_free drops one. Lengths are shareable, so the count is atomic. */
@@ -54,6 +55,19 @@ int64_t hbp__lengths_get(const hbp_lengths *lengths, int64_t index);
 static inline int64_t hbp__lengths_vision(const hbp_lengths *lengths, int64_t index)
 {
     return lengths->vision ? lengths->vision[index] : 0;
+}
+
+/* What of `loss` tokens carries loss in a piece of `length`. */
+static inline int64_t hbp__shift_loss(int64_t loss, int64_t length, int32_t shifted)
+{
+    return shifted && loss == length ? length - 1 : loss;
+}
+
+/* Piece i's loss tokens, of `length`, which is its own. O(1). */
+static inline int64_t hbp__lengths_loss(const hbp_lengths *lengths, int64_t index, int64_t length)
+{
+    int64_t loss = lengths->loss ? lengths->loss[index] : length;
+    return hbp__shift_loss(loss, length, lengths->shifted_loss);
 }
 
 /* Vision units a token, of all the data. */

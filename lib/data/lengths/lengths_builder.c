@@ -13,6 +13,7 @@ struct hbp_lengths_builder {
     int64_t *link;  /* the caller's values; NULL until the first piece brings them, as the next two */
     uint32_t *vision;
     uint8_t *modality;
+    int32_t shifted_loss; /* of the pieces so far */
 };
 
 hbp_status hbp__lengths_builder_create(hbp_context *context, hbp_lengths_builder **out)
@@ -78,6 +79,11 @@ static hbp_status check_piece(hbp_context *context, const hbp_lengths_builder *b
     HBP__TRY(check_presence(context, builder, "links", columns->links, builder->link));
     HBP__TRY(check_presence(context, builder, "vision units", columns->vision, builder->vision));
     HBP__TRY(check_presence(context, builder, "modalities", columns->modalities, builder->modality));
+    if (builder->count && (columns->shifted_loss != 0) != builder->shifted_loss)
+        return hbp__fail(context, HBP_E_INVALID,
+                         "shifted_loss is %d for sample %lld and %d for those before; it is the same with "
+                         "every piece",
+                         columns->shifted_loss != 0, (long long)builder->count, (int)builder->shifted_loss);
     int64_t sum;
     HBP__TRY(hbp__lengths_check_count(context, hbp__add_i64(builder->count, count, &sum) ? sum : INT64_MAX));
     for (int64_t begin = 0; begin < count; begin += HBP__LENGTHS_BLOCK) {
@@ -171,6 +177,7 @@ static hbp_status append_piece(hbp_context *context, hbp_lengths_builder *builde
         copy_rows(builder, lengths, columns, begin, hbp__min_i64(count, begin + HBP__LENGTHS_BLOCK));
     }
     builder->count += count;
+    builder->shifted_loss = columns->shifted_loss != 0;
     return HBP_OK;
 }
 
@@ -202,6 +209,7 @@ static hbp_status move_out(hbp_context *context, hbp_lengths_builder *builder, h
         if (column[i])
             status = grow_column(context, &builder->memory, &column[i], builder->count, sizes[i]);
     draft->count = builder->count;
+    draft->shifted_loss = builder->shifted_loss;
     draft->length = draft->owned = column[0];
     draft->loss = column[1];
     draft->vision = column[2];

@@ -354,6 +354,7 @@ static hbp_status limit_overlong(limiting *l, hbp_lengths **out)
     l->to = hbp__lengths_draft(l->context, &l->context->memory);
     if (!l->to)
         return HBP_E_NO_MEMORY;
+    l->to->shifted_loss = l->given->shifted_loss;
     hbp_status status = run_limit(l);
     if (status < 0)
         hbp_lengths_free(l->to);

@@ -308,16 +308,19 @@ static hbp_status sum_bins(hbp_context *context, hbp_lengths *draft)
 
 static hbp_status sum_loss(hbp_context *context, hbp_lengths *draft)
 {
-    draft->loss_tokens = draft->tokens;
+    const int64_t most = draft->shifted_loss ? draft->tokens - draft->count : draft->tokens;
+    draft->loss_tokens = most;
     if (!draft->loss)
         return HBP_OK;
     draft->loss_tokens = 0;
     for (int64_t i = 0; i < draft->count; i++) {
         if (i % HBP__LENGTHS_BLOCK == 0)
             HBP__TRY(hbp__tick(context, "sum loss tokens", i, draft->count));
-        draft->loss_tokens += draft->loss[i];
+        if (draft->shifted_loss && draft->loss[i] + 1 == draft->length[i])
+            draft->loss[i] = draft->length[i]; /* the same in two ways would make two digests */
+        draft->loss_tokens += hbp__lengths_loss(draft, i, draft->length[i]);
     }
-    if (draft->loss_tokens == draft->tokens) {
+    if (draft->loss_tokens == most) {
         hbp__delete(&draft->memory, draft->loss);
         draft->loss = NULL;
     }
@@ -381,7 +384,7 @@ static hbp_status digest_column(hbp_context *context, hbp__digest *digest, const
     return HBP_OK;
 }
 
-/* The second size, only where there is one: the digests of other data sets came before it. */
+/* The second size, only where there is one: the digests of other data sets came before it. So for a shift. */
 static hbp_status digest_vision(hbp_context *context, hbp__digest *digest, const hbp_lengths *draft)
 {
     if (!draft->vision && !draft->modality)
@@ -409,6 +412,8 @@ hbp_status hbp__lengths_seal(hbp_context *context, hbp_lengths *draft)
     HBP__TRY(digest_column(context, &digest, draft->loss, draft->count));
     HBP__TRY(digest_column(context, &digest, draft->link, draft->count));
     HBP__TRY(digest_vision(context, &digest, draft));
+    if (draft->shifted_loss)
+        hbp__digest_u64(&digest, (uint64_t)draft->shifted_loss);
     draft->digest = hbp__digest_end(&digest);
     return HBP_OK;
 }

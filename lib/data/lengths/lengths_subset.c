@@ -62,6 +62,7 @@ hbp_status hbp__lengths_subset(hbp_context *context, const hbp_lengths *lengths,
     if (!draft)
         return HBP_E_NO_MEMORY;
     draft->count = count;
+    draft->shifted_loss = lengths->shifted_loss;
     hbp_status status = fill_subset(context, lengths, index, draft);
     if (status == HBP_OK)
         *out = draft;

@@ -173,6 +173,7 @@ void hbp__plan_summarise(const hbp_plan *plan, hbp_plan_summary *summary)
         .mixture_ns = plan->mixture_ns,
         .lockstep_ranks = plan->lockstep_ranks,
         .free_bound_ns = plan->free_bound_ns,
+        .shifted_loss = plan->shifted_loss,
     };
     for (int64_t i = 0; i < plan->steps; i++) {
         summary->tokens = hbp__add_saturating(summary->tokens, plan->step_tokens[i]);

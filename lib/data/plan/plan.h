@@ -74,6 +74,7 @@ struct hbp_plan {
     int64_t sequence_multiple_per_sp;
     int64_t pack_multiple_per_sp;
     int32_t lockstep_ranks; /* of the cost; 0: all ranks */
+    int32_t shifted_loss;   /* of the lengths, whose digest tells it */
     /* Not part of the digest: */
     int64_t bound_ns;      /* no plan of these samples is faster; 0: not known */
     int64_t free_bound_ns; /* nor one with whatever steps; 0: not known */

@@ -61,6 +61,10 @@ static hbp_status check_fields(hbp_context *context, const hbp_plan *plan)
                         hbp__min_i64(plan->samples_per_step, plan->tokens_per_step), 0);
     if (plan->steps < 1)
         return fail_row(context, "plan", 0, "the number of steps", plan->steps, 1);
+    if (plan->shifted_loss != 0 && plan->shifted_loss != 1)
+        return fail_row(context, "plan", 0, "shifted_loss", plan->shifted_loss, 1);
+    if (plan->shifted_loss && !plan->sample_loss_tokens)
+        return hbp__fail(context, HBP_E_INVALID, "the plan has shifted_loss but no loss tokens of samples");
     if (plan->first_step < 0)
         return fail_row(context, "plan", 0, "the first step", plan->first_step, 0);
     return HBP_OK;
@@ -99,9 +103,10 @@ static hbp_status check_samples(hbp_context *context, const hbp_plan *plan, int6
         if (length < 1)
             return fail_row(context, "sample row", i, "the number of tokens", length, 1);
         if (plan->sample_loss_tokens) {
+            const int64_t most = length - plan->shifted_loss;
             mine = plan->sample_loss_tokens[i];
-            if (mine < 0 || mine > length)
-                return fail_row(context, "sample row", i, "the number of loss tokens", mine, length);
+            if (mine < 0 || mine > most)
+                return fail_row(context, "sample row", i, "the number of loss tokens", mine, most);
         }
         if (plan->sample_first_tokens &&
             (plan->sample_first_tokens[i] < 0 || plan->sample_first_tokens[i] > HBP_MAX_LENGTH))

@@ -115,6 +115,7 @@ static hbp_status flush_batch(hbp__length_rows *rows)
         .links = rows->has_link ? rows->link : NULL,
         .vision = rows->has_vision || rows->beside ? rows->vision : NULL,
         .modalities = rows->has_modality ? rows->modality : NULL,
+        .shifted_loss = rows->options->shifted_loss,
     };
     return hbp__lengths_builder_append(rows->context, rows->builder, rows->length, &columns, count);
 }

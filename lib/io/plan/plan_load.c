@@ -110,6 +110,7 @@ static void set_fields(hbp_plan *plan, const hbp_plan_summary *summary, int64_t 
     plan->sequence_multiple_per_sp = summary->sequence_multiple_per_sp;
     plan->pack_multiple_per_sp = summary->pack_multiple_per_sp;
     plan->lockstep_ranks = summary->lockstep_ranks;
+    plan->shifted_loss = summary->shifted_loss;
     plan->composition = summary->composition;
     plan->samples_per_step = summary->samples_per_step;
     plan->tokens_per_step = summary->tokens_per_step;

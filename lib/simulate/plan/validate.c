@@ -99,7 +99,7 @@ static hbp_status check_row(roll *r, int64_t pack, int64_t row)
     HBP__TRY(check_number(r, id, "tokens", tokens, length));
     HBP__TRY(check_number(r, id, "loss tokens",
                           plan->sample_loss_tokens ? plan->sample_loss_tokens[row] : tokens,
-                          lengths->loss ? lengths->loss[piece] : length));
+                          hbp__lengths_loss(lengths, piece, length)));
     if (r->has_second)
         HBP__TRY(check_second_size(r, row, piece));
     if (!lengths->link || lengths->link[piece] == HBP__FREE)
@@ -257,7 +257,10 @@ static hbp_status check_lengths(hbp_context *context, const hbp_plan *plan, cons
 static hbp_status other_lengths(hbp_context *context, const hbp_plan *plan, const hbp_lengths *lengths)
 {
     const char *lacks = "";
-    if (plan->sample_vision && !lengths->vision)
+    if (plan->shifted_loss != lengths->shifted_loss)
+        lacks = plan->shifted_loss ? "; the plan has shifted_loss, which these lengths lack"
+                                   : "; these lengths have shifted_loss, which the plan lacks";
+    else if (plan->sample_vision && !lengths->vision)
         lacks = "; the plan has vision units, which these lengths lack";
     else if (plan->micro_batch_modalities && !lengths->modality && !lengths->vision)
         lacks = "; the plan has modalities, which these lengths lack";

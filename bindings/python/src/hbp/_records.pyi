@@ -326,12 +326,14 @@ class LengthsOptions(Struct):
     links: Address
     vision: Address
     modalities: Address
+    shifted_loss: int
 
 class LengthsColumns(Struct):
     loss_tokens: Address
     links: Address
     vision: Address
     modalities: Address
+    shifted_loss: int
 
 class LengthsSummary(Struct):
     has_links: int
@@ -349,6 +351,7 @@ class LengthsSummary(Struct):
     min_vision: int
     max_vision: int
     modalities: int
+    shifted_loss: int
 
 class LengthsView(Struct):
     distinct_lengths: int
@@ -669,6 +672,7 @@ class PlanSummary(Struct):
     mixture_ns: int
     lockstep_ranks: int
     free_bound_ns: int
+    shifted_loss: int
 
 class PlanView(Struct):
     steps: int
@@ -1039,6 +1043,7 @@ class LengthsLoadOptions(Struct):
     vision_column: Text
     modality_column: Text
     vision_path: Text
+    shifted_loss: int
 
 class CostFileOptions(Struct):
     model: Text

@@ -47,12 +47,14 @@ class Lengths(Owned):
         links: Optional[Integers] = None,
         vision: Optional[Integers] = None,
         modalities: Optional[Integers] = None,
+        shifted_loss: bool = False,
         copy: bool = True,
     ) -> Lengths:
         """Sample i has lengths[i] tokens, of which loss_tokens[i] carry loss (all by default); samples of one
         link >= 0 share a pack, -1 is free. `vision` is the second size: images, tiles or vision tokens, whatever
         the encoder's time is proportional to, 0 for text alone. `modalities` are numbers, 0 to 61: 1
-        with vision units and 0 without unless given.
+        with vision units and 0 without unless given. `shifted_loss`: the model shifts labels, so that the
+        first token of a sample (piece) has no loss, and of L tokens at most L - 1 carry loss; plans record it.
 
         The values are copied. With `copy` False a contiguous uint32 array is borrowed instead: used in place
         and kept alive, and it must stay as it is for as long as the data set or what is made of it lives; where
@@ -66,7 +68,7 @@ class Lengths(Owned):
         array = integers("lengths", array, native)
         borrow = array.dtype == np.uint32 and not copy
         columns = column_arrays(LengthsOptions, columns_of(LengthsOptions, locals()), len(array))
-        options = LengthsOptions(borrow=borrow, **addresses(columns))
+        options = LengthsOptions(borrow=borrow, shifted_loss=shifted_loss, **addresses(columns))
         create = _CREATE[array.dtype]
         keep = (array,) if borrow else ()
         return cls._make(create, address(array), len(array), ctypes.byref(options), keep=keep)
@@ -93,12 +95,14 @@ class Lengths(Owned):
         vision_column: Optional[str] = None,
         modality_column: Optional[str] = None,
         vision_path: Optional[Path] = None,
+        shifted_loss: bool = False,
         progress: ProgressOption = None,
     ) -> Lengths:
         """Reads .npy, text, CSV, JSON lines or Megatron .idx, plain or gzipped; "-" is standard input.
         Columns are those of CSV or fields of JSON; `format` is "npy", "text", "csv", "jsonl" or "idx" where
         the content does not say. Vision units come from `vision_column`, or from a file of their own, one
-        number a sample: `vision_column` is then that file's, and `column` the lengths'."""
+        number a sample: `vision_column` is then that file's, and `column` the lengths'. `shifted_loss` as in
+        from_array."""
         options = LengthsLoadOptions.pick(
             locals(), vision_path=None if vision_path is None else path_bytes(vision_path)
         )
@@ -166,11 +170,12 @@ class LengthsBuilder(Owned):
         links: Optional[Integers] = None,
         vision: Optional[Integers] = None,
         modalities: Optional[Integers] = None,
+        shifted_loss: bool = False,
     ) -> None:
-        """Adds samples; a column, once given, comes with every piece."""
+        """Adds samples; a column, once given, comes with every piece, and `shifted_loss` is the same with each."""
         array = integers("lengths", lengths, np.int64)
         columns = column_arrays(LengthsColumns, columns_of(LengthsColumns, locals()), len(array))
-        struct = LengthsColumns(**addresses(columns))
+        struct = LengthsColumns(shifted_loss=shifted_loss, **addresses(columns))
         call_long(
             lib.hbp_lengths_builder_append, self, address(array), ctypes.byref(struct), len(array)
         )

@@ -465,6 +465,11 @@ class Plan(Saved):
         """64 bits that ranks compare: equal plans, and only those, agree."""
         return self.summary().digest
 
+    @property
+    def shifted_loss(self) -> bool:
+        """Whether its lengths had `shifted_loss`: the first token of a sample (piece) has no loss."""
+        return bool(self.summary().shifted_loss)
+
     def __len__(self) -> int:
         return len(self.step_ns)
 

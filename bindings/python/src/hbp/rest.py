@@ -63,6 +63,7 @@ class Rest:
         self.lengths = Lengths.from_array(
             self.tokens,
             loss_tokens=rows(plan.sample_loss_tokens),
+            shifted_loss=plan.shifted_loss,
             vision=rows(plan.sample_vision),
             modalities=rows(plan.sample_modalities),
             links=None if links is None else np.asarray(links)[self.ids],

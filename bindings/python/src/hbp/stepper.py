@@ -90,18 +90,21 @@ class Stepper(Owned):
         links: Optional[Integers] = None,
         vision: Optional[Integers] = None,
         modalities: Optional[Integers] = None,
+        shifted_loss: bool = False,
     ) -> None:
         """Submits the next step and returns at once. Arrays are copied; see Lengths.from_array."""
         self._check()
         if isinstance(lengths, Lengths):
-            if any(own is not None for own in (loss_tokens, links, vision, modalities)):
-                raise TypeError("hbp.Lengths have their own loss_tokens, links, vision and modalities")
+            if shifted_loss or any(own is not None for own in (loss_tokens, links, vision, modalities)):
+                raise TypeError(
+                    "hbp.Lengths have their own loss_tokens, links, vision, modalities and shifted_loss"
+                )
             self._shared.append((self.summary().submitted, lengths))  # until taken: it may borrow an array
             call_long(lib.hbp_stepper_submit_lengths, self, lengths)
             return
         array = integers("lengths", lengths, np.int64)
         columns = column_arrays(LengthsOptions, columns_of(LengthsOptions, locals()), len(array))
-        options = LengthsOptions(**addresses(columns))
+        options = LengthsOptions(shifted_loss=shifted_loss, **addresses(columns))
         call_long(lib.hbp_stepper_submit, self, address(array), len(array), ctypes.byref(options))
 
     def take(self, *, progress: ProgressOption = None) -> Plan:

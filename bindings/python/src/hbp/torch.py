@@ -399,8 +399,8 @@ class VarlenCollate:
     Position ids begin at 0 with each sample and go on through padding, so that a zero always marks a border.
     Labels are the tokens themselves where a sample has none. `mask_first` gives the first label of each
     sample `ignore_index`: models that shift labels would predict it from the sample before; switch it off for
-    labels that are shifted already. Plan with loss_tokens one below the lengths to have it counted. No
-    samples, a padding pack, become one sequence of padding without loss.
+    labels that are shifted already. Lengths with shifted_loss make plans that count the loss so. No samples, a
+    padding pack, become one sequence of padding without loss.
 
     `keys` "transformers" names the borders as transformers' flash attention wants them."""
 
@@ -438,8 +438,13 @@ class VarlenCollate:
 
     @classmethod
     def for_plan(cls, plan: Plan, **options: Any) -> VarlenCollate:
-        """With the multiples of a plan."""
+        """With the multiples of a plan. Where the plan has shifted_loss, first labels are masked, and mask_first
+        False is refused; where it has not, mask_first is True unless given."""
         summary = plan.summary()
+        if summary.shifted_loss and not options.get("mask_first", True):
+            raise ValueError(
+                "mask_first is False; the plan has shifted_loss: it counts no loss of a sample's first token"
+            )
         multiples = {
             "sequence_multiple": summary.sequence_multiple,
             "pack_multiple": summary.pack_multiple,
