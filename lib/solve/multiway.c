@@ -5,6 +5,10 @@
 #include "base/sort.h"
 #include "solve/multiway_parts.h"
 
+/* Parts that are looked at for one order of the items, however many there are: a part that an item fits is
+ * soon found, unless most are full, and then packing finds more. */
+enum { LOOKS = 1 << 22, LOOKS_PER_ITEM = 8 };
+
 /* Items in descending order of a key, the earlier of equals first. */
 static hbp_status order_down(hbp_context *context, const int64_t *key, int64_t count, uint32_t *order)
 {
@@ -30,29 +34,39 @@ static int fits(const hbp__parts *parts, uint32_t item, uint32_t part)
            parts->samples[part] + samples <= p->most_samples && lack <= parts->left - samples;
 }
 
-/* The lightest part that an item fits; -1: none. The lightest of all is the top of the heap. */
-static int64_t find_part(const hbp__parts *parts, uint32_t item)
+/* The lightest part that an item fits; -1: none, or none within what is left of *looks. What stands below a
+ * place of the heap comes after it: below a part that fits, or comes after the best, nothing is looked at. */
+static int64_t find_part(const hbp__parts *parts, uint32_t item, int64_t *looks)
 {
-    int64_t best = -1;
-    if (parts->open && fits(parts, item, parts->order[0]))
-        return parts->order[0];
-    for (int64_t k = 1; k < parts->open; k++) {
-        uint32_t part = parts->order[k];
-        if (fits(parts, item, part) && (best < 0 || hbp__parts_is_before(parts, part, (uint32_t)best)))
+    int64_t best = -1, stack[128], top = 0; /* two children a level of a path, of at most 64 levels */
+    if (parts->open)
+        stack[top++] = 0;
+    while (top && --*looks >= 0) {
+        int64_t at = stack[--top];
+        uint32_t part = parts->order[at];
+        if (best >= 0 && hbp__parts_is_before(parts, (uint32_t)best, part))
+            continue;
+        if (fits(parts, item, part)) {
             best = part;
+            continue;
+        }
+        for (int64_t child = 2 * at + 2; child > 2 * at; child--)
+            if (child < parts->open)
+                stack[top++] = child;
     }
-    return best;
+    return *looks >= 0 ? best : -1;
 }
 
 /* Each item of `order` into the lightest part that takes it; returns whether all found one. */
 static hbp_status assign(hbp__parts *parts, const uint32_t *order, int *all)
 {
     const hbp__multiway *p = parts->problem;
+    int64_t looks = hbp__add_saturating(LOOKS, hbp__mul_saturating(LOOKS_PER_ITEM, p->items));
     *all = 0;
     hbp__parts_clear(parts);
     for (int64_t i = 0; i < p->items; i++) {
         HBP__TRY(hbp__tick_row(parts->context, "parts", i, p->items));
-        int64_t part = find_part(parts, order[i]);
+        int64_t part = find_part(parts, order[i], &looks);
         if (part < 0)
             return HBP_OK;
         hbp__parts_put(parts, order[i], (uint32_t)part);

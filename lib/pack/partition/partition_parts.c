@@ -10,6 +10,9 @@
 #include "base/sort.h"
 #include "pack/partition/partition.h"
 
+/* One part of so many is free where parts are tight. */
+enum { TIGHT = 256 };
+
 /* A class and its parts. */
 typedef struct part_class {
     hbp__multiway problem; /* its items, under the capacity of its parts */
@@ -223,6 +226,14 @@ static hbp_status spread(solving *s, part_class *class)
     return HBP_OK;
 }
 
+/* Whether the class is packed and its parts will be all but full: the rule of the longest first fails then,
+ * and the packing is what is improved. */
+static int is_tight(const part_class *class)
+{
+    int64_t most = hbp__mul_saturating(class->parts, class->problem.capacity);
+    return class->packed && class->packed <= class->parts && class->size > most - most / TIGHT;
+}
+
 /* The class's items into its parts; *found is 0 where it takes more, and then its floor says how many. */
 static hbp_status solve_class(solving *s, part_class *class, int *found)
 {
@@ -230,7 +241,7 @@ static hbp_status solve_class(solving *s, part_class *class, int *found)
     if (class->is_solved)
         return HBP_OK;
     class->problem.parts = class->parts;
-    if (class->packed != class->parts || s->is_equal) {
+    if (s->is_equal || (class->packed != class->parts && !is_tight(class))) {
         int64_t mark = hbp__scratch_mark(s->context);
         hbp_status status = hbp__multiway_solve(s->context, &class->problem, class->part, &class->heaviest);
         class->packed = 0; /* a packing is no more */
