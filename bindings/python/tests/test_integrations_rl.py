@@ -11,7 +11,7 @@ import hbp.integrations.nemo_rl
 import hbp.integrations.slime
 import hbp.integrations.torchtitan
 import hbp.integrations.verl
-from hbp.integrations import UnknownTrainerError, heaviest_first, whole_weights
+from hbp.integrations import UnknownTrainerError, heaviest_first
 from hbp.integrations._in_step import waited_for
 from hbp.integrations._packs import WEIGHTS
 
@@ -24,14 +24,6 @@ def run(test, page):
     code = seams.snippet(page)
     test.assertLessEqual(len(code.strip().splitlines()), 5)
     exec(code, {})
-
-
-class Weights(unittest.TestCase):
-    def test_whole(self):
-        self.assertEqual(whole_weights([1, 2.4, 3]).tolist(), [1, 2, 3])
-        large = whole_weights([10**30, 3 * 10**30, 1.0])
-        self.assertAlmostEqual(large[1] / large[0], 3, places=9)
-        self.assertLessEqual(int(large.sum()), 1 << 60)
 
 
 class Verl(unittest.TestCase):

@@ -14,12 +14,14 @@ from __future__ import annotations
 import contextlib
 import importlib.metadata
 import inspect
+import operator
 import sys
-from typing import Any, Callable, Iterator, Mapping, Sequence
+import warnings
+from typing import Any, Callable, Iterator, Sequence
 
 import numpy as np
 
-from ..errors import HbpError
+from ..errors import HbpError, error_of
 from ..partitions import Partition
 
 __all__ = ["UnknownTrainerError"]
@@ -56,15 +58,55 @@ def _version(package: str) -> str:
         return next((str(version) for version in found if version), "of an unknown version")
 
 
-def replace(*places: tuple[Any, str, Any]) -> Callable[[], None]:
-    """Sets each (owner, name, value); the function that is returned sets what was there before."""
-    kept = [(owner, name, getattr(owner, name)) for owner, name, _ in places]
-    for owner, name, value in places:
-        setattr(owner, name, value)
+class _Layer:
+    """One value put at a place, and what was there before."""
+
+    def __init__(self, owner: Any, name: Any, value: Any) -> None:
+        self.owner, self.name, self.value, self.before = owner, name, value, _at(owner, name)
+
+    def put(self, value: Any) -> None:
+        if isinstance(self.owner, dict):
+            self.owner[self.name] = value
+        elif value is _INHERITED:
+            delattr(self.owner, self.name)
+        else:
+            setattr(self.owner, self.name, value)
+
+    def take_back(self) -> None:
+        """Puts back what was there; under a later layer, that one does it. What somebody else has put there
+        since stays."""
+        later = [other for other in _LAYERS[_LAYERS.index(self) + 1 :] if other.owner is self.owner]
+        later = [other for other in later if other.name == self.name]
+        _LAYERS.remove(self)
+        above = next((other for other in later if other.before is self.value), None)
+        if above is not None:
+            above.before = self.before
+        elif _at(self.owner, self.name) is self.value and all(other.value is not self.value for other in later):
+            self.put(self.before)
+        else:
+            place = f"{getattr(self.owner, '__name__', 'table')}.{self.name}"
+            warnings.warn(f"{place} was replaced after hbp's was installed; it stays", RuntimeWarning, stacklevel=3)
+
+
+_INHERITED = object()  # a class has the attribute of its base
+_LAYERS: list[_Layer] = []  # in the order of their installation
+
+
+def _at(owner: Any, name: Any) -> Any:
+    return owner[name] if isinstance(owner, dict) else vars(owner).get(name, _INHERITED)
+
+
+def replace(*places: tuple[Any, Any, Any]) -> Callable[[], None]:
+    """Sets each (owner, name, value), owner a module, class or dict. The function that is returned takes them back,
+    once, in whatever order such functions are called."""
+    layers = [_Layer(*place) for place in places]
+    for layer in layers:
+        layer.put(layer.value)
+    _LAYERS.extend(layers)
 
     def undo() -> None:
-        for owner, name, value in kept:
-            setattr(owner, name, value)
+        while layers:
+            layers.pop().take_back()
 
     return undo
 
@@ -73,13 +115,6 @@ def everywhere(package: str, name: str, own: Any, value: Any) -> list[tuple[Any,
     """The places of a trainer's function in all modules of a package that have imported it."""
     modules = [module for path, module in sys.modules.items() if path.startswith(package + ".")]
     return [(module, name, value) for module in modules if vars(module).get(name) is own]
-
-
-def replace_item(table: Any, entries: Mapping[Any, Any]) -> Callable[[], None]:
-    """The same in a table of the trainer's."""
-    kept = {key: table[key] for key in entries}
-    table.update(entries)
-    return lambda: table.update(kept)
 
 
 @contextlib.contextmanager
@@ -100,10 +135,22 @@ def heaviest_first(parts: Partition) -> list[list[int]]:
 
 
 def whole_weights(values: Any) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """Weights of any size, int or float, as integers whose sum the library takes: scaled down where they are
-    larger."""
-    numbers = [value if isinstance(value, int) else float(value) for value in values]
-    total = sum(numbers)
+    """Weights of any size, int or float, as integers whose sum the library takes. Floats keep 53 bits of the largest,
+    scaled by a power of two; integers are scaled down where they are larger."""
+    numbers = values.tolist() if hasattr(values, "tolist") else list(values)
+    try:
+        whole = [operator.index(value) for value in numbers]
+    except TypeError:
+        return _scaled(np.array([float(value) for value in numbers]))
+    total = sum(whole)
     if total > _MOST_WEIGHT:
-        numbers = [value * _MOST_WEIGHT // total for value in map(int, numbers)]
-    return np.array([round(value) for value in numbers], np.int64)
+        whole = [value * _MOST_WEIGHT // total for value in whole]
+    return np.array(whole, np.int64)
+
+
+def _scaled(values: np.ndarray[Any, np.dtype[np.float64]]) -> np.ndarray[Any, np.dtype[np.int64]]:
+    for k in np.flatnonzero(~(np.isfinite(values) & (values >= 0)))[:1].tolist():
+        raise error_of(-2, f"weight {k} is {values[k]}; it is at least 0 and finite")
+    largest = int(np.frexp(values.max())[1])  # below 2^largest
+    free = _MOST_WEIGHT.bit_length() - 1 - largest - len(values).bit_length()
+    return np.rint(np.ldexp(values, free)).astype(np.int64)

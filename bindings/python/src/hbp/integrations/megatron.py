@@ -17,7 +17,7 @@ from .. import partition
 from ..cost import Cost, CostTerms
 from ..errors import InfeasibleError
 from ..step import plan_step
-from . import heaviest_first, replace_item, require_seam
+from . import heaviest_first, replace, require_seam
 
 KNOWN = ("0.19.0 (dev, d48bd6be0a85)", "0.20.0 (main, d98e8a64ddf3)")
 _Groups = List[Tuple[int, List[int]]]  # degree and places in the batch
@@ -153,4 +153,4 @@ def install(
                 return answer
 
         entries["default_dynamic_cp"] = HbpDynamic
-    return replace_item(seam.scheduler_map, entries)
+    return replace(*((seam.scheduler_map, key, value) for key, value in entries.items()))
