@@ -81,8 +81,21 @@ class Axolotl(unittest.TestCase):
         self.assertEqual(sorted(self.packs([5, 6, 7], 100)), [[0, 1, 2]])
         self.assertIn([1], self.packs([5, 500, 7], 100))
         self.assertEqual(len(self.packs([90] * 9, 100)), 9)
-        with self.assertRaisesRegex(ValueError, "0"):
-            self.packs([5, 0], 100)
+        with self.assertRaisesRegex(ValueError, "-1"):
+            self.packs([5, -1], 100)
+        with self.assertRaisesRegex((ValueError, TypeError), r"sequence_lengths\[1\] is 5.5"):
+            self.packs([5, 5.5], 100)
+
+    def test_samples_without_tokens(self):
+        self.assertEqual([sorted(pack) for pack in self.packs([0, 100, 0], 100, ranks=1)], [[0, 1, 2]])
+        self.assertEqual(self.packs([0, 0], 100), [[0, 1]])
+        self.assertEqual(sorted(self.packs([0, 0, 9, 0], 100, bin_size=2)), [[1, 3], [2, 0]])
+        for seed in range(30):
+            rng = np.random.default_rng(seed)
+            lengths = drawn(seed, 200, 1024) * (rng.random(200) > 0.3)
+            packs = self.packs(lengths, 1024, bin_size=5)
+            self.assertEqual(sorted(k for pack in packs for k in pack), list(range(200)))
+            self.assertTrue(all(len(pack) <= 5 and 0 < lengths[pack].sum() <= 1024 for pack in packs))
 
     def test_the_order_follows_the_lengths_alone(self):
         lengths = drawn(1, 3000, 4096)
@@ -130,6 +143,14 @@ class LlamaFactory(unittest.TestCase):
             llama_factory.greedy_knapsack(numbers, 10)
         self.assertEqual(numbers, [5, 11])
 
+    def test_samples_without_tokens(self):
+        for numbers in ([0, 10, 0, 4, 7], [0, 0], [3, 0]):
+            kept = sorted(numbers)
+            packs = llama_factory.greedy_knapsack(numbers, 10)
+            self.assertEqual(sorted(number for pack in packs for number in pack), kept)
+            self.assertTrue(all(sum(pack) <= 10 for pack in packs))
+            self.assertTrue(all(map(sum, packs)) or len(packs) == 1)
+
     def test_install_reaches_who_imported_it(self):
         def greedy_knapsack(numbers, capacity):
             return "own"
@@ -168,6 +189,17 @@ class MsSwift(unittest.TestCase):
         self.assertEqual(ms_swift.matched_group([], 10), ([], []))
         self.assertEqual(ms_swift.matched_group([("a", 3)], 10, False), ([], [("a", 3)]))
         self.assertEqual(ms_swift.matched_group([("a", 30)], 10), ([[("a", 30)]], []))
+
+    def test_samples_without_tokens(self):
+        some = [("a", 0), ("b", 10), ("c", 0), ("d", 4)]
+        packs, rest = ms_swift.matched_group(some, 10)
+        self.assertEqual((sorted(pair for pack in packs for pair in pack), rest), (some, []))
+        self.assertEqual(len(packs), 2)
+        self.assertEqual(ms_swift.matched_group(some[:1], 10), ([some[:1]], []))
+        self.assertEqual(ms_swift.matched_group(some[:1], 10, False), ([], some[:1]))
+        packs, rest = ms_swift.matched_group(some, 10, False)
+        self.assertEqual(sorted(pair for pack in [*packs, rest] for pair in pack), some)
+        self.assertTrue(rest and all(sum(pair[1] for pair in pack) for pack in packs))
 
     def test_install_leaves_the_sequential_strategy(self):
         def calculate_matched_group(sequences, packing_length, is_finished=True, strategy="binpack"):
@@ -214,6 +246,16 @@ class TrlBatchers(unittest.TestCase):
             given = self.check([12] + [3] * 60, 2, 8)
         self.assertIn("12 tokens; token_budget is 8", log.output[0])
         self.assertTrue(given)
+
+    def test_samples_without_tokens(self):
+        for seed in range(10):
+            lengths = drawn(seed, 300, 1024) * (np.random.default_rng(seed).random(300) > 0.2)
+            given = self.check(lengths, 4, 1024)
+            out = [sample["at"] for batch in given for row in batch for sample in row]
+            self.assertGreater(sum(int(lengths[at] == 0) for at in out), 0.8 * (lengths == 0).sum())
+        for lengths, sizes in (([0, 0, 0], [1, 1, 1]), ([0, 3], [0, 1, 1]), ([], [0, 0, 0])):
+            groups = trl.balance_by_squared_length(self.samples(lengths), 3)
+            self.assertEqual(sorted(map(len, groups)), sizes)
 
     def test_no_sample_waits_for_long(self):
         lengths = drawn(7, 3000, 1024)
@@ -295,8 +337,34 @@ class TrlTables(unittest.TestCase):
             trl.pack_bfd(pa.table({"a": [[1]]}), 4, "wrap")
         with self.assertRaisesRegex(TypeError, "int64"):
             trl.pack_bfd(pa.table({"a": [1]}), 4)
-        with self.assertRaisesRegex(ValueError, "same length"):
-            trl.pack_bfd(pa.table({"a": [[1]], "b": [[1, 2]]}), 4)
+        with self.assertRaisesRegex(ValueError, "same length; row 1 has 1 in a, 2 in b"):
+            trl.pack_bfd(pa.table({"a": [[3], [1]], "b": [[3], [1, 2]]}), 4)
+        with self.assertRaisesRegex(AssertionError, "without columns"):
+            trl.pack_bfd(pa.table({}), 4)
+
+    def test_columns_that_are_parts_of_others(self):
+        import pyarrow as pa
+
+        rows = [[1, 2, 3], [], [4], None, [5, 6], [7, 8, 9, 10]]
+        whole = pa.array([[0], *rows, [0, 0]])
+        other = pa.array([[-0, -1], [9] * 9, *[r and [-x for x in r] for r in rows]])
+        for cut in (range(6), range(1, 5), range(2, 4), range(3, 4), range(0)):
+            first, count = cut.start, len(cut)
+            table = pa.table({"a": whole.slice(1 + first, count), "b": other.slice(2 + first, count)})
+            out = trl.pack_bfd(table, 4).to_pydict()
+            kept = [x for row in rows[first : first + count] for x in row or []]
+            self.assertEqual(sorted(x for row in out["a"] for x in row), sorted(kept))
+            self.assertEqual(out["b"], [[-x for x in row] for row in out["a"]])
+            self.assertEqual([sum(sizes) for sizes in out["seq_lengths"]], [len(row) for row in out["a"]])
+
+    def test_a_column_without_chunks(self):
+        import pyarrow as pa
+
+        kind = pa.list_(pa.int64())
+        for columns in ({"a": pa.chunked_array([], kind)}, {"a": pa.chunked_array([[[1]], [[2, 3]]], kind)}):
+            packed = trl.pack_bfd(pa.table(columns), 4)
+            self.assertEqual(packed.column_names, ["a", "seq_lengths"])
+            self.assertEqual(packed["a"].to_pylist(), [[2, 3, 1]] if len(columns["a"]) else [])
 
     def test_install_and_unknown_versions(self):
         def _pack_bfd(examples, seq_length, on_seq_length_overflow="truncate"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Optional
+from typing import Any, Callable, Optional
 
 import numpy as np
 import numpy.typing as npt
@@ -47,6 +47,25 @@ def in_step_order(
                 packs[k] = ids[part].tolist()
     runs = runs[np.random.Generator(np.random.PCG64(seed)).permutation(len(runs))]
     return [packs[k] for k in [*runs.ravel().tolist(), *order[whole:].tolist()]]
+
+
+def with_empty(
+    lengths: npt.NDArray[np.int64],
+    pack: Callable[[npt.NDArray[np.int64]], list[list[int]]],
+    max_samples: Optional[int] = None,
+) -> list[list[int]]:
+    """`pack` of the lengths that are not 0. Samples without tokens join the packs of fewest samples; those beyond
+    max_samples have packs of their own."""
+    empty = np.flatnonzero(lengths == 0).tolist()
+    if not empty:
+        return pack(lengths) if len(lengths) else []
+    filled, most = np.flatnonzero(lengths), max_samples or len(lengths)
+    packs = [filled[ids].tolist() for ids in pack(lengths[filled])] if len(filled) else []
+    for ids in sorted(packs, key=len):
+        room = max(0, most - len(ids))
+        ids += empty[:room]
+        del empty[:room]
+    return packs + [empty[first : first + most] for first in range(0, len(empty), most)]
 
 
 def packs_of(

@@ -13,8 +13,9 @@ from typing import Any, Callable, Optional
 
 import numpy as np
 
+from .._arrays import integers
 from . import errors_as, replace, require_seam
-from ._packs import WEIGHTS, in_step_order, packs_of, world_size
+from ._packs import WEIGHTS, in_step_order, packs_of, with_empty, world_size
 
 KNOWN = ("0.18.0 (067b021c8b87)",)
 
@@ -29,13 +30,15 @@ def pack_parallel(
     mp_start_method: Optional[str] = "fork",
 ) -> list[list[int]]:
     """Packs of indices; what says how to work in groups and processes is not needed."""
-    lengths, ranks = np.asarray(sequence_lengths, np.int64), world_size()
-    if not len(lengths):
-        return []
+    lengths, ranks = integers("sequence_lengths", sequence_lengths, np.int64), world_size()
     limits = {"capacity": int(bin_capacity), "max_samples": int(bin_size)}
+
+    def pack(filled: np.ndarray[Any, np.dtype[np.int64]]) -> list[list[int]]:
+        parts = packs_of(filled, multiple_of=ranks, weights=WEIGHTS, **limits)
+        return in_step_order(parts, filled, ranks, seed=zlib.crc32(filled.tobytes()), **limits)
+
     with errors_as(ValueError):
-        parts = packs_of(lengths, multiple_of=ranks, weights=WEIGHTS, **limits)
-    return in_step_order(parts, lengths, ranks, seed=zlib.crc32(lengths.tobytes()), **limits)
+        return with_empty(lengths, pack, limits["max_samples"])
 
 
 def install() -> Callable[[], None]:

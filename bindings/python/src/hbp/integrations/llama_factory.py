@@ -7,25 +7,28 @@ As few packs as are found, and in an order in which those that step together are
 # The trainer may not be there, or be taken for this module.
 from __future__ import annotations
 
-from typing import Callable
+from typing import Any, Callable
 
 import numpy as np
 
 from .. import partition
+from .._arrays import integers
 from . import errors_as, everywhere, replace, require_seam
-from ._packs import WEIGHTS, in_step_order, world_size
+from ._packs import WEIGHTS, in_step_order, with_empty, world_size
 
 KNOWN = ("0.9.6.dev0 (ff6d4d12eeb0)",)
 
 
 def greedy_knapsack(numbers: list[int], capacity: int) -> list[list[int]]:
     """Lists of lengths, not of indices, the longest first; `numbers` is empty afterwards, as it is there."""
-    lengths = np.asarray(numbers, np.int64)
-    if not len(lengths):
-        return []
+    lengths = integers("numbers", numbers, np.int64)
+
+    def pack(filled: np.ndarray[Any, np.dtype[np.int64]]) -> list[list[int]]:
+        parts = partition(filled, capacity=capacity, weights=WEIGHTS)
+        return in_step_order(parts, filled, world_size(), capacity=capacity)
+
     with errors_as(ValueError):
-        parts = partition(lengths, capacity=capacity, weights=WEIGHTS)
-    packs = in_step_order(parts, lengths, world_size(), capacity=capacity)
+        packs = with_empty(lengths, pack)
     numbers.clear()
     return [sorted((int(lengths[k]) for k in pack), reverse=True) for pack in packs]
 

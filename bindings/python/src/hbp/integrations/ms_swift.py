@@ -13,8 +13,9 @@ from typing import Any, Callable, Sequence
 
 import numpy as np
 
+from .._arrays import integers
 from . import errors_as, replace, require_seam
-from ._packs import WEIGHTS, in_step_order, packs_of, world_size
+from ._packs import WEIGHTS, in_step_order, packs_of, with_empty, world_size
 
 KNOWN = ("4.6.0.dev0 (3602360a5623)",)
 
@@ -23,22 +24,24 @@ def matched_group(
     sequences: Sequence[Any], packing_length: int, is_finished: bool = True
 ) -> tuple[list[list[Any]], list[Any]]:
     """Packs of (what, length) pairs, and the pairs that wait. A sample over packing_length is a pack of its own."""
-    lengths = np.array([pair[1] for pair in sequences], np.int64)
-    if not len(lengths):
-        return [], []
-    ranks, waits = world_size(), np.zeros(len(lengths), bool)
+    lengths = integers("lengths", [pair[1] for pair in sequences], np.int64)
+    ranks, waits, filled = world_size(), np.zeros(len(lengths), bool), np.flatnonzero(lengths)
+
+    def pack(some: np.ndarray[Any, np.dtype[np.int64]]) -> list[list[int]]:
+        parts = packs_of(some, packing_length, multiple_of=ranks, weights=WEIGHTS)
+        return in_step_order(parts, some, ranks, capacity=packing_length)
+
     with errors_as(ValueError):
-        parts = packs_of(lengths, packing_length, weights=np.zeros(len(lengths), np.int64))
-    if not is_finished:  # the emptiest wait, and as many more as do not fill a step of the ranks
-        fullest = np.argsort(-parts.part_tokens, kind="stable")
-        for k in fullest[(len(parts) - 1) // ranks * ranks :].tolist():
-            waits[parts[k]] = True
-    given = np.flatnonzero(~waits)
+        if not is_finished and len(filled):  # the emptiest wait, and as many more as do not fill a step of the ranks
+            parts = packs_of(lengths[filled], packing_length, weights=np.zeros(len(filled), np.int64))
+            fullest = np.argsort(-parts.part_tokens, kind="stable")
+            for k in fullest[(len(parts) - 1) // ranks * ranks :].tolist():
+                waits[filled[parts[k]]] = True
+        if not is_finished and waits[filled].all():  # only samples without tokens are left
+            return [], list(sequences)
+        given = np.flatnonzero(~waits)
+        packs = with_empty(lengths[given], pack)
     rest = [sequences[k] for k in np.flatnonzero(waits).tolist()]
-    if not len(given):
-        return [], rest
-    parts = packs_of(lengths[given], packing_length, multiple_of=ranks, weights=WEIGHTS)
-    packs = in_step_order(parts, lengths[given], ranks, capacity=packing_length)
     return [[sequences[int(given[k])] for k in pack] for pack in packs], rest
 
 

@@ -31,27 +31,37 @@ def pack_bfd(examples: Any, seq_length: int, on_seq_length_overflow: str = "trun
     """A table whose rows are packs, with a column seq_lengths more; rows by their longest sample, the longest
     sample of a row first. Longer samples are truncated or split; empty ones left out."""
     import pyarrow as pa
+    import pyarrow.compute as pc
 
     if on_seq_length_overflow not in ("truncate", "split"):
         raise ValueError(f"on_seq_length_overflow is {on_seq_length_overflow!r}; it is 'truncate' or 'split'")
-    columns = [column.chunk(0) for column in examples.combine_chunks().columns]
-    for column in columns:
+    assert examples.num_columns, "a table without columns cannot be packed"
+    columns = [column.combine_chunks() for column in examples.columns]
+    lengths = np.zeros(0, np.int64)
+    for name, column in zip(examples.column_names, columns):
         if not (pa.types.is_list(column.type) or pa.types.is_large_list(column.type)):
-            raise TypeError(f"Packing requires columns of lists, not of {column.type}")
-        if not column.offsets.equals(columns[0].offsets):
-            raise ValueError("All columns must have values of the same length")
-    offsets = columns[0].offsets.to_numpy().astype(np.int64)
-    filled = np.flatnonzero(np.diff(offsets))
-    sizes, order, starts, ends = _arrange(np.diff(offsets)[filled], seq_length, on_seq_length_overflow)
-    firsts = offsets[filled][order] + starts
+            raise TypeError(f"Packing requires columns of lists; {name} is of {column.type}")
+        found = pc.list_value_length(column).fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
+        lengths = found if column is columns[0] else lengths
+        for k in np.flatnonzero(found != lengths)[:1].tolist():
+            raise ValueError(
+                f"All columns must have values of the same length; row {k} has {lengths[k]} in "
+                f"{examples.column_names[0]}, {found[k]} in {name}"
+            )
+    filled = np.flatnonzero(lengths)
+    sizes, order, starts, ends = _arrange(lengths[filled], seq_length, on_seq_length_overflow)
     borders = np.concatenate([[0], np.cumsum(sizes)])
-    tokens = pa.array(np.repeat(firsts - borders[:-1], sizes) + np.arange(borders[-1]))
+    inside = np.arange(borders[-1]) - np.repeat(borders[:-1] - starts, sizes)
+
+    def tokens(column: Any) -> Any:
+        firsts = column.offsets.to_numpy().astype(np.int64)[filled][order]
+        return column.values.take(pa.array(np.repeat(firsts, sizes) + inside))
 
     def rows(kind: Any, at: Numbers, values: Any) -> Any:
         return kind.from_arrays(at.astype(kind_offsets[kind]), values)
 
     kind_offsets = {pa.ListArray: np.int32, pa.LargeListArray: np.int64}
-    packed = [rows(type(column), borders[ends], column.values.take(tokens)) for column in columns]
+    packed = [rows(type(column), borders[ends], tokens(column)) for column in columns]
     lengths = pa.array(sizes.astype(kind_offsets[type(columns[0])]))
     names = [*examples.column_names, "seq_lengths"]
     return pa.Table.from_arrays([*packed, rows(pa.ListArray, ends, lengths)], names=names)
@@ -79,10 +89,11 @@ def _arrange(lengths: Numbers, seq_length: int, over_long: str) -> tuple[Numbers
 
 def balance_by_squared_length(examples: list[Any], num_groups: int) -> Rows:
     """Groups of about equal sums of squared lengths."""
+    if not examples:
+        return [[] for _ in range(num_groups)]
+    squares = [len(example["input_ids"]) ** 2 for example in examples]
     with errors_as(ValueError):
-        parts = partition(
-            [len(example["input_ids"]) for example in examples], num_groups, weights=(0, 1), nonempty=False
-        )
+        parts = partition([1] * len(examples), num_groups, weights=squares, nonempty=False)
     return [[examples[k] for k in part] for part in parts.tolist()]
 
 
@@ -116,7 +127,9 @@ def _alike(lengths: Numbers, rows: int, budget: int) -> list[list[int]]:
 
 def micro_batches(samples: Iterable[Any], rows: int, budget: int) -> Iterator[Rows]:
     """Micro-batches of `rows` rows of at most `budget` tokens from a stream; when it ends, what is left as long
-    as it fills every row. Longer samples are dropped with a warning."""
+    as it fills every row. Longer samples are dropped with a warning; those without tokens join the row of fewest
+    samples."""
+    empty: list[Any] = []
     pool: list[tuple[Any, int]] = []  # with the micro-batch before which it came
     given, tokens = 0, 0
 
@@ -126,6 +139,8 @@ def micro_batches(samples: Iterable[Any], rows: int, budget: int) -> Iterator[Ro
         late = given - pool[0][1] >= MOST_WAIT
         chosen = (_oldest if late else _alike)(lengths, rows, budget)
         out = [[pool[k][0] for k in row] for row in chosen]
+        min(out, key=len).extend(empty)
+        empty.clear()
         gone = {k for row in chosen for k in row}
         tokens -= int(lengths[list(gone)].sum())
         pool[:] = [held for k, held in enumerate(pool) if k not in gone]
@@ -137,6 +152,9 @@ def micro_batches(samples: Iterable[Any], rows: int, budget: int) -> Iterator[Ro
         if count > budget:
             message = "Dropping a sample of %d tokens; token_budget is %d"
             logging.getLogger(__name__).warning(message, count, budget)
+            continue
+        if not count:
+            empty.append(sample)
             continue
         pool.append((sample, given))
         tokens += count
