@@ -1,5 +1,6 @@
 """The adapters of Megatron-LM and DeepSpeed behind stand-ins of their seams."""
 
+import logging
 import unittest
 
 import integration_seams as seams
@@ -129,6 +130,11 @@ class Megatron(unittest.TestCase):
 
 
 class DeepSpeed(unittest.TestCase):
+    def setUp(self):
+        handler = logging.NullHandler()
+        logging.getLogger("hbp.integrations.deepspeed").addHandler(handler)
+        self.addCleanup(logging.getLogger("hbp.integrations.deepspeed").removeHandler, handler)
+
     def test_batches(self):
         with seams.deepspeed() as seam:
             code = seams.snippet("deepspeed.md")
@@ -166,13 +172,63 @@ class DeepSpeed(unittest.TestCase):
                     self.assertLessEqual(set(used), set(fit))
                     self.assertGreaterEqual(len(used), len(fit) - 400 // 4)
 
+    def test_one_place_without_room_for_the_least(self):
+        """DeepSpeed itself ends there, with the 98 samples after it."""
+        batch = hbp.integrations.deepspeed.batch_by_seqlens
+        lengths = [40, 60, 95, 90] + [10] * 96
+        with self.assertLogs("hbp.integrations.deepspeed", "WARNING") as log:
+            pairs, sizes, _ = batch(lengths, 100, None, 2)
+        self.assertEqual([0, 1], sorted(pairs[0][1]))
+        self.assertEqual(sorted(k for _, ids in pairs for k in ids), [k for k in range(sum(sizes) + 1) if k != 2])
+        self.assertEqual(sum(sizes), 99)
+        self.assertIn("1 samples are left out", log.output[0])
+        for seed in range(40):
+            lengths = drawn(seed, 200, 1000, 1)
+            count, least = 1 + seed % 3, 2 + seed % 2
+            pairs, sizes, _ = batch(lengths, 1024, None, least, effective_batch_size=count)
+            self.assertTrue(all(len(ids) >= least and lengths[ids].sum() <= 1024 for _, ids in pairs))
+            self.assertEqual(len({k for _, ids in pairs for k in ids}), sum(sizes))
+
+    def test_arguments_that_are_none(self):
+        batch = hbp.integrations.deepspeed.batch_by_seqlens
+        plain = batch([5, 6, 7, 8], 11)
+        self.assertEqual(batch([5, 6, 7, 8], 11, None, None, None, "dataloader", 1, None, None, None), plain)
+        self.assertEqual(batch([5, 6, 7, 8], 11, None, 0, 0), plain)
+
+    def test_lengths_of_zero_and_fractions(self):
+        batch = hbp.integrations.deepspeed.batch_by_seqlens
+        self.assertEqual(batch([0, 10, 0, 0, 10], 10)[:2], ([(0, [0, 1, 2, 3]), (1, [4])], [4, 1]))
+        self.assertEqual(batch([0, 10, 0, 0, 10], 10.5)[1], [4, 1])
+        pairs, sizes, longest = batch([0.5, 0.75, 0.25, 1.0, 0.5], 1.25)
+        self.assertEqual(pairs, [(0, [0, 1]), (1, [2, 3]), (2, [4])])
+        self.assertEqual((sizes, longest), ([2, 2, 1], [0.75, 1.0, 0.5]))
+        for seed in range(40):
+            rng = np.random.default_rng(seed)
+            values = rng.random(150) * 1.2 * (rng.random(150) > 0.2)
+            pairs, sizes, longest = batch(values.tolist(), 1.0, effective_batch_size=1 + seed % 3)
+            self.assertTrue(all(values[ids].sum() <= 1.0 for _, ids in pairs))
+            self.assertGreater(sum(sizes), 0.9 * (values <= 1).sum())
+            self.assertEqual(max(longest), max(values[ids].max() for _, ids in pairs))
+
     def test_refuses(self):
         with seams.deepspeed() as seam:
             hbp.integrations.deepspeed.install()
             with self.assertRaisesRegex(AssertionError, "not enough samples"):
                 seam.batch_by_seqlens([5, 6], 100, effective_batch_size=4)
-            with self.assertRaisesRegex(ValueError, "2 micro-batches of 2 samples pass 100 tokens"):
+            with self.assertRaisesRegex(AssertionError, "2 micro-batches of at least 2 .* 100 tokens: 8 samples"):
                 seam.batch_by_seqlens([90] * 8, 100, min_batch_size=2, effective_batch_size=2)
+            for how, why in (
+                ({"effective_batch_size": 0}, "effective_batch_size is 0; it is at least 1"),
+                ({"max_tokens": 0}, "max_tokens is 0; it is above 0"),
+                ({"min_batch_size": 3, "max_batch_size": 2}, "max_batch_size 2 is less than min_batch_size 3"),
+                ({"seqlens": [1, float("nan")]}, r"seqlens\[1\] is nan; it is at least 0"),
+                ({"seqlens": [1, -4]}, r"seqlens\[1\] is -4; it is at least 0"),
+                ({"seqlens": [1, None]}, "seqlens are of object; they are numbers"),
+                ({"seqlens": []}, "not enough samples .* 0 samples"),
+                ({"sequence_picking_order": "longest"}, "longest"),
+            ):
+                with self.assertRaisesRegex(AssertionError, why):
+                    seam.batch_by_seqlens(**{"seqlens": [5, 6], "max_tokens": 100, **how})
             seam.batch_by_seqlens = lambda seqlens, max_tokens: None
             with self.assertRaisesRegex(UnknownTrainerError, r"deepspeed .*known versions: 0\.19\.6"):
                 hbp.integrations.deepspeed.install()
