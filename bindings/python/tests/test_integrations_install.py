@@ -1,6 +1,7 @@
 """What adapters share: values put in the place of a trainer's and taken back, weights as integers, empty samples."""
 
 import itertools
+import pickle
 import random
 import types
 import unittest
@@ -15,7 +16,7 @@ import hbp.integrations.nemo_rl
 import hbp.integrations.slime
 import hbp.integrations.torchtitan
 import hbp.integrations.verl
-from hbp.integrations import _LAYERS, replace, whole_weights
+from hbp.integrations import _LAYERS, errors_as, replace, whole_weights
 
 ADAPTERS = {
     hbp.integrations.deepspeed: seams.deepspeed,
@@ -104,6 +105,19 @@ class Install(unittest.TestCase):
         undo()
         self.assertEqual(heir().f(), 1)
         self.assertNotIn("f", vars(heir))
+
+
+class Errors(unittest.TestCase):
+    def test_of_both_kinds(self):
+        for wanted in (AssertionError, ValueError, RuntimeError):
+            for bad, kind, said in (([9], hbp.InvalidError, "sample 0 with 9"), ([5, 5], hbp.InfeasibleError, "")):
+                with self.assertRaisesRegex(wanted, said) as caught, errors_as(wanted):
+                    hbp.partition(bad, 1, capacity=8)
+                again = pickle.loads(pickle.dumps(caught.exception))
+                for error in (caught.exception, again):
+                    self.assertIsInstance(error, kind)
+                    self.assertIsInstance(error, wanted)
+                    self.assertEqual((str(error), error.status), (str(caught.exception), caught.exception.status))
 
 
 class Weights(unittest.TestCase):

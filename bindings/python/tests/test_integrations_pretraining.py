@@ -77,6 +77,8 @@ class Megatron(unittest.TestCase):
         self.assertEqual(sum(degree for degree, _ in groups), 8)
         self.assertEqual(sorted(k for _, places in groups for k in places), [0, 1, 2])
         self.assertEqual(fill_ranks([(4, [0]), (4, [1])], lengths, 12, None), [(12, [0, 1])])
+        groups = fill_ranks([(4, [0]), (4, [1]), (4, [2]), (4, [3])], lengths, 20, 3)
+        self.assertEqual(sorted(groups), [(4, [0]), (4, [1]), (4, [2]), (8, [3])])
         with self.assertRaisesRegex(hbp.InfeasibleError, "2 samples on all 12 ranks; a pack holds 1"):
             fill_ranks([(4, [0]), (4, [1])], lengths, 12, 1)
 
@@ -104,6 +106,15 @@ class Megatron(unittest.TestCase):
                 undo()
                 with self.assertRaisesRegex(AssertionError, "not replaced"):
                     next(iter(seam.scheduler_map.values()))(1, 1, 1, None).get_groups_and_subsamples([])
+
+    def test_errors_are_of_both_kinds(self):
+        with seams.megatron() as seam:
+            hbp.integrations.megatron.install()
+            for kind in (hbp.HbpError, AssertionError):  # Megatron asserts
+                for make, batch in ((seam.scheduler_map[key], [(0, 9000)]) for key in seam.scheduler_map):
+                    with self.assertRaisesRegex(kind, "9000"):
+                        make(1024, 2, 2, None).get_groups_and_subsamples(batch)
+                    self.assertEqual(make(1024, 2, 2, None).get_groups_and_subsamples([]), [])
 
     def test_max_samples(self):
         with seams.megatron() as seam:

@@ -119,13 +119,25 @@ def everywhere(package: str, name: str, own: Any, value: Any) -> list[tuple[Any,
 
 @contextlib.contextmanager
 def errors_as(wanted: type[Exception]) -> Iterator[None]:
-    """Errors of the library as the trainer's own."""
+    """Errors of the library as the trainer's own, too."""
     try:
         yield
     except HbpError as error:
         if isinstance(error, wanted):
             raise
-        raise wanted(str(error)) from error
+        raise _of_both(type(error), wanted, error.status, error.message) from error
+
+
+_BOTH: dict[tuple[type[HbpError], type[Exception]], type[HbpError]] = {}
+
+
+def _of_both(kind: type[HbpError], wanted: type[Exception], status: int, message: str) -> HbpError:
+    def reduce(error: HbpError) -> Any:
+        return _of_both, (kind, wanted, error.status, error.message)
+
+    if (kind, wanted) not in _BOTH:
+        _BOTH[kind, wanted] = type(kind.__name__, (kind, wanted), {"__reduce__": reduce})
+    return _BOTH[kind, wanted](status, message)
 
 
 def heaviest_first(parts: Partition) -> list[list[int]]:
@@ -153,4 +165,5 @@ def _scaled(values: np.ndarray[Any, np.dtype[np.float64]]) -> np.ndarray[Any, np
         raise error_of(-2, f"weight {k} is {values[k]}; it is at least 0 and finite")
     largest = int(np.frexp(values.max())[1])  # below 2^largest
     free = _MOST_WEIGHT.bit_length() - 1 - largest - len(values).bit_length()
-    return np.rint(np.ldexp(values, free)).astype(np.int64)
+    whole: np.ndarray[Any, np.dtype[np.int64]] = np.rint(np.ldexp(values, free)).astype(np.int64)
+    return whole

@@ -94,25 +94,24 @@ def _batches(
     while len(order) - first >= count * least:
         end = int(np.searchsorted(sums, sums[first] + count * capacity, side="right")) - 1
         end = min(end, first + count * most) if most else end
-        made = None
-        while made is None:
-            end -= (end - first) % count if equal else 0
-            if end - first < count * least:
-                break
-            some, limits = order[first:end], {"capacity": capacity, "max_samples": most}
+        while (end := end - ((end - first) % count if equal else 0)) - first >= count * least:
+            some = order[first:end]
             try:
-                made = partition(tokens[some], count, equal_count=equal, weights=cost[some], **limits)
+                made = partition(
+                    tokens[some], count, capacity=capacity, max_samples=most, equal_count=equal, weights=cost[some]
+                )
             except InfeasibleError:  # as many tokens as hold in all, but not in whole samples
                 end -= 1
-        if made is not None:
+                continue
             batches.append([some[part] for part in made])
-            first = end
-            continue
-        last = first + int(np.argmax(tokens[order[first : first + count * least]])) + 1  # the longest is left out
-        order[first:last] = np.roll(order[first:last], 1)
-        sums[first + 1 : last + 1] = sums[first] + np.cumsum(tokens[order[first:last]])
-        alone.append(int(order[first]))
-        first += 1
+            break
+        else:
+            last = first + int(np.argmax(tokens[order[first : first + count * least]])) + 1
+            order[first:last] = np.roll(order[first:last], 1)  # the longest is left out
+            sums[first + 1 : last + 1] = sums[first] + np.cumsum(tokens[order[first:last]])
+            alone.append(int(order[first]))
+            end = first + 1
+        first = end
     if alone and batches:
         message = "%d samples are left out: with their neighbours they pass max_tokens in micro-batches of %d samples"
         logging.getLogger(__name__).warning(message, len(alone), least)

@@ -17,7 +17,7 @@ from .. import partition
 from ..cost import Cost, CostTerms
 from ..errors import InfeasibleError
 from ..step import plan_step
-from . import heaviest_first, replace, require_seam
+from . import errors_as, heaviest_first, replace, require_seam
 
 KNOWN = ("0.19.0 (dev, d48bd6be0a85)", "0.20.0 (main, d98e8a64ddf3)")
 _Groups = List[Tuple[int, List[int]]]  # degree and places in the batch
@@ -50,11 +50,12 @@ def fill_ranks(groups: _Groups, lengths: List[int], ranks: int, most: Optional[i
     """Groups that leave no rank of a micro-batch empty: the one with most work a rank, of those that are
     small enough, is halved into two groups where it has samples to part, else put on twice the ranks."""
     free = ranks - sum(degree for degree, _ in groups)
+    largest = 1 << (ranks.bit_length() - 2) if ranks & (ranks - 1) else ranks  # group that Megatron makes
     while free:
         fit = [
             group
             for group in groups
-            if group[0] <= free and (len(group[1]) > 1 or ranks % (2 * group[0]) == 0)
+            if group[0] <= free and (len(group[1]) > 1 or 2 * group[0] <= largest)
         ]
         if not fit:  # ranks are no power of two
             whole = [place for _, places in groups for place in places]
@@ -93,9 +94,12 @@ def install(
     make_cost = cost or (lambda ranks, least: ring_cost(ranks, hidden_size=hidden_size, min_cp_size=least))
 
     class HbpBalanced(seam.DpBalancedScheduler):  # type: ignore[misc]
+        @errors_as(AssertionError)
         def get_groups_and_subsamples(
             self, sample_id_seqlens: List[Tuple[int, int]]
         ) -> List[List[List[int]]]:
+            if not sample_id_seqlens:
+                return []
             packs = partition(
                 [length for _, length in sample_id_seqlens],
                 capacity=self.max_seqlen_per_dp_cp_rank * self.cp_size,
@@ -116,9 +120,12 @@ def install(
         require_seam("megatron-core", KNOWN, (seam, "DefaultDynamicCPScheduler", "args min_cp_size kwargs"))
 
         class HbpDynamic(seam.DefaultDynamicCPScheduler):  # type: ignore[misc]
+            @errors_as(AssertionError)
             def get_groups_and_subsamples(
                 self, sample_id_seqlens: List[Tuple[int, int]]
             ) -> List[List[List[int]]]:
+                if not sample_id_seqlens:
+                    return []
                 ranks, lengths = self.total_hdp_gpus, [length for _, length in sample_id_seqlens]
                 plan = plan_step(
                     lengths,
