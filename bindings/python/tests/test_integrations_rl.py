@@ -161,6 +161,21 @@ class NemoRl(unittest.TestCase):
             with self.assertRaisesRegex(RuntimeError, "not replaced"):
                 seam.ConcatenativePacker(10)._pack_implementation([3, 4])
 
+    def test_samples_without_tokens(self):
+        with seams.nemo_rl() as seam:
+            undo = hbp.integrations.nemo_rl.install()
+            packer = seam.FirstFitDecreasingPacker(10, bin_count_multiple=2)
+            self.assertEqual(sorted(map(sorted, packer._pack_implementation([10, 0, 10]))), [[0, 1], [2]])
+            for seed in range(30):
+                lengths = np.array(drawn(seed, 60, 512)) * (np.random.default_rng(seed).random(60) > 0.3)
+                packer = seam.FirstFitDecreasingPacker(512, bin_count_multiple=1 + seed % 4)
+                bins = packer._pack_implementation(lengths.tolist())
+                self.assertTrue(seams.place_all(60, bins))
+                self.assertTrue(all(ids and lengths[ids].sum() <= 512 for ids in bins))
+                plain = packer._pack_implementation(lengths[lengths > 0].tolist())
+                self.assertEqual(len(bins), len(plain))
+            undo()
+
     def test_unknown(self):
         with (
             seams.nemo_rl(),
@@ -183,6 +198,10 @@ class Torchtitan(unittest.TestCase):
                 cells = batcher.cells(rows)
                 self.assertEqual(sum(not cell for cell in cells), max(0, len(cells) - count))
             self.assertEqual(batcher._assign_training_samples_to_rows([]), [])
+            whole, empty = [0] * 8193, [0]  # 8192 tokens to pack, and none
+            batcher = seam.Batcher((2, 8192), num_prompts_per_train_step=1, dp_degree=1, pad_id=0)
+            rows = batcher._assign_training_samples_to_rows([whole, empty, whole])
+            self.assertEqual(sorted(map(len, rows)), [1, 2])
             with self.assertRaisesRegex(ValueError, "8192 tokens.*9000"):
                 batcher._assign_training_samples_to_rows([[0] * 9001])
 

@@ -7,10 +7,11 @@ from typing import Any, Optional, Sequence
 import numpy as np
 
 from .. import InfeasibleError, partition
+from .._arrays import integers
 from ..cost import Cost, CostTerms
 from ..step import plan_step
 from . import heaviest_first
-from ._packs import WEIGHTS, costs_of
+from ._packs import WEIGHTS, above_zero, costs_of
 
 
 def waited_for(lists: Sequence[Sequence[int]], lengths: Any, ranks: int) -> float:
@@ -23,15 +24,17 @@ def waited_for(lists: Sequence[Sequence[int]], lengths: Any, ranks: int) -> floa
 def pack_in_step(lengths: Sequence[int], capacity: int, ranks: int, least: int) -> list[list[int]]:
     """As few lists as fit, at least `least` and a multiple of `ranks`, none empty; each `ranks` of them run
     side by side."""
-    parts = partition(lengths, capacity=capacity, min_parts=least, multiple_of=ranks, weights=WEIGHTS)
+    tokens = integers("lengths", lengths, np.int64)
+    some, room, unit = above_zero(tokens, capacity)
+    parts = partition(some, capacity=room, min_parts=least, multiple_of=ranks, weights=costs_of(tokens))
     lists = heaviest_first(parts)
-    planned = _planned(lengths, capacity, ranks, len(lists) // ranks) if ranks > 1 else None
+    planned = _planned(some, room, unit, ranks, len(lists) // ranks) if ranks > 1 else None
     if planned is None or waited_for(lists, lengths, ranks) <= waited_for(planned, lengths, ranks):
         return lists
     return planned
 
 
-def _planned(lengths: Sequence[int], capacity: int, ranks: int, count: int) -> Optional[list[list[int]]]:
+def _planned(lengths: Any, capacity: int, unit: int, ranks: int, count: int) -> Optional[list[list[int]]]:
     """The same by hbp.plan_step, in `count` micro-batches; None where none or a rank is empty."""
     cost = Cost.from_terms(
         CostTerms(
@@ -41,7 +44,7 @@ def _planned(lengths: Sequence[int], capacity: int, ranks: int, count: int) -> O
             degree=(1,),
             sp_latency_ns=(0.0,),
             sp_ns_per_token=(0.0,),
-            ns_per_token=WEIGHTS[0],
+            ns_per_token=WEIGHTS[0] * unit,
             ns_per_token_squared=WEIGHTS[1],
         )
     )

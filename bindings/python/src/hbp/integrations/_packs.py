@@ -49,6 +49,15 @@ def in_step_order(
     return [packs[k] for k in [*runs.ravel().tolist(), *order[whole:].tolist()]]
 
 
+def above_zero(
+    lengths: npt.NDArray[np.int64], capacity: int
+) -> tuple[npt.NDArray[np.int64], int, int]:
+    """Lengths, capacity and how many units a token is, so that samples of 0 tokens have a length, of one unit, and
+    the same samples fit (all but those of 0 beyond 2^31 units)."""
+    unit = min(int((lengths == 0).sum()) + 1, max(1, (2**31 - 1) // (capacity + 1)))
+    return np.where(lengths == 0, 1, lengths * unit), capacity * unit + unit - 1, unit
+
+
 def with_empty(
     lengths: npt.NDArray[np.int64],
     pack: Callable[[npt.NDArray[np.int64]], list[list[int]]],

@@ -11,8 +11,11 @@ from __future__ import annotations
 
 from typing import Any, Callable, List
 
+import numpy as np
+
 from .. import partition
 from . import errors_as, heaviest_first, replace, require_seam
+from ._packs import above_zero
 
 KNOWN = ("b5bcd76c66d0",)
 
@@ -22,12 +25,12 @@ def assign_rows(self: Any, training_samples: List[Any]) -> List[List[Any]]:
     is how the batcher deals them."""
     if not training_samples:
         return []
-    lengths = [max(1, self.num_tokens_to_pack(sample)) for sample in training_samples]
+    lengths = np.array([self.num_tokens_to_pack(sample) for sample in training_samples], np.int64)
+    some, room, _ = above_zero(lengths, self.seq_len)
     ranks, count = self._dp_degree, self.local_batch_size * self._dp_degree
     with errors_as(ValueError):
-        rows = partition(lengths, capacity=self.seq_len)
-        full = -(-len(rows) // count) * count
-        rows = partition(lengths, capacity=self.seq_len, min_parts=min(full, len(lengths)), weights=(0, 1))
+        full = -(-len(partition(some, capacity=room)) // count) * count
+        rows = partition(some, capacity=room, min_parts=min(full, len(some)), weights=lengths * lengths)
         lists, weights = rows.tolist(), rows.part_weights
         if len(rows) == full:
             cells = partition([1] * full, full // self.local_batch_size, equal_count=True, weights=weights)
