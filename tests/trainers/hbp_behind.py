@@ -5,13 +5,15 @@ line a test. It counts the adapter's calls of the library: tests that pass witho
 from __future__ import annotations
 
 import importlib
+import multiprocessing
 import os
 import sys
 import types
 import typing
 from typing import Any
 
-CALLS = {"partition": 0, "plan_step": 0}
+CALLS = multiprocessing.get_context("fork").Value("q", 0)  # of workers, too
+COUNTED = ("partition", "plan_step")
 
 
 def _counted(module: Any, name: str) -> None:
@@ -20,7 +22,8 @@ def _counted(module: Any, name: str) -> None:
         return
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        CALLS[name] += 1
+        with CALLS.get_lock():
+            CALLS.value += 1
         return own(*args, **kwargs)
 
     setattr(module, name, call)
@@ -99,10 +102,10 @@ def pytest_configure(config: Any) -> None:
         sys.modules[module.__name__] = module
     if os.environ.get("HBP_ADAPTER"):
         adapter = importlib.import_module("hbp.integrations." + os.environ["HBP_ADAPTER"])
-        shared = importlib.import_module("hbp.integrations._in_step")
-        for name in CALLS:
-            _counted(adapter, name)
-            _counted(shared, name)
+        shared = [importlib.import_module("hbp.integrations." + name) for name in ("_in_step", "_packs")]
+        for module in (adapter, *shared):
+            for name in COUNTED:
+                _counted(module, name)
         adapter.install()
 
 
@@ -118,4 +121,4 @@ def pytest_runtest_logreport(report: Any) -> None:
 def pytest_sessionfinish() -> None:
     if os.environ.get("HBP_ADAPTER") and os.environ.get("RANK", "0") == "0":
         with open(os.environ["HBP_OUTCOMES"] + ".calls", "w") as out:
-            out.write(str(sum(CALLS.values())))
+            out.write(str(CALLS.value))
