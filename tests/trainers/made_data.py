@@ -1,5 +1,5 @@
-"""A plugin of pytest for trainers' tests that download a tokenizer and a data set: both are made here, of words that
-are drawn. What the tests assert, of packs and batches, holds for any text."""
+"""A plugin of pytest for trainers' tests that download a tokenizer and a data set: both are made here, of words
+that are drawn. What the tests assert, of packs and batches, holds for any text."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ def _tokenizer_folder() -> str:
     tokenizer = Tokenizer(models.WordLevel({word: k for k, word in enumerate(special + _WORDS)}, "<unk>"))
     tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
     folder = os.path.join(tempfile.mkdtemp(), "Qwen2-0.5B")  # ms-swift goes by the name
-    made = PreTrainedTokenizerFast(tokenizer_object=tokenizer, unk_token="<unk>", bos_token="<s>", eos_token="</s>")
+    made = PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, unk_token="<unk>", bos_token="<s>", eos_token="</s>"
+    )
     made.add_special_tokens({"additional_special_tokens": special[3:]})
     made.save_pretrained(folder)
     return folder

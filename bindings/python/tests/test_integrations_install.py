@@ -1,4 +1,4 @@
-"""What adapters share: values put in the place of a trainer's and taken back, weights as integers, empty samples."""
+"""What adapters share: values put in the place of a trainer's and taken back, errors, weights as integers."""
 
 import itertools
 import pickle
@@ -33,7 +33,9 @@ def contents(seam):
     found = {name: value for name, value in vars(seam).items() if not name.startswith("__")}
     for name, value in list(found.items()):
         if isinstance(value, type):
-            found.update({(name, key): member for key, member in vars(value).items() if not key.startswith("__")})
+            found.update(
+                {(name, key): member for key, member in vars(value).items() if not key.startswith("__")}
+            )
         if isinstance(value, dict):
             found.update({(name, key): member for key, member in value.items()})
             found[name] = None
@@ -110,14 +112,19 @@ class Install(unittest.TestCase):
 class Errors(unittest.TestCase):
     def test_of_both_kinds(self):
         for wanted in (AssertionError, ValueError, RuntimeError):
-            for bad, kind, said in (([9], hbp.InvalidError, "sample 0 with 9"), ([5, 5], hbp.InfeasibleError, "")):
+            for bad, kind, said in (
+                ([9], hbp.InvalidError, "sample 0 with 9"),
+                ([5, 5], hbp.InfeasibleError, ""),
+            ):
                 with self.assertRaisesRegex(wanted, said) as caught, errors_as(wanted):
                     hbp.partition(bad, 1, capacity=8)
                 again = pickle.loads(pickle.dumps(caught.exception))
                 for error in (caught.exception, again):
                     self.assertIsInstance(error, kind)
                     self.assertIsInstance(error, wanted)
-                    self.assertEqual((str(error), error.status), (str(caught.exception), caught.exception.status))
+                    self.assertEqual(
+                        (str(error), error.status), (str(caught.exception), caught.exception.status)
+                    )
 
 
 class Weights(unittest.TestCase):
@@ -152,7 +159,9 @@ class Weights(unittest.TestCase):
         with seams.verl() as seam:
             undo = hbp.integrations.verl.install()
             for bad, said in ((float("nan"), "nan"), (float("inf"), "inf"), (-0.5, "-0.5")):
-                with self.assertRaisesRegex(AssertionError, f"weight 2 is {said}; it is at least 0 and finite"):
+                with self.assertRaisesRegex(
+                    AssertionError, f"weight 2 is {said}; it is at least 0 and finite"
+                ):
                     seam.karmarkar_karp([1.0, 2.0, bad, 4.0], 2, False)
             undo()
 

@@ -166,7 +166,9 @@ class LlamaFactory(unittest.TestCase):
             undo()
             self.assertIs(user.greedy_knapsack, greedy_knapsack)
             found["llamafactory.data.processor.processor_utils"].greedy_knapsack = lambda sizes: []
-            with self.assertRaisesRegex(UnknownTrainerError, r"takes \(sizes\), expected \(numbers, capacity\)"):
+            with self.assertRaisesRegex(
+                UnknownTrainerError, r"takes \(sizes\), expected \(numbers, capacity\)"
+            ):
                 llama_factory.install()
 
 
@@ -205,9 +207,7 @@ class MsSwift(unittest.TestCase):
         def calculate_matched_group(sequences, packing_length, is_finished=True, strategy="binpack"):
             return "own"
 
-        with modules(
-            swift__dataset__packing={"calculate_matched_group": calculate_matched_group}
-        ) as found:
+        with modules(swift__dataset__packing={"calculate_matched_group": calculate_matched_group}) as found:
             seam = found["swift.dataset.packing"]
             undo = run(snippet("ms-swift.md"), ms_swift)
             self.assertEqual(seam.calculate_matched_group([(0, 4), (1, 5)], 10), ([[(0, 4), (1, 5)]], []))
@@ -268,14 +268,20 @@ class TrlBatchers(unittest.TestCase):
         newest = -1
         for number, batch in enumerate(given):
             newest = max(newest, *(sample["at"] for row in batch for sample in row))
-            late = [at for at in range(newest) if first.get(at, len(given)) > number + trl.MOST_WAIT + trl.POOL + 1]
+            late = [
+                at
+                for at in range(newest)
+                if first.get(at, len(given)) > number + trl.MOST_WAIT + trl.POOL + 1
+            ]
             self.assertEqual(late, [])
 
     def test_rows_are_more_alike_than_in_the_order_of_arrival(self):
         lengths = drawn(4, 4000, 8192, 6.8)
 
         def loads(batches):
-            return np.concatenate([[costs_of(lengths[[s["at"] for s in row]]).sum() for row in b] for b in batches])
+            return np.concatenate(
+                [[costs_of(lengths[[s["at"] for s in row]]).sum() for row in b] for b in batches]
+            )
 
         plain, rows, tokens = [], [[] for _ in range(8)], [0] * 8
         for sample in self.samples(lengths):
@@ -311,7 +317,9 @@ class TrlTables(unittest.TestCase):
                     rows = [rng.integers(0, 1000, int(n)).tolist() for n in rng.integers(0, 40, count)]
                     kind = pa.large_list(pa.int64()) if large else pa.list_(pa.int64())
                     plain = pa.array(rows, kind)
-                    table = pa.table({"input_ids": plain, "labels": pa.array([[-x for x in r] for r in rows], kind)})
+                    table = pa.table(
+                        {"input_ids": plain, "labels": pa.array([[-x for x in r] for r in rows], kind)}
+                    )
                     if count == 200:
                         table = table.slice(3)
                         rows = rows[3:]

@@ -190,7 +190,9 @@ class DeepSpeed(unittest.TestCase):
         with self.assertLogs("hbp.integrations.deepspeed", "WARNING") as log:
             pairs, sizes, _ = batch(lengths, 100, None, 2)
         self.assertEqual([0, 1], sorted(pairs[0][1]))
-        self.assertEqual(sorted(k for _, ids in pairs for k in ids), [k for k in range(sum(sizes) + 1) if k != 2])
+        self.assertEqual(
+            sorted(k for _, ids in pairs for k in ids), [k for k in range(sum(sizes) + 1) if k != 2]
+        )
         self.assertEqual(sum(sizes), 99)
         self.assertIn("1 samples are left out", log.output[0])
         for seed in range(40):
@@ -226,12 +228,17 @@ class DeepSpeed(unittest.TestCase):
             hbp.integrations.deepspeed.install()
             with self.assertRaisesRegex(AssertionError, "not enough samples"):
                 seam.batch_by_seqlens([5, 6], 100, effective_batch_size=4)
-            with self.assertRaisesRegex(AssertionError, "2 micro-batches of at least 2 .* 100 tokens: 8 samples"):
+            with self.assertRaisesRegex(
+                AssertionError, "2 micro-batches of at least 2 .* 100 tokens: 8 samples"
+            ):
                 seam.batch_by_seqlens([90] * 8, 100, min_batch_size=2, effective_batch_size=2)
             for how, why in (
                 ({"effective_batch_size": 0}, "effective_batch_size is 0; it is at least 1"),
                 ({"max_tokens": 0}, "max_tokens is 0; it is above 0"),
-                ({"min_batch_size": 3, "max_batch_size": 2}, "max_batch_size 2 is less than min_batch_size 3"),
+                (
+                    {"min_batch_size": 3, "max_batch_size": 2},
+                    "max_batch_size 2 is less than min_batch_size 3",
+                ),
                 ({"seqlens": [1, float("nan")]}, r"seqlens\[1\] is nan; it is at least 0"),
                 ({"seqlens": [1, -4]}, r"seqlens\[1\] is -4; it is at least 0"),
                 ({"seqlens": [1, None]}, "seqlens are of object; they are numbers"),

@@ -126,6 +126,8 @@ class Slime(unittest.TestCase):
             self.assertEqual(fixed, [[0], [1]])
             with self.assertRaisesRegex(AssertionError, "10"):
                 seam.get_seqlen_balanced_partitions([1.0] * 10, 4, True)
+            with self.assertRaisesRegex(AssertionError, "weight 1 is inf; it is at least 0"):
+                seam.get_seqlen_balanced_partitions([1.0, float("inf")], 2, True)
 
     def test_unknown(self):
         with seams.slime() as seam:

@@ -81,11 +81,15 @@ class _Layer:
         above = next((other for other in later if other.before is self.value), None)
         if above is not None:
             above.before = self.before
-        elif _at(self.owner, self.name) is self.value and all(other.value is not self.value for other in later):
+        elif _at(self.owner, self.name) is self.value and all(
+            other.value is not self.value for other in later
+        ):
             self.put(self.before)
         else:
             place = f"{getattr(self.owner, '__name__', 'table')}.{self.name}"
-            warnings.warn(f"{place} was replaced after hbp's was installed; it stays", RuntimeWarning, stacklevel=3)
+            warnings.warn(
+                f"{place} was replaced after hbp's was installed; it stays", RuntimeWarning, stacklevel=3
+            )
 
 
 _INHERITED = object()  # a class has the attribute of its base
@@ -97,8 +101,8 @@ def _at(owner: Any, name: Any) -> Any:
 
 
 def replace(*places: tuple[Any, Any, Any]) -> Callable[[], None]:
-    """Sets each (owner, name, value), owner a module, class or dict. The function that is returned takes them back,
-    once, in whatever order such functions are called."""
+    """Sets each (owner, name, value), owner a module, class or dict. The function that is returned takes
+    them back, once, in whatever order such functions are called."""
     layers = [_Layer(*place) for place in places]
     for layer in layers:
         layer.put(layer.value)
@@ -147,8 +151,8 @@ def heaviest_first(parts: Partition) -> list[list[int]]:
 
 
 def whole_weights(values: Any) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """Weights of any size, int or float, as integers whose sum the library takes. Floats keep 53 bits of the largest,
-    scaled by a power of two; integers are scaled down where they are larger."""
+    """Weights of any size, int or float, as integers whose sum the library takes. Floats keep 53 bits of the
+    largest, scaled by a power of two; integers are scaled down where they are larger."""
     numbers = values.tolist() if hasattr(values, "tolist") else list(values)
     try:
         whole = [operator.index(value) for value in numbers]

@@ -49,11 +49,9 @@ def in_step_order(
     return [packs[k] for k in [*runs.ravel().tolist(), *order[whole:].tolist()]]
 
 
-def above_zero(
-    lengths: npt.NDArray[np.int64], capacity: int
-) -> tuple[npt.NDArray[np.int64], int, int]:
-    """Lengths, capacity and how many units a token is, so that samples of 0 tokens have a length, of one unit, and
-    the same samples fit (all but those of 0 beyond 2^31 units)."""
+def above_zero(lengths: npt.NDArray[np.int64], capacity: int) -> tuple[npt.NDArray[np.int64], int, int]:
+    """Lengths, capacity and how many units a token is, so that samples of 0 tokens have a length, of one
+    unit, and the same samples fit (all but those of 0 beyond 2^31 units)."""
     unit = min(int((lengths == 0).sum()) + 1, max(1, (2**31 - 1) // (capacity + 1)))
     return np.where(lengths == 0, 1, lengths * unit), capacity * unit + unit - 1, unit
 
@@ -63,8 +61,8 @@ def with_empty(
     pack: Callable[[npt.NDArray[np.int64]], list[list[int]]],
     max_samples: Optional[int] = None,
 ) -> list[list[int]]:
-    """`pack` of the lengths that are not 0. Samples without tokens join the packs of fewest samples; those beyond
-    max_samples have packs of their own."""
+    """`pack` of the lengths that are not 0. Samples without tokens join the packs of fewest samples; those
+    beyond max_samples have packs of their own."""
     empty = np.flatnonzero(lengths == 0).tolist()
     if not empty:
         return pack(lengths) if len(lengths) else []

@@ -3,8 +3,8 @@ variable_batch_size_and_lr.batch_by_seqlens).
 
 Batches are runs of the samples in the order that DeepSpeed's setting names, each as long as
 effective_batch_size micro-batches hold; inside one, hbp.partition balances the micro-batches. None holds
-more than max_tokens tokens or less than min_batch_size samples. What is longer, or leaves its neighbours no room
-for so many, is left out with a warning; DeepSpeed itself ends at such a place."""
+more than max_tokens tokens or less than min_batch_size samples. What is longer, or leaves its neighbours
+no space for so many, is left out with a warning; DeepSpeed itself ends at such a place."""
 
 # pyright: reportMissingImports=false, reportAttributeAccessIssue=false
 # The trainer may not be there, or be taken for this module.
@@ -27,8 +27,8 @@ Numbers = npt.NDArray[Any]
 
 
 def _whole(values: Numbers, limit: float) -> Tuple[Numbers, int, Numbers]:
-    """Lengths of at most `limit` and the limit as integers above 0 under which the same samples fit, and what each
-    costs. Fractions are kept to 2^-32 of the limit, lengths of 0 are the least that counts."""
+    """Lengths of at most `limit` and the limit as integers above 0 under which the same samples fit, and what
+    each costs. Fractions are kept to 2^-32 of the limit, lengths of 0 are the least that counts."""
     integral = bool((values == np.floor(values)).all())
     limit = math.floor(limit) if integral else limit
     cost = costs_of(values.astype(np.int64)) if integral else whole_weights(costs_of(values))
@@ -58,7 +58,9 @@ def batch_by_seqlens(
     assert 0 < max_tokens < math.inf, f"max_tokens is {max_tokens}; it is above 0 and finite"
     assert not most or least <= most, f"max_batch_size {most} is less than min_batch_size {least}"
     lengths = np.asarray(seqlens)
-    assert lengths.dtype.kind in "iuf" or not len(lengths), f"seqlens are of {lengths.dtype}; they are numbers"
+    assert lengths.dtype.kind in "iuf" or not len(
+        lengths
+    ), f"seqlens are of {lengths.dtype}; they are numbers"
     for k in np.flatnonzero(~(lengths >= 0) | (lengths == np.inf))[:1].tolist():
         raise AssertionError(f"seqlens[{k}] is {lengths[k]}; it is at least 0 and finite")
     order = list(range(len(lengths)) if sequence_ids_per_mb is None else map(int, sequence_ids_per_mb))
@@ -66,13 +68,18 @@ def batch_by_seqlens(
         random.Random(seed).shuffle(order)
     elif sequence_picking_order == "seqlen":
         order.sort(key=lambda k: (lengths[k], k))
-    wanted, left_out = np.array(order, np.int64), "%s samples are left out, the first %s: longer than max_tokens %s"
+    wanted, left_out = (
+        np.array(order, np.int64),
+        "%s samples are left out, the first %s: longer than max_tokens %s",
+    )
     ids = wanted[lengths[wanted] <= max_tokens]  # as DeepSpeed does
     if len(ids) < len(wanted):
         longer = wanted[lengths[wanted] > max_tokens].tolist()
         logging.getLogger(__name__).warning(left_out, len(longer), longer[:8], max_tokens)
     with errors_as(AssertionError):
-        batches = _batches(*_whole(lengths[ids], max_tokens), count, least, most, required_microbatches_of_same_size)
+        batches = _batches(
+            *_whole(lengths[ids], max_tokens), count, least, most, required_microbatches_of_same_size
+        )
     assert batches, (
         f"not enough samples for one batch of {count} micro-batches of at least {least} samples and at most "
         f"{max_tokens} tokens: {len(ids)} samples"
@@ -85,8 +92,8 @@ def batch_by_seqlens(
 def _batches(
     tokens: Numbers, capacity: int, cost: Numbers, count: int, least: int, most: Optional[int], same: bool
 ) -> List[List[Numbers]]:
-    """Batches of `count` lists of places each, of at least `least` samples: runs of samples in their order, without
-    those that keep their neighbours from it."""
+    """Batches of `count` lists of places each, of at least `least` samples: runs of samples in their order,
+    without those that keep their neighbours from it."""
     equal = same or least > 1  # so that none has fewer
     order, first, alone = np.arange(len(tokens)), 0, []
     sums = np.concatenate([[0], np.cumsum(tokens)])
@@ -98,7 +105,12 @@ def _batches(
             some = order[first:end]
             try:
                 made = partition(
-                    tokens[some], count, capacity=capacity, max_samples=most, equal_count=equal, weights=cost[some]
+                    tokens[some],
+                    count,
+                    capacity=capacity,
+                    max_samples=most,
+                    equal_count=equal,
+                    weights=cost[some],
                 )
             except InfeasibleError:  # as many tokens as hold in all, but not in whole samples
                 end -= 1
@@ -113,7 +125,9 @@ def _batches(
             end = first + 1
         first = end
     if alone and batches:
-        message = "%d samples are left out: with their neighbours they pass max_tokens in micro-batches of %d samples"
+        message = (
+            "%d samples are left out: with neighbours they pass max_tokens in micro-batches of %d samples"
+        )
         logging.getLogger(__name__).warning(message, len(alone), least)
     return batches
 

@@ -53,9 +53,7 @@ def fill_ranks(groups: _Groups, lengths: List[int], ranks: int, most: Optional[i
     largest = 1 << (ranks.bit_length() - 2) if ranks & (ranks - 1) else ranks  # group that Megatron makes
     while free:
         fit = [
-            group
-            for group in groups
-            if group[0] <= free and (len(group[1]) > 1 or 2 * group[0] <= largest)
+            group for group in groups if group[0] <= free and (len(group[1]) > 1 or 2 * group[0] <= largest)
         ]
         if not fit:  # ranks are no power of two
             whole = [place for _, places in groups for place in places]

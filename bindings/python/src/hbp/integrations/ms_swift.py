@@ -32,7 +32,9 @@ def matched_group(
         return in_step_order(parts, some, ranks, capacity=packing_length)
 
     with errors_as(ValueError):
-        if not is_finished and len(filled):  # the emptiest wait, and as many more as do not fill a step of the ranks
+        if not is_finished and len(
+            filled
+        ):  # the emptiest wait, and as many more as do not fill a step of the ranks
             parts = packs_of(lengths[filled], packing_length, weights=np.zeros(len(filled), np.int64))
             fullest = np.argsort(-parts.part_tokens, kind="stable")
             for k in fullest[(len(parts) - 1) // ranks * ranks :].tolist():
@@ -50,9 +52,7 @@ def install() -> Callable[[], None]:
     from swift.dataset import packing as seam
 
     own = seam.calculate_matched_group
-    require_seam(
-        "ms-swift", KNOWN, (seam, own.__name__, "sequences packing_length is_finished [strategy]")
-    )
+    require_seam("ms-swift", KNOWN, (seam, own.__name__, "sequences packing_length is_finished [strategy]"))
 
     @functools.wraps(own)
     def calculate_matched_group(

@@ -57,8 +57,9 @@ def get_seqlen_balanced_partitions(
 ) -> list[list[int]]:
     """Lists of about equal sums, with equal_size of equal counts. Micro-batches just made may be made
     anew."""
-    weights, made = whole_weights(seqlen_list), _made.get()
+    made = _made.get()
     with errors_as(AssertionError):
+        weights = whole_weights(seqlen_list)
         parts = partition([1] * len(weights), k_partitions, equal_count=equal_size, weights=weights)
     if made is not None and equal_size and len(made) == len(weights) and made.weights is not None:
         heaviest = max(int(made.weights[sum((made[k] for k in part), [])].sum()) for part in parts.tolist())

@@ -121,14 +121,16 @@ def _alike(lengths: Numbers, rows: int, budget: int) -> list[list[int]]:
     at = int(np.flatnonzero(order == 0)[0])  # part 0 holds the oldest sample
     starts = range(max(0, at - rows + 1), min(at, len(order) - rows) + 1)
     weights, packs = parts.part_weights[order], parts.tolist()
-    begin = min(starts, key=lambda k: 1 - int(weights[k : k + rows].sum()) / (rows * int(weights[k + rows - 1])))
+    begin = min(
+        starts, key=lambda k: 1 - int(weights[k : k + rows].sum()) / (rows * int(weights[k + rows - 1]))
+    )
     return [packs[k] for k in sorted(order[begin : begin + rows].tolist())]
 
 
 def micro_batches(samples: Iterable[Any], rows: int, budget: int) -> Iterator[Rows]:
     """Micro-batches of `rows` rows of at most `budget` tokens from a stream; when it ends, what is left as long
-    as it fills every row. Longer samples are dropped with a warning; those without tokens join the row of fewest
-    samples."""
+    as it fills every row. Longer samples are dropped with a warning; those without tokens join the row of
+    fewest samples."""
     empty: list[Any] = []
     pool: list[tuple[Any, int]] = []  # with the micro-batch before which it came
     given, tokens = 0, 0
