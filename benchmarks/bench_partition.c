@@ -99,8 +99,11 @@ static void run_given(const int64_t *length)
 static void run_packs(const int64_t *length, const uint32_t *narrow)
 {
     static const int64_t capacities[] = {8192, 32768};
-    bench_section("A million lengths into packs; longer samples are cut, then split");
-    printf("%9s %10s %10s %10s %10s %12s\n", "capacity", "packs", "bound", "s", "split s", "sort s");
+    bench_section(
+        "A million lengths into packs; longer samples are cut, then split; then cut, into a multiple of "
+        "eight packs of at most 256, balanced in time");
+    printf("%9s %10s %10s %10s %10s %10s %12s\n", "capacity", "packs", "bound", "s", "split s", "eights s",
+           "sort s");
     for (int k = 0; k < 2; k++) {
         hbp_partition_options options = {
             .struct_size = sizeof options, .capacity = capacities[k], .over_long = HBP_OVERLONG_TRUNCATE};
@@ -108,14 +111,24 @@ static void run_packs(const int64_t *length, const uint32_t *narrow)
         double seconds = time_call(length, MILLION, &options, 3, &view);
         options.over_long = HBP_OVERLONG_SPLIT;
         double split_s = time_call(length, MILLION, &options, 3, &split);
+        options = (hbp_partition_options){.struct_size = sizeof options,
+                                          .capacity = capacities[k],
+                                          .over_long = HBP_OVERLONG_TRUNCATE,
+                                          .multiple_of = 8,
+                                          .max_samples = 256,
+                                          .linear = 24576,
+                                          .square = 1};
+        hbp_partition_view even;
+        double even_s = time_call(length, MILLION, &options, 3, &even);
         double sort_s = bench_sort(narrow, MILLION);
-        printf("%9lld %10lld %10lld %10.3f %10.3f %12.4f\n", (long long)capacities[k], (long long)view.parts,
-               (long long)view.least_parts, seconds, split_s, sort_s);
+        printf("%9lld %10lld %10lld %10.3f %10.3f %10.3f %12.4f\n", (long long)capacities[k],
+               (long long)view.parts, (long long)view.least_parts, seconds, split_s, even_s, sort_s);
         char row[64];
         snprintf(row, sizeof row, "a million at %lld", (long long)capacities[k]);
         bench_metric_beside(row, "packs", BENCH_LOWER, (double)view.parts, "packs", "bound",
                             (double)view.parts / (double)view.least_parts);
         bench_metric_beside(row, "time", BENCH_LOWER, seconds, "s", "radix sort", seconds / sort_s);
+        bench_metric_beside(row, "time in eights", BENCH_LOWER, even_s, "s", "radix sort", even_s / sort_s);
     }
 }
 

@@ -392,10 +392,9 @@ START_TEST_IN_CONTEXT(what_is_refused_is_named)
             length, 6, .capacity = 9, .links = link);
     REFUSED(HBP_E_INVALID, "3 samples are linked with sample 0; `max_samples` is 2", length, 6,
             .max_samples = 2, .links = link);
-    REFUSED(HBP_E_INFEASIBLE, "`parts` is 2; the samples under `capacity`, `max_samples` take at least 4",
-            length, 6, .parts = 2, .capacity = 5);
-    REFUSED(HBP_E_INFEASIBLE,
-            "`parts` is 1; the samples under `capacity`, `max_samples`, classes take at least 2", length, 6,
+    REFUSED(HBP_E_INFEASIBLE, "`parts` is 2; under `capacity` 5 the samples take at least 4", length, 6,
+            .parts = 2, .capacity = 5);
+    REFUSED(HBP_E_INFEASIBLE, "`parts` is 1; under classes the samples take at least 2", length, 6,
             .parts = 1, .classes = class);
     REFUSED(HBP_E_INFEASIBLE,
             "no number of parts from 2, a multiple of 1, gives each as many of the 6 samples", length, 6,

@@ -275,6 +275,7 @@ class TestRefusals(unittest.TestCase):
             (r"lengths holds float64: lengths\[1\] is 2.5", np.array([1, 2.5])),
             (r"lengths holds float64: lengths\[0\] is 1.0", np.array([1.0, 2.0])),
             (r"lengths holds <U\d+: lengths\[0\] is 'a'", ["a", "b"]),
+            (r"lengths holds <U\d+: lengths\[2\] is '3'", [1, 2, "3"]),
             (r"lengths\[0\] is \[1, 2\]; it must be an integer", [[1, 2], [3]]),
             (r"lengths holds bool: lengths\[0\] is True", [True, False]),
             (r"lengths is 'abc'; it must be a sequence of integers", "abc"),

@@ -5,6 +5,8 @@
  * of means. A class that is not found to fit is packed (solve/multiway.h), and gets as many parts at least as
  * that took. O(parts log classes) beside the solver's work. Oracle: every partition tried
  * (tests/pack/test_partition.c). */
+#include <stdio.h>
+
 #include "base/checked.h"
 #include "base/scratch.h"
 #include "base/sort.h"
@@ -266,21 +268,42 @@ static hbp_status solve_class(solving *s, part_class *class, int *found)
     return HBP_OK;
 }
 
+/* What stands against fewer parts, of what was given: "`capacity` 4096, `max_samples` 8, links". */
+static const char *list_limits(const solving *s, char *text, size_t bytes)
+{
+    const hbp_partition_options *o = s->call->options;
+    const struct {
+        const char *name;
+        int64_t value;
+    } limits[] = {{"`capacity` ", o->capacity},
+                  {"`max_samples` ", o->max_samples},
+                  {"links", s->call->has_links ? -1 : 0},
+                  {"classes", s->classes > 1 ? -1 : 0}};
+    size_t at = 0;
+    snprintf(text, bytes, "these numbers of samples");
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
+        if (!limits[i].value)
+            continue;
+        at += (size_t)snprintf(text + at, bytes - at, "%s%s", at ? ", " : "", limits[i].name);
+        if (limits[i].value > 0)
+            at += (size_t)snprintf(text + at, bytes - at, "%lld", (long long)limits[i].value);
+    }
+    return text;
+}
+
 static hbp_status refuse_parts(solving *s, int64_t parts)
 {
-    const hbp__partition_call *c = s->call;
     int64_t least = sum_of(s, 0), found = sum_of(s, 1);
-    const char *is_class = s->classes > 1 ? ", classes" : "", *is_link = c->has_links ? ", links" : "";
+    char limits[128];
+    list_limits(s, limits, sizeof limits);
     if (least > parts)
-        return hbp__fail(
-            s->context, HBP_E_INFEASIBLE,
-            "`parts` is %lld; the samples under `capacity`, `max_samples`%s%s take at least %lld",
-            (long long)parts, is_link, is_class, (long long)least);
+        return hbp__fail(s->context, HBP_E_INFEASIBLE,
+                         "`parts` is %lld; under %s the samples take at least %lld", (long long)parts, limits,
+                         (long long)least);
     return hbp__fail(
         s->context, HBP_E_INFEASIBLE,
-        "`parts` is %lld; under `capacity`, `max_samples`%s%s the samples were found to fit into "
-        "%lld, and none into fewer than %lld",
-        (long long)parts, is_link, is_class, (long long)found, (long long)least);
+        "`parts` is %lld; under %s the samples were found to fit into %lld, and none into fewer than %lld",
+        (long long)parts, limits, (long long)found, (long long)least);
 }
 
 /* All classes into `parts` parts; *found is 0 where none were found. */
@@ -353,9 +376,10 @@ static hbp_status solve_equal_given(solving *s, int64_t parts)
     HBP__TRY(solve_equal(s, &found));
     if (found)
         return HBP_OK;
+    char limits[128];
     return hbp__fail(s->context, HBP_E_INFEASIBLE,
-                     "`parts` is %lld; none of %lld samples each were found under `capacity`, %lld tokens",
-                     (long long)parts, (long long)samples, (long long)c->capacity);
+                     "`parts` is %lld; none of %lld samples each were found under %s", (long long)parts,
+                     (long long)samples, list_limits(s, limits, sizeof limits));
 }
 
 /* The least number of parts from `from`, a multiple of `multiple`, that divides. */
@@ -370,11 +394,12 @@ static hbp_status solve_equal_least(solving *s, int64_t from, int64_t multiple, 
         if (found)
             return HBP_OK;
     }
+    char limits[128];
     return hbp__fail(
         s->context, HBP_E_INFEASIBLE,
         "no number of parts from %lld, a multiple of %lld, gives each as many of the %lld samples "
-        "under `capacity` and `max_samples`",
-        (long long)from, (long long)multiple, (long long)c->entries);
+        "under %s",
+        (long long)from, (long long)multiple, (long long)c->entries, list_limits(s, limits, sizeof limits));
 }
 
 /* ---- Bound ---- */

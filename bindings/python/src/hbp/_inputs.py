@@ -123,8 +123,9 @@ def listed_integers(name: str, given: Any, array: npt.NDArray[Any]) -> list[int]
         array = array if kind == "f" else np.asarray(items, object)
         if kind == "O":
             raise TypeError(f"{name}[{row}] is {_short(items[row])}; it must be an integer")
-    else:
-        row = 0
+    else:  # numpy makes text of numbers beside text
+        mixed = kind == "U" and isinstance(given, (list, tuple))
+        row = next((row for row, value in enumerate(given) if not _is_integer(value)), 0) if mixed else 0
     raise TypeError(
         f"{name} holds {array.dtype}: {name}[{row}] is {_short(array[row])}; it must hold integers"
     )

@@ -142,9 +142,22 @@ def partition(
         address(tokens), count, ctypes.byref(options), ctypes.byref(out), why, _MESSAGE_BYTES
     )
     if status < 0 or out.value is None:
-        raise error_of(status, why.value.decode())
+        raise error_of(status, _in_python(why.value.decode()))
     made._adopt(out.value)
     return made
+
+
+_WORDS = (
+    ("`allow_empty` would", "nonempty=False would"),
+    ("give `linear` and `square`", "give a pair (linear, square)"),
+)
+"""What C's messages call otherwise."""
+
+
+def _in_python(message: str) -> str:
+    for c_words, words in _WORDS:
+        message = message.replace(c_words, words)
+    return message
 
 
 def _positive(name: str, value: Optional[int]) -> int:
