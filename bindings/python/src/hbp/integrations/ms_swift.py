@@ -32,9 +32,8 @@ def matched_group(
         return in_step_order(parts, some, ranks, capacity=packing_length)
 
     with errors_as(ValueError):
-        if not is_finished and len(
-            filled
-        ):  # the emptiest wait, and as many more as do not fill a step of the ranks
+        if filled.size and not is_finished:
+            # the emptiest wait, and as many more as do not fill a step of the ranks
             parts = packs_of(lengths[filled], packing_length, weights=np.zeros(len(filled), np.int64))
             fullest = np.argsort(-parts.part_tokens, kind="stable")
             for k in fullest[(len(parts) - 1) // ranks * ranks :].tolist():
