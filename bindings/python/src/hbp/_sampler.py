@@ -1,0 +1,340 @@
+"""A batch sampler that walks a plan, its states, and a loader that counts what was handed out."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Iterator, Mapping, Optional, Union
+
+import numpy as np
+import numpy.typing as npt
+
+from ._numbers import int32, int64
+from .plans import Plan
+from .rest import Rest
+
+_CUT_MESSAGE = (
+    "the plan has over-long samples; where they were cut, wrap the dataset in hbp.torch.PieceDataset and "
+    "pass pieces=True, and where they were dropped pass pieces=False"
+)
+
+
+class Piece(int):
+    """A sample's id that also says which of its tokens the plan uses."""
+
+    first: int
+    tokens: int
+
+    def __new__(cls, sample: int, first: int, tokens: int) -> Piece:
+        piece = super().__new__(cls, sample)
+        piece.first = first
+        piece.tokens = tokens
+        return piece
+
+    def __reduce__(self) -> Any:
+        return Piece, (int(self), self.first, self.tokens)
+
+    @property
+    def span(self) -> slice:
+        """The tokens of the sample that belong to the piece."""
+        return slice(self.first, self.first + self.tokens)
+
+
+class PlanIterator:
+    """One pass over a sampler's batches. Its state is that of the next batch."""
+
+    def __init__(self, sampler: PlanSampler, position: int) -> None:
+        self._sampler = sampler
+        self._first = position
+        self._position = position
+        self._asked = False
+
+    def __iter__(self) -> PlanIterator:
+        return self
+
+    def __next__(self) -> list[int]:
+        self._asked = True
+        if self._position >= len(self._sampler):
+            raise StopIteration
+        batch = self._sampler.batch(self._position)
+        self._position += 1
+        return batch
+
+    def state_dict(self) -> dict[str, Any]:
+        return self._sampler.state_at(self._position)
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        self._first = self._position = self._sampler.position_of(state)
+
+
+class PlanSampler:
+    """A batch_sampler: a batch is the ids of one pack, a rank has one in each micro-batch of the plan.
+
+    `plan` is a Plan, the same in every epoch, or a function of the epoch that makes one, which the sampler
+    asks when set_epoch begins another.
+
+    With `rank` the batches are that rank's, one a micro-batch, for a plain DataLoader. Without, they are all
+    ranks', rank by rank inside each micro-batch: what accelerate shards by itself into each process's own
+    (with even_batches=False). A batch of a padding pack is empty.
+
+    Loaders draw batches before training wants them: those with workers, and accelerate's always. What has been
+    trained on is counted where batches are consumed: by PlanLoader, by `consume`, or by torchdata's
+    StatefulDataLoader, for which `stateful_loader` lets state_dict say what is drawn.
+
+    `pieces`: batches hold Piece ids for a PieceDataset. None refuses plans that may have cut samples.
+
+    len() is exact, and that of a whole epoch even after load_state_dict. Samplers can be pickled, and forked
+    with the workers of a DataLoader."""
+
+    def __init__(
+        self,
+        plan: Union[Plan, Callable[[int], Plan]],
+        rank: Optional[int] = None,
+        *,
+        epoch: int = 0,
+        pieces: Optional[bool] = None,
+        stateful_loader: bool = False,
+    ) -> None:
+        self._source = plan
+        self._plan: Optional[Plan] = plan if isinstance(plan, Plan) else None
+        if self._plan is None and not callable(plan):
+            raise TypeError(f"plan must be an hbp.Plan or a function of the epoch, not {type(plan).__name__}")
+        self.epoch = int64("epoch", epoch)
+        self.rank = None if rank is None else int32("rank", rank)
+        self.pieces = pieces
+        self.stateful_loader = stateful_loader
+        self._position = 0
+        self._consumed: Optional[int] = None
+        self._latest: Optional[PlanIterator] = None
+        self._ranks: Optional[int] = None
+        self._rest: Optional[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]] = None
+        if self._plan is not None:
+            self._check(self._plan)
+
+    def _check(self, plan: Plan) -> None:
+        summary = plan.summary()
+        if self.rank is not None and not 0 <= self.rank < summary.ranks:
+            raise ValueError(f"rank {self.rank} is not among the plan's {summary.ranks} ranks")
+        if self.pieces is None and summary.overlong_samples:
+            raise ValueError(_CUT_MESSAGE)
+        self._ranks = summary.ranks
+
+    @property
+    def plan(self) -> Plan:
+        """The plan of the current epoch."""
+        if self._plan is None:
+            plan = self._source(self.epoch)  # type: ignore[operator]
+            self._check(plan)
+            self._plan = plan
+        return self._plan
+
+    @property
+    def ranks(self) -> int:
+        """World size of the plan."""
+        self.plan
+        return self._ranks  # type: ignore[return-value]
+
+    @property
+    def batch_size(self) -> None:
+        """None: batches differ in size. accelerate reads it when it is about to shard, which a rank's sampler
+        must not suffer a second time."""
+        if self.rank is not None and self.ranks > 1:
+            raise RuntimeError(
+                f"this PlanSampler yields the batches of rank {self.rank} alone and must not be sharded "
+                "again; pass PlanSampler(plan) without a rank to accelerate, with even_batches=False"
+            )
+        return None
+
+    drop_last = True  # nothing is left over: every micro-batch has a pack for every rank
+
+    def set_epoch(self, epoch: int) -> None:
+        """Begins an epoch: asks for its plan where the sampler has a function of the epoch."""
+        epoch = int64("epoch", epoch)
+        if epoch == self.epoch:
+            return
+        self.epoch = epoch
+        self._begin(0)
+        if not isinstance(self._source, Plan):
+            self._plan = None
+        elif self._rest is not None:
+            self._check(self._source)
+            self._plan = self._source
+        self._rest = None
+
+    def use_rest(self, rest: Rest, plan: Plan) -> None:
+        """`plan`, of rest.lengths, is what remains of the current epoch; the next has the sampler's own plan
+        again. Batches keep naming the samples of the whole data set."""
+        if plan.sample_ids.max() >= len(rest) or (plan.sample_tokens > rest.tokens[plan.sample_ids]).any():
+            raise ValueError(f"{plan!r} is no plan of {rest!r}: plan rest.lengths")
+        self._check(plan)
+        self._plan, self._rest = plan, (rest.ids, rest.first_tokens)
+        self._begin(0)
+
+    def _begin(self, position: int) -> None:
+        """The next iteration begins at `position`."""
+        self._position = position
+        self._consumed = self._latest = None
+
+    def micro_batches_per_step(self) -> int:
+        """How many batches of a rank make a step, for trainers that accumulate gradients over a constant number
+        (HF Trainer's gradient_accumulation_steps); refused where the plan's steps differ."""
+        counts = np.diff(self.plan.step_offsets)
+        if len(counts) and counts.min() != counts.max():
+            raise ValueError(
+                f"steps have {counts.min()} to {counts.max()} micro-batches; plan with "
+                f"micro_batches_per_step={counts.max()} for a constant number"
+            )
+        return int(counts[0]) if len(counts) else 1
+
+    @property
+    def _stride(self) -> int:
+        return 1 if self.rank is not None else self.ranks
+
+    def __len__(self) -> int:
+        return len(self.plan.micro_batch_ns) * self._stride
+
+    def __iter__(self) -> PlanIterator:
+        # PyTorch's loader with workers asks twice for an iterator before it draws.
+        again = self._latest is not None and not self._latest._asked
+        position = self._latest._first if again and self._latest is not None else self._position
+        self._begin(0)
+        self._latest = PlanIterator(self, position)
+        return self._latest
+
+    def consume(self, batches: int = 1) -> None:
+        """Counts that training has used `batches` further batches of the latest iteration (of all ranks, where
+        the sampler has no rank)."""
+        if self._latest is None:
+            raise RuntimeError("no batch has been drawn since the sampler was made or loaded")
+        consumed = (self._latest._first if self._consumed is None else self._consumed) + int64(
+            "batches", batches
+        )
+        if not self._latest._first <= consumed <= self._latest._position:
+            raise ValueError(f"batch {consumed} is consumed; drawn are those up to {self._latest._position}")
+        self._consumed = consumed
+
+    def pack_of(self, position: int) -> int:
+        """The plan's pack behind batch `position`."""
+        if not 0 <= position < len(self):
+            raise IndexError(f"batch {position} is not among {len(self)}")
+        plan = self.plan
+        micro_batch, rank = divmod(position, self._stride)
+        first, end = plan.micro_batch_offsets[micro_batch : micro_batch + 2]
+        wanted = rank if self.rank is None else self.rank
+        return int(first + np.searchsorted(plan.pack_ranks[first:end], wanted, side="right") - 1)
+
+    def batch(self, position: int) -> list[int]:
+        """The ids of batch `position`."""
+        plan, pack = self.plan, self.pack_of(position)
+        span = slice(*plan.pack_offsets[pack : pack + 2].tolist())
+        ids, rest = plan.sample_ids[span], self._rest
+        if not self.pieces:
+            named: list[int] = (ids if rest is None else rest[0][ids]).tolist()
+            return named
+        tokens = plan.sample_tokens[span].tolist()
+        first = np.zeros(len(ids), np.int64) if (cut := plan.sample_first_tokens) is None else cut[span]
+        if rest is not None:
+            ids, first = rest[0][ids], first + rest[1][ids]
+        return [Piece(*piece) for piece in zip(ids.tolist(), first.tolist(), tokens)]
+
+    def state_at(self, position: int) -> dict[str, Any]:
+        """The state before batch `position`: a cursor of the plan, and batches past the beginning of its
+        step."""
+        plan = self.plan
+        micro_batch, part = divmod(position, self._stride)
+        step = int(np.searchsorted(plan.step_offsets, micro_batch, side="right")) - 1
+        step = min(step, len(plan))
+        return {
+            "epoch": self.epoch,
+            "cursor": plan.save_cursor(step).hex(),
+            "batches": (micro_batch - int(plan.step_offsets[step])) * self._stride + part,
+        }
+
+    def position_of(self, state: Mapping[str, Any]) -> int:
+        """The batch before which a state was taken; refused when plan or world size have changed."""
+        self.set_epoch(state["epoch"])
+        step = self.plan.load_cursor(bytes.fromhex(state["cursor"]))
+        position = int(self.plan.step_offsets[step]) * self._stride + int(state["batches"])
+        if not 0 <= position <= len(self):
+            raise ValueError(f"the state is of batch {position}; the plan has {len(self)}")
+        return position
+
+    def state_dict(self, step: Optional[int] = None) -> dict[str, Any]:
+        """The state before step `step`; without it, before the first batch that is not consumed. Refused where
+        batches were drawn and none was counted as consumed: a loader may have drawn them ahead of training.
+        With `stateful_loader` it is the state before the next batch to be drawn."""
+        if step is not None:
+            return self.state_at(int(self.plan.step_offsets[range(len(self.plan) + 1)[step]]) * self._stride)
+        if self._latest is not None and self.stateful_loader and self._consumed is None:
+            return self._latest.state_dict()
+        if self._latest is not None and self._consumed is None and self._latest._position > self._latest._first:
+            raise RuntimeError(
+                f"{self._latest._position - self._latest._first} batches are drawn and none is counted as "
+                "consumed; wrap the loader in hbp.torch.PlanLoader, call consume() after each batch, name the step, "
+                "state_dict(step=k), or, for a StatefulDataLoader, pass stateful_loader=True"
+            )
+        return self.state_at(self._resume_at())
+
+    def _resume_at(self) -> int:
+        if self._consumed is not None:
+            return self._consumed
+        return self._position if self._latest is None else self._latest._first
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """The next iteration begins where the state was taken."""
+        self._begin(self.position_of(state))
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = self.__dict__.copy()
+        state["_latest"] = state["_consumed"] = None
+        if self._latest is not None:
+            position = self._latest._position if self._consumed is None else self._consumed
+            state["_position"] = position if position < len(self) else 0
+        if self._rest is None and not isinstance(self._source, Plan):
+            state["_plan"] = None
+        return state
+
+
+class PlanLoader:
+    """A loader of a PlanSampler's batches, of PyTorch or prepared by accelerate, that counts each batch as
+    consumed when it is handed out, however far ahead the loader works: its state is that of the next batch.
+
+    A state taken in the loop's body has the body's batch behind it. Whatever else is asked is the loader's."""
+
+    def __init__(self, loader: Any) -> None:
+        sampler = getattr(loader, "batch_sampler", None)
+        self._batches = 1
+        while sampler is not None and not isinstance(sampler, PlanSampler):
+            self._batches *= getattr(sampler, "num_processes", 1)  # accelerate's: one batch of so many
+            sampler = getattr(sampler, "batch_sampler", None)
+        if sampler is None:
+            raise TypeError(f"the batch_sampler of the {type(loader).__name__} is no hbp.torch.PlanSampler")
+        self.loader = loader
+        self.sampler: PlanSampler = sampler
+
+    def __iter__(self) -> Iterator[Any]:
+        for batch in self.loader:
+            self.sampler.consume(self._batches)
+            yield batch
+
+    def __len__(self) -> int:
+        return len(self.loader)
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("loader", "sampler"):
+            raise AttributeError(name)
+        return getattr(self.loader, name)
+
+    def set_epoch(self, epoch: int) -> None:
+        """Begins an epoch, in loader and sampler."""
+        if hasattr(self.loader, "set_epoch"):
+            self.loader.set_epoch(epoch)
+        self.sampler.set_epoch(epoch)
+
+    def state_dict(self) -> dict[str, Any]:
+        return self.sampler.state_dict()
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """The next iteration begins where the state was taken, in the state's epoch: accelerate's loader counts
+        epochs of its own, and would begin with its first."""
+        if hasattr(self.loader, "set_epoch"):
+            self.loader.set_epoch(int64("epoch", state["epoch"]))
+        self.sampler.load_state_dict(state)
