@@ -172,6 +172,28 @@ class TestProcesses(unittest.TestCase):
             self.assertEqual((result.stderr, result.stdout), ("", ""))
             self.assertGreater(Path(folder, "plan").stat().st_size, 0)
 
+    def test_a_plan_of_files_without_io(self):
+        code = """if True:
+            import sys, hbp
+            for names in (dict(model="no.json"), dict(model="no.json,layers=4"), dict(machine="no.json"),
+                          dict(model=sys.argv[1]), dict(machine=sys.argv[1])):
+                try:
+                    hbp.plan([5, 6], **{"model": "llama-3.1-8b", "machine": "h100", **names})
+                except (hbp.SystemFailure, ImportError) as error:
+                    print(type(error).__name__, error)"""
+        missing = "SystemFailure cannot open no.json: No such file or directory"
+        with tempfile.TemporaryDirectory() as folder:
+            alone, there = Path(folder, "libhbp.so"), Path(folder, "there.json")
+            alone.symlink_to(Path(_native.lib._name).resolve())
+            there.write_text("{}")
+            result = self.run_python(code.replace("sys.argv[1]", repr(str(there))), HBP_LIBRARY=str(alone))
+            self.assertEqual(result.stderr, "")
+            lines = result.stdout.splitlines()
+            self.assertEqual(lines[:3], [missing] * 3)
+            for line, call in zip(lines[3:], ("hbp_model_load", "hbp_machine_load")):
+                self.assertIn(f"ImportError cannot read {there}: {call} is a function of libhbp-io", line)
+            self.assertEqual(len(lines), 5)
+
     def test_torch_is_not_imported(self):
         result = self.run_python("import sys, hbp; print('torch' in sys.modules, hbp.torch.PlanSampler.__name__)")
         self.assertEqual(result.stdout, "False PlanSampler\n")

@@ -62,6 +62,10 @@ class TestQuick(unittest.TestCase):
             hbp.plan([1], model="llama-3.1-8b", machine=8)
         with self.assertRaisesRegex(hbp.SystemFailure, "nothing.json"):
             hbp.plan([1], model="nothing.json", machine="h100")
+        with self.assertRaisesRegex(hbp.SystemFailure, "cannot open nothing.npy: No such file"):
+            hbp.plan("nothing.npy", model="llama-3.1-8b", machine="h100")
+        with self.assertRaisesRegex(TypeError, r"lengths is the path '.*\.py'; read it first: hbp.Lengths.read"):
+            hbp.plan(Path(__file__), model="llama-3.1-8b", machine="h100")
         with self.assertRaisesRegex(TypeError, r"'max_lenght' \(did you mean 'max_length'\?\)"):
             hbp.plan([1], "llama-3.1-8b", "h100", max_lenght=3)
         with self.assertRaisesRegex(TypeError, "machine"):

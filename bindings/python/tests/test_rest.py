@@ -1,5 +1,6 @@
 """A changed world size: what is done stays done, the rest is planned anew and is the same on every rank."""
 
+import functools
 import re
 import unittest
 from unittest import mock
@@ -9,8 +10,10 @@ import numpy as np
 import hbp
 from hbp.torch import PieceDataset, PlanSampler
 from integration_seams import DOCS
-from test_torch import make_cost, make_plan
+from test_torch import make_cost
+from test_torch import make_plan as plan_of
 
+make_plan = functools.lru_cache(maxsize=None)(plan_of)
 LENGTHS = np.random.RandomState(5).geometric(1 / 900, size=600).clip(2, 8000)
 
 
@@ -134,8 +137,43 @@ class Resumed(unittest.TestCase):
         with self.assertRaises(hbp.InvalidError):
             hbp.Rest(plan, make_plan(ranks=4).save_cursor(1))
         rest = hbp.Rest(plan, len(plan) - 1)
-        with self.assertRaisesRegex(ValueError, "is no plan of"):
-            PlanSampler(plan, 0).use_rest(rest, plan)
+        sampler = PlanSampler(plan, 0)
+        with self.assertRaisesRegex(hbp.InvalidError, "is no plan of"):
+            sampler.use_rest(rest, plan)
+        self.assertIs(sampler.plan, plan)
+
+    def test_plans_of_other_lengths_are_refused(self):
+        rest = hbp.Rest(make_plan(tokens_per_step=30000), 4)
+        sampler = PlanSampler(make_plan(ranks=4), 0)
+        shorter = rest.tokens.copy()
+        shorter[7] -= 1
+        for other in (shorter, rest.tokens[:-1], rest.tokens[::-1].copy(), rest.tokens):  # the last lacks loss tokens
+            again = hbp.plan_epoch(other, make_cost(4))
+            with self.assertRaisesRegex(hbp.InvalidError, "plan rest.lengths: .* digest"):
+                sampler.use_rest(rest, again)
+        sampler.use_rest(rest, hbp.plan_epoch(rest.lengths, make_cost(4)))
+        self.assertEqual(len(list(sampler)), len(sampler))
+
+    def test_the_rest_of_cut_samples_demands_pieces(self):
+        for policy in ("split", "truncate", "drop"):
+            plan = make_plan(max_length=2000, over_long=policy, tokens_per_step=30000)
+            rest = hbp.Rest(plan, 3)
+            self.assertEqual(rest.overlong_samples, int((LENGTHS > 2000).sum()))
+            again = hbp.plan_epoch(rest.lengths, make_cost(4), batches=rest.batches)
+            self.assertEqual(again.summary().overlong_samples, 0)
+            twice = hbp.Rest(again, 2, of=rest)
+            last = hbp.plan_epoch(twice.lengths, make_cost(4), batches=twice.batches)
+            for left, of in ((rest, again), (twice, last)):
+                sampler = PlanSampler(make_plan(ranks=4), 0)
+                with self.assertRaisesRegex(ValueError, "over-long samples; where they were cut, .* pieces=True"):
+                    sampler.use_rest(left, of)
+                for pieces in (True, False):
+                    PlanSampler(make_plan(ranks=4), 0, pieces=pieces).use_rest(left, of)
+        whole = hbp.Rest(make_plan(tokens_per_step=30000), 3)
+        cut = hbp.plan_epoch(whole.lengths, make_cost(4), max_length=2000, over_long="truncate")
+        with self.assertRaisesRegex(ValueError, "pieces=True"):
+            PlanSampler(make_plan(ranks=4), 0).use_rest(whole, cut)
+        PlanSampler(make_plan(ranks=4), 0, pieces=True).use_rest(whole, cut)
 
 
 if __name__ == "__main__":

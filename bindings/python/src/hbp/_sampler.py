@@ -8,6 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ._numbers import int32, int64
+from ._sampler_state import MAX_EPOCH, VERSION, SamplerState, integer, invalid
+from .errors import InvalidError
 from .plans import Plan
 from .rest import Rest
 
@@ -52,6 +54,7 @@ class PlanIterator:
 
     def __next__(self) -> list[int]:
         self._asked = True
+        self._sampler._begun_by = None
         if self._position >= len(self._sampler):
             raise StopIteration
         batch = self._sampler.batch(self._position)
@@ -62,7 +65,9 @@ class PlanIterator:
         return self._sampler.state_at(self._position)
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        self._first = self._position = self._sampler.position_of(state)
+        latest = self._sampler._latest
+        self._first = self._position = self._sampler._enter(state)
+        self._sampler._latest = latest
 
 
 class PlanSampler:
@@ -81,6 +86,9 @@ class PlanSampler:
 
     `pieces`: batches hold Piece ids for a PieceDataset. None refuses plans that may have cut samples.
 
+    After load_state_dict or use_rest, set_epoch to another epoch is refused until a batch is drawn (the next epoch
+    may follow a state of the end of one): accelerate's loaders count epochs of their own, from 0.
+
     len() is exact, and that of a whole epoch even after load_state_dict. Samplers can be pickled, and forked
     with the workers of a DataLoader."""
 
@@ -97,34 +105,43 @@ class PlanSampler:
         self._plan: Optional[Plan] = plan if isinstance(plan, Plan) else None
         if self._plan is None and not callable(plan):
             raise TypeError(f"plan must be an hbp.Plan or a function of the epoch, not {type(plan).__name__}")
-        self.epoch = int64("epoch", epoch)
+        self.epoch = integer("epoch", epoch, 0, MAX_EPOCH)
         self.rank = None if rank is None else int32("rank", rank)
         self.pieces = pieces
         self.stateful_loader = stateful_loader
         self._position = 0
         self._consumed: Optional[int] = None
         self._latest: Optional[PlanIterator] = None
+        self._begun_by: Optional[str] = None
         self._ranks: Optional[int] = None
         self._rest: Optional[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]] = None
         if self._plan is not None:
-            self._check(self._plan)
+            self._use(self._plan)
 
-    def _check(self, plan: Plan) -> None:
+    def _check(self, plan: Plan, overlong: int = 0) -> int:
+        """The plan's ranks, if this sampler may walk it; `overlong` of the samples it was made of were."""
+        if not isinstance(plan, Plan):
+            raise TypeError(f"the plan of an epoch is {plan!r}; it must be an hbp.Plan")
         summary = plan.summary()
         if self.rank is not None and not 0 <= self.rank < summary.ranks:
             raise ValueError(f"rank {self.rank} is not among the plan's {summary.ranks} ranks")
-        if self.pieces is None and summary.overlong_samples:
+        if self.pieces is None and (overlong or summary.overlong_samples):
             raise ValueError(_CUT_MESSAGE)
-        self._ranks = summary.ranks
+        return summary.ranks
+
+    def _use(self, plan: Plan) -> None:
+        self._ranks, self._plan, self._rest = self._check(plan), plan, None
+
+    def _own_plan(self, epoch: int) -> Plan:
+        """The sampler's own plan of an epoch, no rest of one."""
+        return self._source if isinstance(self._source, Plan) else self._source(epoch)
 
     @property
     def plan(self) -> Plan:
         """The plan of the current epoch."""
         if self._plan is None:
-            plan = self._source(self.epoch)  # type: ignore[operator]
-            self._check(plan)
-            self._plan = plan
-        return self._plan
+            self._use(self._own_plan(self.epoch))
+        return self._plan  # type: ignore[return-value]
 
     @property
     def ranks(self) -> int:
@@ -143,35 +160,53 @@ class PlanSampler:
             )
         return None
 
+    @property
+    def sampler(self) -> PlanSampler:
+        """Itself: what accelerate's and Lightning's loaders call set_epoch of, behind their cut by process."""
+        return self
+
     drop_last = True  # nothing is left over: every micro-batch has a pack for every rank
 
     def set_epoch(self, epoch: int) -> None:
         """Begins an epoch: asks for its plan where the sampler has a function of the epoch."""
-        epoch = int64("epoch", epoch)
+        epoch = integer("epoch", epoch, 0, MAX_EPOCH)
         if epoch == self.epoch:
             return
+        ended = epoch > self.epoch and self._plan is not None and self._resume_at() == len(self)
+        if self._begun_by is not None and not ended:
+            raise RuntimeError(
+                f"epoch {epoch} begins, but {self._begun_by} is of epoch {self.epoch} and nothing of it was drawn; an "
+                f"accelerate loader counts epochs itself, from 0: call its set_epoch({self.epoch}) first, or load into "
+                "hbp.torch.PlanLoader(loader)"
+            )
+        self._move_to(epoch)
+
+    def _move_to(self, epoch: int, plan: Optional[Plan] = None) -> None:
+        """Begins an epoch with its plan, the sampler's own."""
         self.epoch = epoch
         self._begin(0)
-        if not isinstance(self._source, Plan):
-            self._plan = None
-        elif self._rest is not None:
-            self._check(self._source)
-            self._plan = self._source
-        self._rest = None
+        if plan is None and isinstance(self._source, Plan):
+            plan = self._source
+        self._plan = self._rest = None
+        if plan is not None:
+            self._use(plan)
 
     def use_rest(self, rest: Rest, plan: Plan) -> None:
         """`plan`, of rest.lengths, is what remains of the current epoch; the next has the sampler's own plan
         again. Batches keep naming the samples of the whole data set."""
-        if plan.sample_ids.max() >= len(rest) or (plan.sample_tokens > rest.tokens[plan.sample_ids]).any():
-            raise ValueError(f"{plan!r} is no plan of {rest!r}: plan rest.lengths")
-        self._check(plan)
+        try:
+            plan.validate(rest.lengths)
+        except InvalidError as error:
+            raise invalid(f"{plan!r} is no plan of {rest!r}, plan rest.lengths: {error}") from None
+        self._ranks = self._check(plan, rest.overlong_samples)
         self._plan, self._rest = plan, (rest.ids, rest.first_tokens)
         self._begin(0)
+        self._begun_by = "the rest in use"
 
     def _begin(self, position: int) -> None:
         """The next iteration begins at `position`."""
         self._position = position
-        self._consumed = self._latest = None
+        self._consumed = self._latest = self._begun_by = None
 
     def micro_batches_per_step(self) -> int:
         """How many batches of a rank make a step, for trainers that accumulate gradients over a constant number
@@ -195,7 +230,9 @@ class PlanSampler:
         # PyTorch's loader with workers asks twice for an iterator before it draws.
         again = self._latest is not None and not self._latest._asked
         position = self._latest._first if again and self._latest is not None else self._position
+        begun_by = self._begun_by
         self._begin(0)
+        self._begun_by = begun_by
         self._latest = PlanIterator(self, position)
         return self._latest
 
@@ -243,18 +280,41 @@ class PlanSampler:
         step = int(np.searchsorted(plan.step_offsets, micro_batch, side="right")) - 1
         step = min(step, len(plan))
         return {
+            "version": VERSION,
             "epoch": self.epoch,
             "cursor": plan.save_cursor(step).hex(),
             "batches": (micro_batch - int(plan.step_offsets[step])) * self._stride + part,
+            "ranks": self._stride,
         }
 
+    def _locate(self, given: Mapping[str, Any]) -> tuple[SamplerState, Plan, int]:
+        """A state, the plan of its epoch and the batch before which it was taken. Changes nothing."""
+        state = SamplerState(given)
+        plan = self.plan if state.epoch == self.epoch else self._own_plan(state.epoch)
+        ranks = self._check(plan) if plan is not self._plan else self.ranks
+        step = plan.load_cursor(state.cursor)
+        stride = 1 if self.rank is not None else ranks
+        if state.ranks != stride:
+            raise invalid(
+                f"the state's ranks is {state.ranks}; it must be {stride}: this sampler has the batches of "
+                + (f"all {ranks} ranks" if self.rank is None else f"rank {self.rank} alone")
+            )
+        rows = plan.step_offsets[step : step + 2].tolist()
+        most = max((rows[-1] - rows[0]) * stride - 1, 0)
+        if state.batches > most:
+            raise invalid(f"the state's batches is {state.batches}; it must be in 0..{most} at step {step}")
+        return state, plan, rows[0] * stride + state.batches
+
     def position_of(self, state: Mapping[str, Any]) -> int:
-        """The batch before which a state was taken; refused when plan or world size have changed."""
-        self.set_epoch(state["epoch"])
-        step = self.plan.load_cursor(bytes.fromhex(state["cursor"]))
-        position = int(self.plan.step_offsets[step]) * self._stride + int(state["batches"])
-        if not 0 <= position <= len(self):
-            raise ValueError(f"the state is of batch {position}; the plan has {len(self)}")
+        """The batch of its epoch before which a state was taken; refused when plan, world size or the ranks that
+        the sampler has have changed."""
+        return self._locate(state)[2]
+
+    def _enter(self, given: Mapping[str, Any]) -> int:
+        """Goes to the epoch of a state; the batch before which it was taken. One that is refused moves nothing."""
+        state, plan, position = self._locate(given)
+        if state.epoch != self.epoch:
+            self._move_to(state.epoch, plan)
         return position
 
     def state_dict(self, step: Optional[int] = None) -> dict[str, Any]:
@@ -280,7 +340,8 @@ class PlanSampler:
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """The next iteration begins where the state was taken."""
-        self._begin(self.position_of(state))
+        self._begin(self._enter(state))
+        self._begun_by = "the state loaded"
 
     def __getstate__(self) -> dict[str, Any]:
         state = self.__dict__.copy()
@@ -300,20 +361,28 @@ class PlanLoader:
     A state taken in the loop's body has the body's batch behind it. Whatever else is asked is the loader's."""
 
     def __init__(self, loader: Any) -> None:
-        sampler = getattr(loader, "batch_sampler", None)
-        self._batches = 1
+        around, sampler = [loader], getattr(loader, "batch_sampler", None)
         while sampler is not None and not isinstance(sampler, PlanSampler):
-            self._batches *= getattr(sampler, "num_processes", 1)  # accelerate's: one batch of so many
+            around.append(sampler)
             sampler = getattr(sampler, "batch_sampler", None)
         if sampler is None:
             raise TypeError(f"the batch_sampler of the {type(loader).__name__} is no hbp.torch.PlanSampler")
         self.loader = loader
         self.sampler: PlanSampler = sampler
+        # accelerate's: a batch of each process, of which one is handed out, and batches that are never.
+        self._batches, self._skipped = 1, 0
+        for outer in reversed(around):
+            self._batches *= getattr(outer, "num_processes", 1)
+            self._skipped += getattr(outer, "skip_batches", 0) * self._batches
 
     def __iter__(self) -> Iterator[Any]:
+        skipped = self._skipped
         for batch in self.loader:
-            self.sampler.consume(self._batches)
+            self.sampler.consume(skipped + self._batches)
+            skipped = 0
             yield batch
+        if skipped and self.sampler._latest is not None:  # all that was drawn
+            self.sampler.consume(self.sampler._latest._position - self.sampler._resume_at())
 
     def __len__(self) -> int:
         return len(self.loader)
@@ -335,6 +404,6 @@ class PlanLoader:
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """The next iteration begins where the state was taken, in the state's epoch: accelerate's loader counts
         epochs of its own, and would begin with its first."""
-        if hasattr(self.loader, "set_epoch"):
-            self.loader.set_epoch(int64("epoch", state["epoch"]))
         self.sampler.load_state_dict(state)
+        if hasattr(self.loader, "set_epoch"):
+            self.loader.set_epoch(self.sampler.epoch)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import os
-from typing import TYPE_CHECKING, Any, Mapping, Union
+from typing import TYPE_CHECKING, Any, Callable, Mapping, TypeVar, Union
 
 from ._context import ProgressOption
 from ._files import Path
 from ._inputs import Integers
 from .cost import Cost
 from .epoch import plan_epoch
-from .errors import InvalidError
+from .errors import InvalidError, error_of
 from .lengths import Lengths
 from .machine import Machine
 from .model import Model
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from .epoch import EpochKeywords
+
+T = TypeVar("T")
+_SYSTEM = -9
 
 
 def _is_file(name: Any) -> bool:
@@ -38,11 +42,28 @@ def _preset(of: Any, what: str, name: Any) -> Any:
         raise InvalidError(error.status, f"{error}; there are {', '.join(of.presets())}") from None
 
 
+def _of_file(load: Callable[[Any], T], given: Any) -> T:
+    """What `load` makes of a file; where it cannot read any, the file's absence is said first."""
+    try:
+        return load(given)
+    except ImportError as error:
+        path = os.fsdecode(given).partition(",")[0]  # fields may follow
+        _require_file(path)
+        raise ImportError(f"cannot read {path}: {error}") from None
+
+
+def _require_file(path: Any) -> None:
+    if not os.path.exists(path):
+        raise error_of(_SYSTEM, f"cannot open {os.fsdecode(path)}: {os.strerror(errno.ENOENT)}")
+
+
 def _model(given: Union[Model, Path, Mapping[str, Any]]) -> Model:
     if isinstance(given, Model):
         return given
-    if isinstance(given, Mapping) or _is_file(given):
+    if isinstance(given, (Mapping, bytes)):
         return Model.config(given)
+    if _is_file(given):
+        return _of_file(Model.config, given)
     made: Model = _preset(Model, "model", given)
     return made
 
@@ -50,7 +71,7 @@ def _model(given: Union[Model, Path, Mapping[str, Any]]) -> Model:
 def _machine(given: Union[Machine, Path]) -> Machine:
     if isinstance(given, Machine):
         return given
-    made: Machine = Machine.load(given) if _is_file(given) else _preset(Machine, "machine", given)
+    made: Machine = _of_file(Machine.load, given) if _is_file(given) else _preset(Machine, "machine", given)
     return made
 
 
@@ -68,5 +89,8 @@ def plan(
     config.json (its path or the mapping in it), or hbp.Model; `machine` is "h100:4", four nodes of a preset, a
     profile file, or hbp.Machine. Options are those of plan_epoch. The plan is the one of plan_epoch with hbp.Cost(model,
     machine), whose options (ZeRO stage, overlaps, reserve) are at their defaults."""
+    if isinstance(lengths, (str, os.PathLike)):
+        _require_file(lengths)
+        raise TypeError(f"lengths is the path {os.fspath(lengths)!r}; read it first: hbp.Lengths.read(path)")
     cost = Cost(_model(model), _machine(machine))
     return plan_epoch(lengths, cost, progress=progress, **options)

@@ -23,13 +23,17 @@ class Rest:
     sample i of it is ids[i] of the whole data set, from token first_tokens[i] on. `batches` are the samples of
     the old plan's steps: with them every step keeps its samples, however many ranks the new plan has; without,
     steps are made anew. Both are the same on every rank. `links` [samples of the whole data set] are those
-    that the old lengths had. `of`: the rest that the plan itself was made of, where a run resumes again."""
+    that the old lengths had. `of`: the rest that the plan itself was made of, where a run resumes again.
+
+    `overlong_samples`: how many samples were past the old plan's limit. Where they were cut, samples here may be
+    parts of theirs, and batches need pieces."""
 
     lengths: Lengths
     ids: npt.NDArray[np.int64]
     first_tokens: npt.NDArray[np.int64]
     tokens: npt.NDArray[np.int32]
     batches: list[npt.NDArray[np.int64]]
+    overlong_samples: int
 
     def __init__(
         self,
@@ -53,6 +57,7 @@ class Rest:
         place = np.empty(len(order), np.int64)
         place[order] = np.arange(len(order))
         self.ids, self.first_tokens = ids[order], firsts[order]
+        self.overlong_samples = plan.summary().overlong_samples + (0 if of is None else of.overlong_samples)
         self.tokens = plan.sample_tokens[span][order]
         cuts = np.diff(borders)[:-1].cumsum()
         self.batches = [np.sort(batch) for batch in np.split(place, cuts)]
