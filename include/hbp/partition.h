@@ -46,7 +46,7 @@ typedef struct hbp_partition_options {
  *
  * The number of parts is found by bin packing, the balance by Graham's rule of the longest processing time
  * (1969) and exchanges between parts; view.least_parts and view.bound say how far from the best it may be.
- * The same answer every time. O(n log n); n times the parts at worst, where these are nearly full.
+ * The same answer every time. O(n log n).
  *
  * HBP_E_INVALID for a count or length below 1, options out of range or that exclude each other, counts that
  * do not divide, more parts than samples, over-long samples where they are an error; HBP_E_INFEASIBLE where

@@ -7,7 +7,7 @@
 
 /* Parts that are looked at for one order of the items, however many there are: a part that an item fits is
  * soon found, unless most are full, and then packing finds more. */
-enum { LOOKS = 1 << 22, LOOKS_PER_ITEM = 8 };
+enum { LOOKS = 1 << 21, LOOKS_PER_ITEM = 2 };
 
 /* Items in descending order of a key, the earlier of equals first. */
 static hbp_status order_down(hbp_context *context, const int64_t *key, int64_t count, uint32_t *order)
@@ -102,10 +102,12 @@ static hbp_status make_first(hbp__parts *parts)
     const hbp__multiway *p = parts->problem;
     hbp_context *context = parts->context;
     uint32_t *order = hbp__take(context, (uint64_t)p->items, sizeof *order);
-    int all;
+    int all, is_same = 1;
     HBP__TRY(hbp__scratch_check(context, "the order of items"));
     HBP__TRY(assign_by(parts, HBP__BY_WEIGHT, order, &all));
-    if (!all && p->size)
+    for (int64_t i = 1; !all && p->size && is_same && i < p->items; i++)
+        is_same = p->size[order[i]] <= p->size[order[i - 1]];
+    if (!all && p->size && !is_same)
         HBP__TRY(assign_by(parts, HBP__BY_SIZE, order, &all));
     if (!all && p->samples)
         HBP__TRY(assign_by(parts, HBP__BY_SAMPLES, order, &all));

@@ -6,8 +6,10 @@
 #include "base/scratch.h"
 #include "base/sort.h"
 
-/* So many light parts are looked at for the heaviest one, and so many exchanges made for each item. */
-enum { PARTNERS = 24, EXCHANGES = 8 };
+/* So many light parts are looked at for the heaviest one, more where none of them helps, as long as they are
+ * lighter than what has been found, and so many exchanges made for each item. All exchanges together look at
+ * so many items, and move so many parts in their order. */
+enum { PARTNERS = 24, MORE_PARTNERS = 1024, EXCHANGES = 8, WORK = 1 << 22, WORK_PER_ITEM = 2 };
 
 hbp_status hbp__parts_open(hbp_context *context, const hbp__multiway *problem, uint32_t *part,
                            hbp__parts *parts)
@@ -306,6 +308,7 @@ hbp_status hbp__parts_improve(hbp__parts *parts, int64_t bound)
 {
     const hbp__multiway *p = parts->problem;
     int64_t most = hbp__mul_saturating(EXCHANGES, p->items);
+    int64_t work = hbp__add_saturating(WORK, hbp__mul_saturating(WORK_PER_ITEM, p->items));
     members m;
     if (p->parts < 2 || parts->weight[parts->order[p->parts - 1]] <= bound)
         return HBP_OK;
@@ -314,13 +317,16 @@ hbp_status hbp__parts_improve(hbp__parts *parts, int64_t bound)
         uint32_t from = parts->order[p->parts - 1];
         exchange best = {0, 0, 0, parts->weight[from]};
         HBP__TRY(hbp__tick_row(parts->context, "exchanges", i, most));
-        if (parts->weight[from] <= bound)
+        if (parts->weight[from] <= bound || work < 0)
             break;
-        for (int64_t k = 0; k < p->parts - 1 && k < PARTNERS; k++) {
-            if (parts->weight[parts->order[k]] >= best.heavier)
+        for (int64_t k = 0; k < p->parts - 1 && k < MORE_PARTNERS; k++) {
+            if (parts->weight[parts->order[k]] >= best.heavier || work < 0 ||
+                (k >= PARTNERS && best.heavier < parts->weight[from]))
                 break;
+            work -= m.count[from];
             look_at(parts, &m, from, k, &best);
         }
+        work -= p->parts / 16;
         if (best.heavier >= parts->weight[from])
             break;
         HBP__TRY(make_exchange(parts, &m, from, &best));

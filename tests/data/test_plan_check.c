@@ -128,7 +128,7 @@ END_TEST
 START_TEST_IN_CONTEXT(a_shift_takes_a_token_of_each_sample)
 {
     hbp_plan *plan = keep(make(context, HBP_OVERLONG_SPLIT));
-    WRONG(int32_t, plan->shifted_loss, 2, "shifted_loss is 2; it must be 1");
+    WRONG(int32_t, plan->shifted_loss, 2, "shifted_loss is 2; it must be 0 or 1");
     WRONG(int32_t, plan->shifted_loss, -1, "shifted_loss is -1");
     int32_t *loss = plan->sample_loss_tokens;
     plan->sample_loss_tokens = NULL;

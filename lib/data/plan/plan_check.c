@@ -62,7 +62,8 @@ static hbp_status check_fields(hbp_context *context, const hbp_plan *plan)
     if (plan->steps < 1)
         return fail_row(context, "plan", 0, "the number of steps", plan->steps, 1);
     if (plan->shifted_loss != 0 && plan->shifted_loss != 1)
-        return fail_row(context, "plan", 0, "shifted_loss", plan->shifted_loss, 1);
+        return hbp__fail(context, HBP_E_INVALID, "the plan's flag shifted_loss is %d; it must be 0 or 1",
+                         (int)plan->shifted_loss);
     if (plan->shifted_loss && !plan->sample_loss_tokens)
         return hbp__fail(context, HBP_E_INVALID, "the plan has shifted_loss but no loss tokens of samples");
     if (plan->first_step < 0)

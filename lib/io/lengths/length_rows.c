@@ -41,9 +41,11 @@ hbp_status hbp__rows_histogram(hbp__length_rows *rows)
         return hbp__fail(rows->context, HBP_E_INVALID,
                          "%s is a histogram; vision units are read one number a sample",
                          hbp__stream_name(rows->in));
-    if (rows->has_loss || rows->has_link || rows->has_vision || rows->has_modality || rows->beside)
+    if (rows->has_loss || rows->has_link || rows->has_vision || rows->has_modality || rows->beside ||
+        rows->options->shifted_loss)
         return hbp__fail(rows->context, HBP_E_INVALID,
-                         "%s: a histogram has neither loss tokens nor links, vision units or modalities",
+                         "%s: a histogram has neither loss tokens nor links, vision units or modalities, nor "
+                         "`shifted_loss`",
                          hbp__stream_name(rows->in));
     rows->histogram = 1;
     return HBP_OK;

@@ -6,20 +6,18 @@
  * that took. O(parts log classes) beside the solver's work. Oracle: every partition tried
  * (tests/pack/test_partition.c). */
 #include <stdio.h>
+#include <string.h>
 
 #include "base/checked.h"
 #include "base/scratch.h"
 #include "base/sort.h"
 #include "pack/partition/partition.h"
 
-/* One part of so many is free where parts are tight. */
-enum { TIGHT = 256 };
-
 /* A class and its parts. */
 typedef struct part_class {
     hbp__multiway problem; /* its items, under the capacity of its parts */
     uint32_t *part;        /* [items] from 0 */
-    int64_t weight, size, samples, most_weight;
+    int64_t weight, size, samples, most_weight, least_size;
     int64_t least;    /* no fewer parts hold it */
     int64_t floor;    /* fewer are known not to, or were not found to */
     int64_t parts;    /* it gets */
@@ -65,11 +63,13 @@ static hbp_status open_classes(solving *s)
                                          .capacity = c->capacity,
                                          .least_samples = s->is_empty_allowed ? 0 : 1,
                                          .most_samples = c->most_samples};
+        class->least_size = INT64_MAX;
         for (int64_t i = first; i < c->class_first[k + 1]; i++) {
             class->weight += c->weight[i];
             class->size += c->size[i];
             class->samples += c->samples[i];
             class->most_weight = hbp__max_i64(class->most_weight, c->weight[i]);
+            class->least_size = hbp__min_i64(class->least_size, c->size[i]);
         }
         if (class->problem.items == 1) /* it may be alone, over the capacity */
             class->problem.capacity = INT64_MAX;
@@ -228,35 +228,59 @@ static hbp_status spread(solving *s, part_class *class)
     return HBP_OK;
 }
 
-/* Whether the class is packed and its parts will be all but full: the rule of the longest first fails then,
- * and the packing is what is improved. */
+/* Whether the class is packed and its parts leave less free than the smallest item in each: the rule of the
+ * longest first does not fill them so. */
 static int is_tight(const part_class *class)
 {
     int64_t most = hbp__mul_saturating(class->parts, class->problem.capacity);
-    return class->packed && class->packed <= class->parts && class->size > most - most / TIGHT;
+    return class->packed && class->packed <= class->parts &&
+           most - class->size < hbp__mul_saturating(class->parts, class->least_size);
 }
 
-/* The class's items into its parts; *found is 0 where it takes more, and then its floor says how many. */
+/* The class's items into its parts by the rule of the longest first; *found is 0 where that finds none, and
+ * then a packing is what it was. */
+static hbp_status solve_anew(solving *s, part_class *class, int *found)
+{
+    int64_t mark = hbp__scratch_mark(s->context);
+    size_t bytes = (size_t) class->problem.items * sizeof *class->part;
+    uint32_t *packing = class->packed ? hbp__take(s->context, bytes, 1) : NULL;
+    HBP__TRY(hbp__scratch_check(s->context, "the parts"));
+    if (packing)
+        memcpy(packing, class->part, bytes);
+    int64_t inner = hbp__scratch_mark(s->context);
+    hbp_status status = hbp__multiway_solve(s->context, &class->problem, class->part, &class->heaviest);
+    *found = status != HBP_E_INFEASIBLE;
+    if (!*found) {
+        hbp__forgive(s->context);
+        hbp__scratch_release(s->context, inner);
+        status = HBP_OK;
+        if (packing)
+            memcpy(class->part, packing, bytes);
+    } else if (status >= 0) {
+        class->packed = 0; /* a packing is no more */
+        class->is_solved = 1;
+    }
+    if (status >= 0)
+        hbp__scratch_release(s->context, mark);
+    return status;
+}
+
+/* The class's items into its parts; *found is 0 where it takes more, and then its floor says how many. Parts
+ * of a packing that are balanced in its own sizes are near enough. */
 static hbp_status solve_class(solving *s, part_class *class, int *found)
 {
     *found = 1;
     if (class->is_solved)
         return HBP_OK;
     class->problem.parts = class->parts;
-    if (s->is_equal || (class->packed != class->parts && !is_tight(class))) {
-        int64_t mark = hbp__scratch_mark(s->context);
-        hbp_status status = hbp__multiway_solve(s->context, &class->problem, class->part, &class->heaviest);
-        class->packed = 0; /* a packing is no more */
-        class->is_solved = status >= 0;
-        if (status != HBP_E_INFEASIBLE)
-            return status;
-        hbp__forgive(s->context);
-        hbp__scratch_release(s->context, mark);
-        *found = 0;
-        if (s->is_equal)
+    if (s->is_equal)
+        return solve_anew(s, class, found);
+    if (!is_tight(class) && (class->packed != class->parts || class->problem.size)) {
+        HBP__TRY(solve_anew(s, class, found));
+        if (*found)
             return HBP_OK;
-        HBP__TRY(pack_class(s, class));
     }
+    HBP__TRY(pack_class(s, class));
     *found = class->packed <= class->parts;
     if (!*found)
         return HBP_OK;
@@ -278,7 +302,8 @@ static const char *list_limits(const solving *s, char *text, size_t bytes)
     } limits[] = {{"`capacity` ", o->capacity},
                   {"`max_samples` ", o->max_samples},
                   {"links", s->call->has_links ? -1 : 0},
-                  {"classes", s->classes > 1 ? -1 : 0}};
+                  {"classes", o->classes && s->classes > 1 ? -1 : 0},
+                  {"`over_long` alone", o->over_long == HBP_OVERLONG_ALONE && s->classes > 1 ? -1 : 0}};
     size_t at = 0;
     snprintf(text, bytes, "these numbers of samples");
     for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
@@ -451,12 +476,18 @@ static hbp_status check_number(solving *s, int64_t parts)
     if (parts > HBP_MAX_PARTS)
         return hbp__fail(s->context, HBP_E_OVERFLOW, "there are %lld parts; %lld are the most",
                          (long long)parts, (long long)HBP_MAX_PARTS);
-    if (parts > c->items && !s->is_empty_allowed)
+    if (parts > c->items && !s->is_empty_allowed) {
+        const hbp_partition_options *o = c->options;
+        char asked[96] = "";
+        if (o->min_parts > 1 || o->multiple_of > 1)
+            snprintf(asked, sizeof asked, " (`min_parts` %lld, `multiple_of` %lld)",
+                     (long long)hbp__max_i64(1, o->min_parts), (long long)hbp__max_i64(1, o->multiple_of));
         return hbp__fail(
             s->context, HBP_E_INVALID,
-            "there are %lld parts and %lld samples%s; `allow_empty` would leave %lld parts empty",
-            (long long)parts, (long long)c->items, c->has_links ? " that are not linked" : "",
+            "there are %lld parts%s and %lld samples%s; `allow_empty` would leave %lld parts empty",
+            (long long)parts, asked, (long long)c->items, c->has_links ? ", those linked counted as one" : "",
             (long long)(parts - c->items));
+    }
     return HBP_OK;
 }
 

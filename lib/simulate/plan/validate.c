@@ -264,6 +264,8 @@ static hbp_status other_lengths(hbp_context *context, const hbp_plan *plan, cons
         lacks = "; the plan has vision units, which these lengths lack";
     else if (plan->micro_batch_modalities && !lengths->modality && !lengths->vision)
         lacks = "; the plan has modalities, which these lengths lack";
+    if (plan->lengths_digest == lengths->digest)
+        return hbp__fail(context, HBP_E_INVALID, "the plan is not of these lengths%s", lacks);
     return hbp__fail(context, HBP_E_INVALID,
                      "the plan was made for lengths with digest %016llx; these have %016llx%s",
                      (unsigned long long)plan->lengths_digest, (unsigned long long)lengths->digest, lacks);
@@ -302,8 +304,10 @@ static hbp_status find_limit(hbp_context *context, const hbp_plan *plan, const h
 
 static hbp_status validate_lengths(hbp_context *context, const hbp_plan *plan, const hbp_lengths *lengths)
 {
-    if (lengths->digest == plan->lengths_digest)
+    if (lengths->digest == plan->lengths_digest && lengths->shifted_loss == plan->shifted_loss)
         return check_lengths(context, plan, lengths);
+    if (lengths->shifted_loss != plan->shifted_loss)
+        return other_lengths(context, plan, lengths);
     int64_t limit = 0;
     int32_t policy = 0;
     hbp_lengths *limited = NULL;

@@ -150,6 +150,8 @@ def partition(
 _WORDS = (
     ("`allow_empty` would", "nonempty=False would"),
     ("give `linear` and `square`", "give a pair (linear, square)"),
+    ("`linear` is", "weights[0], `linear`, is"),
+    ("`square` is", "weights[1], `square`, is"),
 )
 """What C's messages call otherwise."""
 
