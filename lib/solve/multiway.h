@@ -4,9 +4,9 @@
  * `capacity`, and how many samples it stands for, of which a part holds `least_samples` to `most_samples`.
  * Output: the part of each item, the weight of the heaviest, and a lower bound on it. Graham's rule of the
  * longest processing time (1969) makes the first partition; exchanges of items between the heaviest part and
- * light ones improve it, as in Finn and Horowitz (1979). O(n log n), with at most 8 n + 2^22 looks at parts
- * that an item does not fit, and for each exchange O((n / k) log (n / k)) a pair of parts that is looked at.
- * Oracle: every partition tried (tests/solve/test_multiway.c). */
+ * light ones improve it, as in Finn and Horowitz (1979). O(n log n), with at most 2 n + 2^21 looks at parts
+ * for an order of the items, and for each exchange O((n / k) log (n / k)) a pair of parts that is looked at,
+ * 2 n + 2^22 items in all. Oracle: every partition tried (tests/solve/test_multiway.c). */
 #ifndef HBP_SOLVE_MULTIWAY_H
 #define HBP_SOLVE_MULTIWAY_H
 

@@ -374,8 +374,8 @@ START_TEST_IN_CONTEXT(what_is_refused_is_named)
             .multiple_of = 2);
     REFUSED(HBP_E_INVALID, "there are 7 parts and 6 samples; `allow_empty` would leave 1", length, 6,
             .parts = 7);
-    REFUSED(HBP_E_INVALID, "there are 5 parts and 4 samples, those linked counted as one;", length, 6, .parts = 5,
-            .links = link);
+    REFUSED(HBP_E_INVALID, "there are 5 parts and 4 samples, those linked counted as one;", length, 6,
+            .parts = 5, .links = link);
     REFUSED(HBP_E_INVALID, "`equal_count` asks for 6 samples in 4 parts", length, 6, .parts = 4,
             .equal_count = 1);
     REFUSED(HBP_E_INVALID, "the 5 that may share one with sample 0 do not divide", length, 6, .parts = 3,
