@@ -387,6 +387,34 @@ class TrlTables(unittest.TestCase):
             with self.assertRaisesRegex(UnknownTrainerError, r"_pack_bfd takes \(table\)"):
                 trl.install()
 
+    def test_other_batchers_stay_trls(self):
+        def _pack_bfd(examples, seq_length, on_seq_length_overflow="truncate"):
+            return "own"
+
+        class TokenBudgetBatcher:
+            def __init__(self, dataset, num_processes, token_budget, metrics):
+                pass
+
+            def __iter__(self):
+                return iter("own")
+
+        def _balance_by_squared_length(examples, num_groups):
+            return "own"
+
+        names = {
+            "TokenBudgetBatcher": TokenBudgetBatcher,
+            "_balance_by_squared_length": _balance_by_squared_length,
+        }
+        with modules(
+            trl__data_utils={"_pack_bfd": _pack_bfd}, trl__experimental__async_grpo__async_grpo_trainer=names
+        ) as found:
+            with self.assertWarnsRegex(RuntimeWarning, "batchers stay TRL's: .*metrics"):
+                undo = trl.install()
+            self.assertIs(found["trl.data_utils"]._pack_bfd, trl.pack_bfd)
+            self.assertEqual("".join(TokenBudgetBatcher(1, 2, 3, 4)), "own")
+            undo()
+            self.assertIs(found["trl.data_utils"]._pack_bfd, _pack_bfd)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -10,13 +10,14 @@ go first. No row holds more tokens than token_budget, none is empty."""
 from __future__ import annotations
 
 import logging
+import warnings
 from typing import Any, Callable, Iterable, Iterator, Optional
 
 import numpy as np
 import numpy.typing as npt
 
 from .. import InfeasibleError, InvalidError, partition
-from . import errors_as, replace, require_seam
+from . import UnknownTrainerError, errors_as, replace, require_seam
 from ._packs import WEIGHTS
 
 KNOWN = ("1.10.0.dev0 (f2cd57710ae3)",)
@@ -168,7 +169,7 @@ def micro_batches(samples: Iterable[Any], rows: int, budget: int) -> Iterator[Ro
 
 def install() -> Callable[[], None]:
     """Puts hbp in the place of TRL's own packing, and of its batchers where async GRPO can be imported; what is
-    returned takes it back."""
+    returned takes it back. Batchers of another signature stay TRL's, with a RuntimeWarning."""
     from trl import data_utils as seam
 
     require_seam("trl", KNOWN, (seam, "_pack_bfd", "examples seq_length [on_seq_length_overflow]"))
@@ -178,12 +179,16 @@ def install() -> Callable[[], None]:
     except ImportError:
         return replace(*places)
     batcher = getattr(grpo, "TokenBudgetBatcher", None)
-    require_seam(
-        "trl",
-        KNOWN,
-        (grpo, "_balance_by_squared_length", "examples num_groups"),
-        (grpo, "TokenBudgetBatcher", "dataset num_processes token_budget"),
-    )
+    try:
+        require_seam(
+            "trl",
+            KNOWN,
+            (grpo, "_balance_by_squared_length", "examples num_groups"),
+            (grpo, "TokenBudgetBatcher", "dataset num_processes token_budget"),
+        )
+    except UnknownTrainerError as error:
+        warnings.warn(f"async GRPO's batchers stay TRL's: {error}", RuntimeWarning, stacklevel=2)
+        return replace(*places)
 
     def rows_of(self: Any) -> Iterator[Rows]:
         return micro_batches(self.dataset, self.num_processes, self.token_budget)
