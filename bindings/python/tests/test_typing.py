@@ -96,6 +96,9 @@ class TestChoices(unittest.TestCase):
             hbp.plan_groups([4], cost, max_lenght=4)
         with self.assertRaisesRegex(TypeError, r"'max_lenght' \(did you mean 'max_length'\?\)"):
             hbp.plan_epoch([4], cost, max_lenght=4)
+        for name, owner in (("max_sp", "hbp.Cost"), ("shifted_loss", "hbp.Lengths.from_array")):
+            with self.assertRaisesRegex(TypeError, f"no option '{name}' here; it is one of {owner}"):
+                hbp.plan_epoch([4], cost, **{name: 1})
         with self.assertRaisesRegex(
             TypeError, r"'zero_stag' \(did you mean 'zero_stage'\?\); there are 'model'"
         ):

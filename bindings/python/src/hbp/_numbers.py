@@ -63,10 +63,13 @@ def not_among(value: Any, known: Iterable[Any], there_are: str = "; there are ")
     return f"{value!r}{meant}{there_are}{', '.join(map(repr, known))}"
 
 
-def refuse_unknown(options: Mapping[str, Any], keywords: Any) -> None:
-    """TypeError for an option that the TypedDict `keywords` does not have."""
+def refuse_unknown(options: Mapping[str, Any], keywords: Any, others: Mapping[str, Iterable[str]]) -> None:
+    """TypeError for an option that the TypedDict `keywords` does not have; `others`: what has which options
+    instead."""
     for name in options:
         if name not in keywords.__annotations__:
+            for other in (other for other, names in others.items() if name in names):
+                raise TypeError(f"there is no option {name!r} here; it is one of {other}")
             raise TypeError(f"there is no option {not_among(name, keywords.__annotations__)}")
 
 

@@ -12,7 +12,7 @@ from ._inputs import Integers
 from ._native import lib
 from ._numbers import refuse_unknown, suggesting
 from ._records import BalanceOptions, EpochOptions
-from .cost import Cost
+from .cost import Cost, options_of_inputs
 from .groups import Groups
 from .lengths import Lengths
 from .packs import Packs
@@ -86,7 +86,7 @@ class EpochKeywords(TypedDict, total=False):
 
 def _options(options: EpochKeywords) -> tuple[EpochOptions, object]:
     """The struct, and what must be kept while it is in use; the groups are the caller's to keep alive."""
-    refuse_unknown(options, EpochKeywords)
+    refuse_unknown(options, EpochKeywords, options_of_inputs())
     batches = options.get("batches")
     if batches is not None and len(batches) == 0:
         raise ValueError("batches has no batch; give None where no batches are given")

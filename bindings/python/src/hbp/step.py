@@ -11,7 +11,7 @@ from ._inputs import Integers
 from ._native import lib
 from ._numbers import refuse_unknown
 from ._records import StepOptions
-from .cost import Cost
+from .cost import Cost, options_of_inputs
 from .lengths import Lengths
 from .plans import Plan
 
@@ -50,7 +50,7 @@ class StepKeywords(TypedDict, total=False):
 
 def step_options(**options: Unpack[StepKeywords]) -> StepOptions:
     """The struct."""
-    refuse_unknown(options, StepKeywords)
+    refuse_unknown(options, StepKeywords, options_of_inputs())
     return StepOptions.pick(options)
 
 
