@@ -2,10 +2,15 @@
 installed."""
 
 import importlib.util
+import json
+import os
+import socket
+import subprocess
 import sys
 import tempfile
 import types
 import unittest
+from pathlib import Path
 from unittest import mock
 
 import numpy as np
@@ -13,6 +18,7 @@ import numpy as np
 import hbp
 from hbp.integrations import UnknownTrainerError
 from hbp.integrations.transformers import PlanTrainer
+from hbp.torch import PlanSampler
 from integration_seams import snippet
 
 HAVE = all(importlib.util.find_spec(name) for name in ("torch", "transformers", "accelerate"))
@@ -20,7 +26,7 @@ HAVE = all(importlib.util.find_spec(name) for name in ("torch", "transformers", 
 LENGTHS = np.random.RandomState(3).geometric(1 / 40, size=240).clip(2, 200)
 
 
-def make_plan(ranks=2, count=2, max_sp=1, **options):
+def make_cost(ranks=2, max_sp=1):
     terms = dict(
         ranks=ranks, layers=2, limit_bytes=1 << 30, ns_per_token=100.0, ns_per_token_squared=0.05, pack_ns=1e4,
         static_bytes=1 << 20, activation_bytes=1 << 12, recomputed_bytes=1 << 10, recompute_linear=0.3,
@@ -28,11 +34,15 @@ def make_plan(ranks=2, count=2, max_sp=1, **options):
     )  # fmt: skip
     degrees = (1, 2) if max_sp > 1 else (1,)
     waits, slopes = (0.0, 20.0)[: len(degrees)], (0.0, 0.01)[: len(degrees)]
-    cost = hbp.Cost.from_terms(
+    return hbp.Cost.from_terms(
         hbp.CostTerms(**terms, degree=degrees, sp_latency_ns=waits, sp_ns_per_token=slopes)
     )
+
+
+def make_plan(ranks=2, count=2, max_sp=1, **options):
     data = hbp.Lengths.from_array(LENGTHS, loss_tokens=LENGTHS - 1)
     options.setdefault("tokens_per_step", 256 * ranks * count)
+    cost = make_cost(ranks, max_sp)
     return hbp.plan_epoch(data, cost, micro_batches_per_step=count, max_pack_length=256, **options)
 
 
@@ -80,6 +90,12 @@ class BehindAStandIn(unittest.TestCase):
             pass
 
         return Trainer(arguments(**options), plan=plan)
+
+    def trainer_of(self, given, plan):
+        class Trainer(PlanTrainer, self.trainers.Trainer):
+            pass
+
+        return Trainer(given, plan=plan)
 
     def test_the_pages_lines(self):
         class Named(StandIn):
@@ -135,6 +151,58 @@ class BehindAStandIn(unittest.TestCase):
         trainer.sampler.set_epoch(1)
         trainer.state.global_step = len(plans[0])
         with self.assertRaisesRegex(ValueError, "number of steps in epoch 1"):
+            trainer.get_batch_samples(iter([]), 2, "cpu")
+
+    def test_what_would_change_the_loss_or_lose_batches_is_refused(self):
+        for name, value, wanted in (("n_gpu", 2, 1), ("ignore_data_skip", True, False)):
+            given = arguments()
+            setattr(given, name, value)
+            with self.assertRaisesRegex(ValueError, f"{name} is {value}; the plan wants {wanted}"):
+                self.trainer_of(given, make_plan())
+
+        class Dispatching(StandIn):
+            accelerator = types.SimpleNamespace(dispatch_batches=True)
+
+        class Plain(StandIn):
+            model_accepts_loss_kwargs = False
+            model = []
+
+        class WithLoss(Plain):
+            def compute_loss_func(self, outputs, labels, num_items_in_batch):
+                return outputs
+
+        for kind, message in (
+            (Dispatching, "dispatch_batches is True; the plan wants False"),
+            (Plain, "the forward of list takes no num_items_in_batch"),
+        ):
+            self.trainers.Trainer = kind
+            with self.assertRaisesRegex(ValueError, message):
+                self.trainer(make_plan())
+        self.trainers.Trainer = WithLoss
+        self.trainer(make_plan())
+
+    def test_the_epoch_is_that_of_the_step(self):
+        plans = [make_plan(seed=epoch) for epoch in range(3)]
+        steps = len(plans[0])
+        self.assertEqual({len(plan) for plan in plans}, {steps})
+        trainer = self.trainer(lambda epoch: plans[epoch])
+        trainer.state.global_step = steps + 1
+        batches = (batch_of(ids) for ids in list(PlanSampler(plans[1]))[4::2])
+        _, tokens = trainer.get_batch_samples(batches, 2, "cpu")
+        self.assertEqual((trainer.sampler.epoch, tokens), (1, plans[1].step(1).loss_tokens))
+
+    def test_a_rest_that_begins_after_the_checkpoint_is_refused(self):
+        plan = make_plan(ranks=1, count=4)
+        trainer = self.trainer(make_plan())
+        rest = hbp.Rest(plan, 3)
+        options = dict(batches=rest.batches, micro_batches_per_step=2, max_pack_length=256)
+        if len(plan) == len(trainer.sampler.plan):
+            before = 3
+        else:
+            before = len(trainer.sampler.plan) - len(plan) + 3
+        trainer.use_rest(rest, hbp.plan_epoch(rest.lengths, make_cost(2), **options))
+        trainer.state.global_step = before - 1
+        with self.assertRaisesRegex(ValueError, f"step {before - 1} of its epoch; the rest begins with step {before}"):
             trainer.get_batch_samples(iter([]), 2, "cpu")
 
     def test_unknown_versions(self):
@@ -217,6 +285,81 @@ class InTransformers(unittest.TestCase):
             trainer.train()
             logged = [row["loss"] for row in trainer.state.log_history if "loss" in row]
             self.assertAlmostEqual(logged[0], total / plan.step(0).loss_tokens, places=3)
+
+    def test_two_processes_train_and_resume_as_one_does(self):
+        """Each sample once an epoch, the gradients of one process that has all samples, nothing lost or twice in a
+        resumed epoch, on as many processes or on another number."""
+        import training
+
+        with tempfile.TemporaryDirectory() as folder:
+            state = f"{folder}/checkpoint-{training.STEPS + 3}"
+            run = dict(folder=folder, ranks=2, count=2)
+            runs = [dict(run, dataloader_num_workers=1), dict(run, resume=state, folder=f"{folder}/again")]
+            with socket.socket() as free:
+                free.bind(("127.0.0.1", 0))
+                port = free.getsockname()[1]
+            own = [str(Path(hbp.__file__).parents[1]), str(Path(__file__).parent)]
+            common = dict(WORLD_SIZE="2", MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port), OMP_NUM_THREADS="1")
+            children = []
+            for rank in range(2):
+                command = [sys.executable, training.__file__, json.dumps(runs), f"{folder}/notes.{rank}"]
+                environment = {**os.environ, **common, "PYTHONPATH": os.pathsep.join(own)}
+                environment.update(RANK=str(rank), LOCAL_RANK=str(rank))
+                children.append(
+                    subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+                )
+            try:
+                one, gradients = training.train(f"{folder}/one", 1, 4)
+                for child in children:
+                    output, _ = child.communicate(timeout=120)
+                    self.assertEqual(child.returncode, 0, output)
+            finally:
+                for child in children:
+                    child.kill()
+            notes = [json.loads(Path(f"{folder}/notes.{rank}").read_text()) for rank in range(2)]
+            few, fewer_gradients = training.train(
+                f"{folder}/fewer", 1, 4, state, resumed_ranks=2, resumed_count=2
+            )
+        self.check_trained([one], gradients, 4)
+        for run, first, count in ((0, 0, 2), (1, training.STEPS + 3, 2)):
+            for rank in range(2):
+                _, of_rank = notes[rank][run]
+                np.testing.assert_allclose(of_rank, gradients[first:], rtol=1e-4, atol=1e-7)
+            self.check_trained([notes[rank][run][0] for rank in range(2)], gradients[first:], count, first)
+        np.testing.assert_allclose(fewer_gradients, gradients[training.STEPS + 3 :], rtol=1e-4, atol=1e-7)
+        self.check_trained([few], fewer_gradients, 4, training.STEPS + 3)
+        self.check_alone(gradients[0])
+
+    def check_trained(self, of_ranks, gradients, count, first=0):
+        """What each rank was trained on is the plan's, every sample once."""
+        import training
+
+        steps = range(first, 2 * training.STEPS)
+        self.assertEqual(len(gradients), len(steps))
+        for notes in of_ranks:
+            self.assertEqual([step for step, _, _ in notes], [step for step in steps for _ in range(count)])
+        for step in steps:
+            got = sorted(k for notes in of_ranks for at, batch, _ in notes if at == step for k in batch)
+            plan = training.plan_of(step // training.STEPS, 1, 4)
+            want = np.concatenate([pack.ids for pack in plan.step(step % training.STEPS).packs()])
+            self.assertEqual(got, sorted(want.tolist()))
+            tokens = {tokens for notes in of_ranks for at, _, tokens in notes if at == step}
+            self.assertEqual(tokens, {int((LENGTHS[want] - 1).sum())})
+
+    def check_alone(self, gradient):
+        """The first step's gradient is that of its samples each alone, divided by their predicted tokens."""
+        import torch
+        import training
+
+        model, data = training.make_model(), training.samples()
+        ids = [k for pack in training.plan_of(0, 1, 4).step(0).packs() for k in pack.ids.tolist()]
+        for k in ids:
+            tokens = torch.tensor(data[k]["input_ids"])
+            logits = model(input_ids=tokens[None]).logits[0]
+            loss = torch.nn.functional.cross_entropy(logits[:-1], tokens[1:], reduction="sum")
+            (loss / (LENGTHS[ids] - 1).sum()).backward()
+        flat = torch.cat([parameter.grad.flatten() for parameter in model.parameters()])
+        np.testing.assert_allclose(flat[::97].tolist() + [flat.norm().item()], gradient, rtol=1e-3, atol=1e-6)
 
 
 if __name__ == "__main__":
