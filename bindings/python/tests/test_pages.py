@@ -95,7 +95,8 @@ class TestFromADataSet(unittest.TestCase):
     def check(self, answer: "list") -> None:
         lengths, seen, digest, tokens, of_pack = answer
         self.assertEqual(seen, list(range(64)))
-        plan = hbp.plan(lengths, "llama-3.1-8b", "h100:4", max_length=131072)
+        data = hbp.Lengths.from_array(lengths, shifted_loss=True)
+        plan = hbp.plan(data, "llama-3.1-8b", "h100:4", max_length=131072)
         self.assertEqual(plan.digest, digest)
         self.assertEqual(tokens, max(of_pack, 1))
 
