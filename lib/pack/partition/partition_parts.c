@@ -266,7 +266,7 @@ static hbp_status solve_anew(solving *s, part_class *class, int *found)
 }
 
 /* The class's items into its parts; *found is 0 where it takes more, and then its floor says how many. Parts
- * of a packing that are balanced in its own sizes are near enough. */
+ * of a packing that are balanced in its own sizes, or in nothing, are near enough. */
 static hbp_status solve_class(solving *s, part_class *class, int *found)
 {
     *found = 1;
@@ -275,7 +275,7 @@ static hbp_status solve_class(solving *s, part_class *class, int *found)
     class->problem.parts = class->parts;
     if (s->is_equal)
         return solve_anew(s, class, found);
-    if (!is_tight(class) && (class->packed != class->parts || class->problem.size)) {
+    if (!is_tight(class) && (class->packed != class->parts || (class->problem.size && class->weight))) {
         HBP__TRY(solve_anew(s, class, found));
         if (*found)
             return HBP_OK;
