@@ -57,17 +57,11 @@ static inline int64_t hbp__lengths_vision(const hbp_lengths *lengths, int64_t in
     return lengths->vision ? lengths->vision[index] : 0;
 }
 
-/* What of `loss` tokens carries loss in a piece of `length`. */
-static inline int64_t hbp__shift_loss(int64_t loss, int64_t length, int32_t shifted)
-{
-    return shifted && loss == length ? length - 1 : loss;
-}
-
-/* Piece i's loss tokens, of `length`, which is its own. O(1). */
+/* Piece i's loss tokens, of `length`, which is its own: a shift takes one off where all carry loss. O(1). */
 static inline int64_t hbp__lengths_loss(const hbp_lengths *lengths, int64_t index, int64_t length)
 {
     int64_t loss = lengths->loss ? lengths->loss[index] : length;
-    return hbp__shift_loss(loss, length, lengths->shifted_loss);
+    return lengths->shifted_loss && loss == length ? length - 1 : loss;
 }
 
 /* Vision units a token, of all the data. */

@@ -384,7 +384,7 @@ static hbp_status digest_column(hbp_context *context, hbp__digest *digest, const
     return HBP_OK;
 }
 
-/* The second size, only where there is one: the digests of other data sets came before it. So for a shift. */
+/* The second size, only where there is one: the digests of other data sets came before it. */
 static hbp_status digest_vision(hbp_context *context, hbp__digest *digest, const hbp_lengths *draft)
 {
     if (!draft->vision && !draft->modality)
@@ -412,7 +412,7 @@ hbp_status hbp__lengths_seal(hbp_context *context, hbp_lengths *draft)
     HBP__TRY(digest_column(context, &digest, draft->loss, draft->count));
     HBP__TRY(digest_column(context, &digest, draft->link, draft->count));
     HBP__TRY(digest_vision(context, &digest, draft));
-    if (draft->shifted_loss)
+    if (draft->shifted_loss) /* as the second size */
         hbp__digest_u64(&digest, (uint64_t)draft->shifted_loss);
     draft->digest = hbp__digest_end(&digest);
     return HBP_OK;

@@ -304,10 +304,10 @@ static hbp_status find_limit(hbp_context *context, const hbp_plan *plan, const h
 
 static hbp_status validate_lengths(hbp_context *context, const hbp_plan *plan, const hbp_lengths *lengths)
 {
-    if (lengths->digest == plan->lengths_digest && lengths->shifted_loss == plan->shifted_loss)
-        return check_lengths(context, plan, lengths);
     if (lengths->shifted_loss != plan->shifted_loss)
         return other_lengths(context, plan, lengths);
+    if (lengths->digest == plan->lengths_digest)
+        return check_lengths(context, plan, lengths);
     int64_t limit = 0;
     int32_t policy = 0;
     hbp_lengths *limited = NULL;

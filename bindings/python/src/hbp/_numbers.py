@@ -63,14 +63,20 @@ def not_among(value: Any, known: Iterable[Any], there_are: str = "; there are ")
     return f"{value!r}{meant}{there_are}{', '.join(map(repr, known))}"
 
 
-def refuse_unknown(options: Mapping[str, Any], keywords: Any, others: Mapping[str, Iterable[str]]) -> None:
-    """TypeError for an option that the TypedDict `keywords` does not have; `others`: what has which options
-    instead."""
-    for name in options:
-        if name not in keywords.__annotations__:
-            for other in (other for other, names in others.items() if name in names):
-                raise TypeError(f"there is no option {name!r} here; it is one of {other}")
-            raise TypeError(f"there is no option {not_among(name, keywords.__annotations__)}")
+def refuse_unknown(
+    options: Mapping[str, Any], keywords: Any, others: Mapping[str, Callable[..., Any]]
+) -> None:
+    """TypeError for an option that the TypedDict `keywords` does not have; `others`: calls by
+    name whose option it may be."""
+    unknown = next((name for name in options if name not in keywords.__annotations__), None)
+    if unknown is None:
+        return
+    import inspect  # which only a failure pays
+
+    for other, call in others.items():
+        if unknown in inspect.signature(call).parameters:
+            raise TypeError(f"there is no option {unknown!r} here; it is one of {other}")
+    raise TypeError(f"there is no option {not_among(unknown, keywords.__annotations__)}")
 
 
 F = TypeVar("F", bound=Callable[..., Any])

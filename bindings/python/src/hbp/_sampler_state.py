@@ -8,16 +8,15 @@ import re
 import reprlib
 from typing import Any, Mapping
 
-from .errors import InvalidError, VersionError
+from .errors import InvalidError, VersionError, refusal
 
 VERSION = 1
 FIELDS = ("version", "epoch", "cursor", "batches", "ranks")
 MAX_EPOCH = 2**63 - 1
-_INVALID, _VERSION = -2, -7
 
 
 def invalid(message: str) -> InvalidError:
-    return InvalidError(_INVALID, message)
+    return refusal(InvalidError, message)
 
 
 def integer(name: str, value: Any, least: int, most: int) -> int:
@@ -48,7 +47,7 @@ class SamplerState:
         if "version" in state:
             version = integer("the state's version", state["version"], 1, MAX_EPOCH)
             if version != VERSION:
-                raise VersionError(_VERSION, f"the state's version is {version}; this hbp reads version {VERSION}")
+                raise refusal(VersionError, f"the state's version is {version}; this hbp reads version {VERSION}")
         for name in FIELDS:
             if name not in state:
                 raise invalid(f"the state lacks {name!r}; it must have {', '.join(FIELDS)}")

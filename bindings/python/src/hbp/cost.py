@@ -297,11 +297,3 @@ def list_sp_choices(
         ctypes.byref(count),
     )
     return [SpChoice.from_buffer_copy(row) for row in rows[: count.value]]
-
-
-def options_of_inputs() -> dict[str, list[str]]:
-    """The options of what a plan is made of, which planning itself does not have."""
-    return {
-        "hbp.Cost": _records.CostOptions.names(),
-        "hbp.Lengths.from_array": _records.LengthsOptions.names(),
-    }

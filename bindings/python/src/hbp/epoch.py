@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from typing import TYPE_CHECKING, Optional, Sequence, TypedDict, Union
+from typing import TYPE_CHECKING, Any, Callable, Mapping, Optional, Sequence, TypedDict, Union
 
 from ._arrays import address, joined
 from ._choices import BalanceMethod, EpochComposition, EpochMethod, EpochOverLong
@@ -12,7 +12,7 @@ from ._inputs import Integers
 from ._native import lib
 from ._numbers import refuse_unknown, suggesting
 from ._records import BalanceOptions, EpochOptions
-from .cost import Cost, options_of_inputs
+from .cost import Cost
 from .groups import Groups
 from .lengths import Lengths
 from .packs import Packs
@@ -45,6 +45,10 @@ def balance_attention(
     return Plan._make(
         lib.hbp_balance_attention, packs, groups, cost, ctypes.byref(options), progress=progress
     )
+
+
+INPUTS: Mapping[str, Callable[..., Any]] = {"hbp.Cost": Cost, "hbp.Lengths.from_array": Lengths.from_array}
+"""What a plan is made of, which has options of its own."""
 
 
 class EpochKeywords(TypedDict, total=False):
@@ -86,7 +90,7 @@ class EpochKeywords(TypedDict, total=False):
 
 def _options(options: EpochKeywords) -> tuple[EpochOptions, object]:
     """The struct, and what must be kept while it is in use; the groups are the caller's to keep alive."""
-    refuse_unknown(options, EpochKeywords, options_of_inputs())
+    refuse_unknown(options, EpochKeywords, INPUTS)
     batches = options.get("batches")
     if batches is not None and len(batches) == 0:
         raise ValueError("batches has no batch; give None where no batches are given")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, TypeVar
 
 from . import _native
 
@@ -88,6 +88,14 @@ _CLASSES: dict[int, type[HbpError]] = {
     -9: SystemFailure,
     -10: InternalError,
 }
+
+
+E = TypeVar("E", bound=HbpError)
+
+
+def refusal(kind: type[E], message: str) -> E:
+    """What this package itself raises, with the status of its class."""
+    return kind(next(status for status, of in _CLASSES.items() if of is kind), message)
 
 
 def error_of(status: int, message: str) -> HbpError:

@@ -19,7 +19,7 @@ from ._inputs import Integers
 from ._native import lib, presets
 from ._numbers import choice, int32, int64, suggesting, text_bytes
 from ._records import GraphView
-from .errors import InvalidError
+from .errors import InvalidError, refusal
 from .machine import Machine
 
 Format = Literal["json", "msgpack"]
@@ -220,7 +220,7 @@ class Graph(Saved):
         """Profile `index`."""
         at = self._read().profiles
         if not 0 <= index < at:
-            raise InvalidError(-2, f"there is no profile {index}; there are {at}")
+            raise refusal(InvalidError, f"there is no profile {index}; there are {at}")
         offsets = self.profile_offsets
         rows = slice(int(offsets[index]), int(offsets[index + 1]))
         return Profile(self.point_gpus[rows], self.point_ns[rows])

@@ -12,7 +12,7 @@ from ._files import Path, Saved, path_bytes
 from ._native import lib, presets
 from ._numbers import choice, fields_text, int32, text_bytes
 from ._records import MachineCollective, MachineFields, MachineRate, name_of
-from .errors import InvalidError
+from .errors import InvalidError, refusal
 
 CollectiveText = Union[CollectiveName, Literal["all_to_all", "all_gather", "reduce_scatter", "all_reduce"]]
 COLLECTIVES = {"all_to_all": 0, "all_gather": 1, "reduce_scatter": 2, "all_reduce": 3}
@@ -178,7 +178,7 @@ class Machine(Saved):
         """How much repeats of a measured collective differed: interquartile range over median."""
         row = self._measured(collective, ranks)
         if row is None:
-            raise InvalidError(-2, f"{collective} over {ranks} ranks was not measured: set it first")
+            raise refusal(InvalidError, f"{collective} over {ranks} ranks was not measured: set it first")
         row.spread = spread
         call(lib.hbp_machine_set_collective, self, ctypes.byref(row))
 

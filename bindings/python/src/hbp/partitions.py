@@ -16,7 +16,7 @@ from ._inputs import Integers
 from ._native import lib
 from ._numbers import int64, suggesting
 from ._records import PartitionOptions, PartitionView
-from .errors import error_of
+from .errors import InvalidError, error_of, refusal
 
 _MESSAGE_BYTES = 512
 
@@ -168,5 +168,5 @@ def _positive(name: str, value: Optional[int]) -> int:
         return 0
     number = int64(name, value)
     if number < 1:
-        raise error_of(-2, f"{name} is {number}; it is at least 1")
+        raise refusal(InvalidError, f"{name} is {number}; it is at least 1")
     return number

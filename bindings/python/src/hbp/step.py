@@ -11,7 +11,8 @@ from ._inputs import Integers
 from ._native import lib
 from ._numbers import refuse_unknown
 from ._records import StepOptions
-from .cost import Cost, options_of_inputs
+from .cost import Cost
+from .epoch import INPUTS
 from .lengths import Lengths
 from .plans import Plan
 
@@ -50,7 +51,7 @@ class StepKeywords(TypedDict, total=False):
 
 def step_options(**options: Unpack[StepKeywords]) -> StepOptions:
     """The struct."""
-    refuse_unknown(options, StepKeywords, options_of_inputs())
+    refuse_unknown(options, StepKeywords, INPUTS)
     return StepOptions.pick(options)
 
 

@@ -21,7 +21,7 @@ from typing import Any, Callable, Iterator, Sequence
 
 import numpy as np
 
-from ..errors import HbpError, error_of
+from ..errors import HbpError, InvalidError, refusal
 from ..partitions import Partition
 
 __all__ = ["UnknownTrainerError"]
@@ -166,7 +166,7 @@ def whole_weights(values: Any) -> np.ndarray[Any, np.dtype[np.int64]]:
 
 def _scaled(values: np.ndarray[Any, np.dtype[np.float64]]) -> np.ndarray[Any, np.dtype[np.int64]]:
     for k in np.flatnonzero(~(np.isfinite(values) & (values >= 0)))[:1].tolist():
-        raise error_of(-2, f"weight {k} is {values[k]}; it is at least 0 and finite")
+        raise refusal(InvalidError, f"weight {k} is {values[k]}; it is at least 0 and finite")
     largest = int(np.frexp(values.max())[1])  # below 2^largest
     free = _MOST_WEIGHT.bit_length() - 1 - largest - len(values).bit_length()
     whole: np.ndarray[Any, np.dtype[np.int64]] = np.rint(np.ldexp(values, free)).astype(np.int64)

@@ -58,9 +58,8 @@ def batch_by_seqlens(
     assert 0 < max_tokens < math.inf, f"max_tokens is {max_tokens}; it is above 0 and finite"
     assert not most or least <= most, f"max_batch_size {most} is less than min_batch_size {least}"
     lengths = np.asarray(seqlens)
-    assert lengths.dtype.kind in "iuf" or not len(
-        lengths
-    ), f"seqlens are of {lengths.dtype}; they are numbers"
+    is_number = lengths.dtype.kind in "iuf" or not len(lengths)
+    assert is_number, f"seqlens are of {lengths.dtype}; they are numbers"
     for k in np.flatnonzero(~(lengths >= 0) | (lengths == np.inf))[:1].tolist():
         raise AssertionError(f"seqlens[{k}] is {lengths[k]}; it is at least 0 and finite")
     order = list(range(len(lengths)) if sequence_ids_per_mb is None else map(int, sequence_ids_per_mb))
@@ -68,14 +67,12 @@ def batch_by_seqlens(
         random.Random(seed).shuffle(order)
     elif sequence_picking_order == "seqlen":
         order.sort(key=lambda k: (lengths[k], k))
-    wanted, left_out = (
-        np.array(order, np.int64),
-        "%s samples are left out, the first %s: longer than max_tokens %s",
-    )
-    ids = wanted[lengths[wanted] <= max_tokens]  # as DeepSpeed does
-    if len(ids) < len(wanted):
-        longer = wanted[lengths[wanted] > max_tokens].tolist()
-        logging.getLogger(__name__).warning(left_out, len(longer), longer[:8], max_tokens)
+    wanted = np.array(order, np.int64)
+    fits = lengths[wanted] <= max_tokens
+    ids, longer = wanted[fits], wanted[~fits].tolist()  # as DeepSpeed does
+    if longer:
+        message = "%s samples are left out, the first %s: longer than max_tokens %s"
+        logging.getLogger(__name__).warning(message, len(longer), longer[:8], max_tokens)
     with errors_as(AssertionError):
         batches = _batches(
             *_whole(lengths[ids], max_tokens), count, least, most, required_microbatches_of_same_size

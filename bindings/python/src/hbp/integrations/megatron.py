@@ -15,7 +15,7 @@ from typing import Any, Callable, List, Optional, Tuple
 
 from .. import partition
 from ..cost import Cost, CostTerms
-from ..errors import InfeasibleError
+from ..errors import InfeasibleError, refusal
 from ..step import plan_step
 from . import errors_as, heaviest_first, replace, require_seam
 
@@ -58,7 +58,7 @@ def fill_ranks(groups: _Groups, lengths: List[int], ranks: int, most: Optional[i
         if not fit:  # ranks are no power of two
             whole = [place for _, places in groups for place in places]
             if most is not None and len(whole) > most:
-                raise InfeasibleError(-3, f"{len(whole)} samples on all {ranks} ranks; a pack holds {most}")
+                raise refusal(InfeasibleError, f"{len(whole)} samples on all {ranks} ranks; a pack holds {most}")
             return [(ranks, sorted(whole))]
         chosen = max(fit, key=lambda group: sum(lengths[place] ** 2 for place in group[1]) / group[0])
         groups.remove(chosen)
@@ -143,7 +143,7 @@ def install(
                     ]
                     if not any(places for _, places in used):
                         count, wanted = len(lengths), len(plan.step(0).micro_batches)
-                        raise InfeasibleError(-3, f"{count} samples do not fill {wanted} micro-batches")
+                        raise refusal(InfeasibleError, f"{count} samples do not fill {wanted} micro-batches")
                     groups = fill_ranks(
                         [group for group in used if group[1]], lengths, ranks, self.max_num_seqs
                     )
