@@ -30,7 +30,7 @@ typedef struct hbp_partition_options {
     int32_t allow_empty; /* [flag] nonzero: there may be more parts than samples; the last are empty */
     int32_t
         effort; /* [0..9] where `parts` is 0: 0 packs greedily, 1..9 search for fewer parts at growing cost */
-    const int64_t *weights; /* [count] >= 0: parts are balanced in them; NULL: in what the next two say */
+    const int64_t *weights; /* [count] >= 0, all 0: no balance; NULL: in what the next two say */
     int64_t linear;         /* [0..INT64_MAX] a sample of L tokens weighs linear L + square L^2; both 0: L */
     int64_t square;         /* [0..INT64_MAX] */
     const int64_t *links;   /* [count] samples of one value >= 0 share a part; -1: free; NULL: all free */

@@ -290,6 +290,37 @@ START_TEST_IN_CONTEXT(more_parts_than_packs_are_balanced)
 }
 END_TEST
 
+/* Where nothing weighs there is a packing, of which the largest packs are halved for what is asked more. */
+START_TEST_IN_CONTEXT(parts_without_weight_are_a_packing)
+{
+    static instance x;
+    static const int64_t length[] = {4, 10, 10, 3}, none[MANY];
+    hbp_partition_options o = {.struct_size = sizeof o, .capacity = 20, .multiple_of = 3, .weights = none};
+    hbp_partition *made = NULL, *weighed = NULL;
+    OK(context, hbp__partition_samples(context, length, 4, &o, &made));
+    hbp_partition_view v = partition_view(keep(made));
+    ck_assert_int_eq(v.parts, 3);
+    ck_assert_int_eq(v.heaviest, 0);
+    for (int64_t k = 0; k < 3; k++)
+        ck_assert_int_le(v.part_tokens[k], 10);
+    hbp__rng rng = hbp__rng_make(19, 0, 0);
+    x.count = MANY;
+    for (int64_t i = 0; i < MANY; i++)
+        x.length[i] = 16 + (int64_t)hbp__rng_below(&rng, 90) * (int64_t)hbp__rng_below(&rng, 90);
+    x.options = (hbp_partition_options){.struct_size = sizeof x.options,
+                                        .capacity = 65536,
+                                        .multiple_of = 8,
+                                        .max_samples = 40,
+                                        .weights = none};
+    OK(context, hbp__partition_samples(context, x.length, MANY, &x.options, &made));
+    keep(made);
+    check_whole(&x, made, partition_view(made).parts);
+    x.options.weights = NULL;
+    OK(context, hbp__partition_samples(context, x.length, MANY, &x.options, &weighed));
+    ck_assert_int_eq(partition_view(keep(weighed)).parts, partition_view(made).parts);
+}
+END_TEST
+
 START_TEST_IN_CONTEXT(over_long_samples_go_where_they_are_sent)
 {
     static const int64_t length[] = {5, 25, 4, 11, 6};
@@ -431,5 +462,5 @@ END_TEST
 
 TEST_MAIN("partition", given_parts_are_near_the_best_of_all, found_parts_are_nearly_the_fewest,
           many_samples_are_balanced, lengths_may_pass_32_bits, more_parts_than_packs_are_balanced,
-          over_long_samples_go_where_they_are_sent, what_is_refused_is_named,
-          allocations_that_fail_make_nothing)
+          parts_without_weight_are_a_packing, over_long_samples_go_where_they_are_sent,
+          what_is_refused_is_named, allocations_that_fail_make_nothing)

@@ -37,8 +37,10 @@ class Member:
     column: Any  # Optional[str]
     object: Optional[str]
     choices: Optional[str]
+    range: Optional[range]
     is_flag: bool
     text: str
+    def names(self) -> dict[str, int]: ...
     def of(self, value: Any) -> Any: ...
 
 class Struct(ctypes.Structure):
@@ -74,15 +76,12 @@ NAMED = {"HBP_COLLECTIVE": "CollectiveName", "HBP_DEGREES": "DegreesName", "HBP_
 
 def choice_texts() -> "dict[str, list[str]]":
     """What may be chosen, by the name of its type."""
-    found, record = {}, _records.Field()
-    for name, c_name in _records.structs().items():
-        for row, member in enumerate(getattr(_records, name)._record.values(), 1):  # row 0 is struct_size
+    found: "dict[str, list[str]]" = {}
+    for name in _records.structs():
+        for member in getattr(_records, name)._record.values():
             if not member.choices or member.choices == "HBP_ZERO":
                 continue
-            _records._get_field(c_name.encode(), row, ctypes.addressof(record))
-            assert record.name.decode() == member.name
-            known, least, most = _records.choices(member.choices), record.least, record.most
-            within = [text for text in known if not record.is_ranged or least <= known[text] <= most]
+            within = list(member.names())
             if name.endswith("Options"):
                 words = member.name.split("_")
                 found[name[: -len("Options")] + "".join(word.capitalize() for word in words)] = within

@@ -11,6 +11,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
+import numpy as np
 import stubs
 from hbp import _native, _records
 
@@ -298,9 +299,14 @@ class TestStructs(unittest.TestCase):
         """Names become constants, flags 0 or 1, texts bytes; objects are those of their class."""
         import hbp
 
-        made = _records.EpochOptions(over_long="drop", composition="hierarchy", drop_last=7)
+        made = _records.EpochOptions(over_long="drop", composition="hierarchy", drop_last=np.bool_(True))
         self.assertEqual((made.over_long, made.composition, made.drop_last), (1, 3, 1))
         self.assertEqual(_records.CostFileOptions(note="now").note, b"now")
+        for value in (7, -1, "yes", "", [], 1.0):
+            with self.assertRaisesRegex(TypeError, f"drop_last is {re.escape(repr(value))}; it must be True or False"):
+                _records.EpochOptions(drop_last=value)
+        with self.assertRaisesRegex(ValueError, "over_long is 'alone'; .* 'drop', 'truncate', 'split'$"):
+            _records.EpochOptions(over_long="alone")  # which other options have
         with self.assertRaisesRegex(ValueError, "over_long is 'dorp' \\(did you mean 'drop'\\?\\); it must be one of 'error'"):
             _records.EpochOptions(over_long="dorp")
         self.assertEqual(_records.EpochOptions(method="next_fit").method, b"next-fit")

@@ -163,7 +163,14 @@ class LlamaFactory(unittest.TestCase):
             user = found["llamafactory.data.processor.supervised"]
             undo = run(snippet("llama-factory.md"), llama_factory)
             self.assertEqual(user.greedy_knapsack([3, 4], 10), [[4, 3]])
-            undo()
+            later = types.ModuleType("llamafactory.data.processor.later")  # imported since
+            later.greedy_knapsack = user.greedy_knapsack
+            again = llama_factory.install()
+            with mock.patch.dict(sys.modules, {later.__name__: later}):
+                undo()
+                self.assertIs(later.greedy_knapsack, llama_factory.greedy_knapsack)  # it is installed yet
+                again()
+                self.assertIs(later.greedy_knapsack, greedy_knapsack)
             self.assertIs(user.greedy_knapsack, greedy_knapsack)
             found["llamafactory.data.processor.processor_utils"].greedy_knapsack = lambda sizes: []
             with self.assertRaisesRegex(

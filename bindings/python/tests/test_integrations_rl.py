@@ -44,7 +44,10 @@ class Verl(unittest.TestCase):
     def test_refuses(self):
         with seams.verl() as seam:
             hbp.integrations.verl.install()
-            for lengths, parts, equal, why in (([5] * 10, 4, True, "10"), ([5] * 3, 4, False, "3 samples|4")):
+            for lengths, parts, equal, why in (
+                ([5] * 10, 4, True, "`equal_size`: 10 samples do not divide into `k_partitions`, which is 4"),
+                ([5] * 3, 4, False, "3 samples|4"),
+            ):
                 with self.assertRaisesRegex(AssertionError, why):
                     seam.karmarkar_karp(lengths, parts, equal)
         with (

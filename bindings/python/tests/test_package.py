@@ -101,6 +101,18 @@ class TestInstalled(unittest.TestCase):
             f"hbp: there is no {self.package}/bin/hbp: this package was built from source", result.stderr
         )
 
+        installed = self.package.parent / "site" / "hbp" / "bin" / "hbp"
+        for library in self.package.glob("libhbp*"):
+            library.unlink()
+        result = self.python(str(SCRIPT), "--version")  # the sources on PYTHONPATH
+        self.assertIn(f"there is no {self.package}/bin/hbp: that folder is of the sources", result.stderr)
+        installed.parent.mkdir(parents=True)
+        installed.write_text("#!/bin/sh\necho installed\n")
+        installed.chmod(0o755)
+        path = f"{self.package.parent}{os.pathsep}{installed.parents[2]}"
+        result = run_python("-B", str(SCRIPT), PYTHONPATH=path)
+        self.assertEqual((result.returncode, result.stdout), (0, "installed\n"))
+
         program = self.package / "bin" / "hbp"
         program.parent.mkdir()
         program.write_text('#!/bin/sh\nprintf "%s|" "$@"; exit 5\n')

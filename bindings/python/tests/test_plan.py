@@ -9,6 +9,7 @@ import tempfile
 import threading
 import unittest
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import samples
@@ -553,6 +554,15 @@ class TestFiles(unittest.TestCase):
         for index in (0, 3, len(plan) - 1):
             for mine, theirs in zip(plan.step(index).for_rank(5), file.step(index).for_rank(5)):
                 self.assertEqual(mine.ids.tolist(), theirs.ids.tolist())
+            one = file.step(index)
+            self.assertEqual((one.index, one.tokens), (index, plan.step(index).tokens))
+            self.assertIn(f"hbp.Step {index}:", repr(one))
+            self.assertTrue((one.loss_weights() == plan.step(index).loss_weights()).all())
+        self.assertEqual((file[-1].index, len(file[-1].plan)), (len(plan) - 1, 1))
+        with mock.patch("hbp.plan_file.STEPS", 3):  # in several reads, the last of fewer
+            self.assertEqual([step.index for step in file], list(range(len(plan))))
+            self.assertEqual([step.ids() for step in file], [step.ids() for step in plan])
+        self.assertEqual(repr(file), f"<hbp.PlanFile: {len(plan):,} steps, digest {plan.digest:016x}>")
         part = file.read(2, 3)
         self.assertEqual((len(part), part.summary().first_step), (3, 2))
         with self.assertRaises(IndexError):

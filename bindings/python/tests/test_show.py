@@ -286,6 +286,7 @@ class TestProgress(unittest.TestCase):
             lines = self.run_plan().splitlines()
         self.assertGreater(len(lines), 1)
         self.assertTrue(all(line.startswith("hbp: ") for line in lines))
+        self.assertEqual(len(lines), len(set(lines)))
 
     def test_a_terminal(self):
         class Terminal(io.StringIO):

@@ -15,15 +15,18 @@ def main() -> int:
             file=sys.stderr,
         )
         return 1
-    program = Path(found.origin).parent / "bin" / "hbp"
+    folders = [Path(found.origin).parent, *(Path(entry, "hbp") for entry in sys.path)]
+    program = next((p for p in (folder / "bin" / "hbp" for folder in folders) if p.exists()), folders[0] / "bin" / "hbp")
     try:
         os.execv(program, ["hbp", *sys.argv[1:]])
     except FileNotFoundError:
-        print(
-            f"hbp: there is no {program}: this package was built from source where zlib, expat or Jansson had no headers;"
-            " install those, then `pip install --force-reinstall --no-cache-dir hbp`",
-            file=sys.stderr,
+        why = (
+            "this package was built from source where zlib, expat or Jansson had no headers; install those, then"
+            " `pip install --force-reinstall --no-cache-dir hbp`"
         )
+        if not any(folders[0].glob("libhbp*")):
+            why = "that folder is of the sources, named by PYTHONPATH; `pip install .` there installs the command"
+        print(f"hbp: there is no {program}: {why}", file=sys.stderr)
     except OSError as error:
         print(f"hbp: cannot run {program}: {error.strerror}", file=sys.stderr)
     return 1

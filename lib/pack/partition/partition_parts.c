@@ -179,18 +179,26 @@ static hbp_status allot(solving *s, int64_t parts)
 
 /* ---- Solving ---- */
 
-/* One more part for each of the heaviest that hold two items, as many as are wanted or there are: every other
- * item of the part goes there. weight, number, from [parts]; order [packed]. */
+/* Whether sizes alone are asked for: there is nothing to balance. */
+static int is_weightless(const part_class *class)
+{
+    return class->problem.size && !class->weight;
+}
+
+/* One more part for each of the heaviest that hold two items, of the largest where nothing weighs, as many as
+ * are wanted or there are: every other item of the part goes there. weight, number, from [parts]; order
+ * [packed]. */
 static hbp_status halve(solving *s, part_class *class, int64_t *weight, int64_t *number, uint32_t *from,
                         uint32_t *order)
 {
     int64_t items = class->problem.items, packed = class->packed, wanted = class->parts - packed, made = 0;
+    const int64_t *own = is_weightless(class) ? class->problem.size : class->problem.weight;
     for (int64_t k = 0; k < class->parts; k++) {
         weight[k] = number[k] = 0;
         from[k] = UINT32_MAX;
     }
     for (int64_t i = 0; i < items; i++) {
-        weight[class->part[i]] += class->problem.weight[i];
+        weight[class->part[i]] += own[i];
         number[class->part[i]]++;
     }
     for (int64_t k = 0; k < packed; k++)
@@ -275,7 +283,7 @@ static hbp_status solve_class(solving *s, part_class *class, int *found)
     class->problem.parts = class->parts;
     if (s->is_equal)
         return solve_anew(s, class, found);
-    if (!is_tight(class) && (class->packed != class->parts || (class->problem.size && class->weight))) {
+    if (!is_tight(class) && !is_weightless(class) && (class->packed != class->parts || class->problem.size)) {
         HBP__TRY(solve_anew(s, class, found));
         if (*found)
             return HBP_OK;

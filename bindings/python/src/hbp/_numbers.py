@@ -6,6 +6,8 @@ import functools
 import operator
 from typing import Any, Callable, Iterable, List, Mapping, Optional, Type, TypeVar, cast
 
+import numpy as np
+
 INTEGER_BITS = {
     ctypes.c_int32: (32, True),
     ctypes.c_uint32: (32, False),
@@ -34,6 +36,15 @@ def int32(name: str, value: Any) -> int:
 
 def int64(name: str, value: Any) -> int:
     return checked(name, value, ctypes.c_int64)
+
+
+def flag(name: str, value: Any) -> bool:
+    """`value` as a bool: True, False or numpy's, 0 or 1, and None for False."""
+    if isinstance(value, (bool, np.bool_)) or value is None:
+        return bool(value)
+    if hasattr(value, "__index__") and operator.index(value) in (0, 1):
+        return bool(operator.index(value))
+    raise TypeError(f"{name} is {value!r}; it must be True or False")
 
 
 def fields_text(fields: Mapping[str, Any]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 from contextlib import contextmanager
-from typing import Any, Callable, Iterator, Optional, Tuple
+from typing import Any, Callable, Iterator, Optional, Set, Tuple
 
 from ._context import Progress
 
@@ -33,9 +33,10 @@ class _Bars:
 
 
 class _Lines:
-    """A line a stage, written over on a terminal: "fill packs 62 %"."""
+    """A line written over on a terminal, "fill packs 62 %", and elsewhere a line for each stage that is new."""
 
     def __init__(self) -> None:
+        self._stages: Set[str] = set()
         self._shown: Optional[Tuple[str, int]] = None
         self._live = sys.stderr.isatty()
 
@@ -43,12 +44,12 @@ class _Lines:
         share = 100 * now.done // now.total if now.total else 0
         if self._shown is not None and (now.stage, share) == self._shown:
             return
-        fresh = self._shown is None or self._shown[0] != now.stage
         self._shown = now.stage, share
         if self._live:
             of_all = f" {share} %" if now.total else f" {now.done:,}"
             sys.stderr.write(f"\r\x1b[Khbp: {now.stage}{of_all}")
-        elif fresh:
+        elif now.stage not in self._stages:
+            self._stages.add(now.stage)
             sys.stderr.write(f"hbp: {now.stage}\n")
         sys.stderr.flush()
 

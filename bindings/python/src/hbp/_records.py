@@ -9,7 +9,7 @@ import functools
 import sys
 from typing import Any, Mapping, NamedTuple, Optional
 
-from ._numbers import INTEGER_BITS, checked, choice, list_names, not_among, text_bytes
+from ._numbers import INTEGER_BITS, checked, choice, flag, list_names, not_among, text_bytes
 
 # By HBP_FIELD_*.
 TYPES: tuple[Any, ...] = (
@@ -37,7 +37,8 @@ class FieldRecord(ctypes.Structure):
         ("struct_size", ctypes.c_uint32),
         *((name, ctypes.c_int32) for name in ("type", "offset", "bytes")),
         *((name, ctypes.c_char_p) for name in ("name", "declared", "shape", "choices", "text")),
-        ("is_flag", ctypes.c_int32),
+        *((name, ctypes.c_int32) for name in ("is_flag", "is_ranged")),
+        *((name, ctypes.c_int64) for name in ("least", "most")),
     ]
 
 
@@ -63,7 +64,7 @@ class Member:
     class of an object that is pointed to, `choices` the enumeration or the methods that it is of; each None of
     other fields."""
 
-    __slots__ = ("name", "ctype", "column", "object", "choices", "is_flag", "text")
+    __slots__ = ("name", "ctype", "column", "object", "choices", "range", "is_flag", "text")
 
     def __init__(self, record: FieldRecord, structs: Mapping[str, str]) -> None:
         self.name: str = record.name.decode()
@@ -75,8 +76,14 @@ class Member:
             name = python_name(declared[6:-2]) if declared.startswith("const hbp_") else ""
             self.object = name if name and name not in structs else None
         self.choices: Optional[str] = record.choices and record.choices.decode()
+        self.range = range(record.least, record.most + 1) if record.is_ranged else None
         self.is_flag = bool(record.is_flag)
         self.text: str = record.text.decode()
+
+    def names(self) -> dict[str, int]:
+        """The constants that may be chosen, by their names."""
+        known = choices(self.choices or "")
+        return {name: value for name, value in known.items() if not self.range or value in self.range}
 
     def of(self, value: Any) -> Any:
         """`value` as the field holds it: a constant for its name, bytes for a text, the address of an object.
@@ -85,9 +92,9 @@ class Member:
             names = list(choices(self.choices))
             return names[choice(self.name, value, {name: row for row, name in enumerate(names)})].encode()
         if self.choices and not hasattr(value, "__index__"):
-            return choice(self.name, value, choices(self.choices))
+            return choice(self.name, value, self.names())
         if self.is_flag:
-            return bool(value)
+            return flag(self.name, value)
         if self.ctype in INTEGER_BITS:
             return checked(self.name, value, self.ctype)
         if self.ctype is ctypes.c_double:

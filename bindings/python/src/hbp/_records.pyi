@@ -24,8 +24,10 @@ class Member:
     column: Any  # Optional[str]
     object: Optional[str]
     choices: Optional[str]
+    range: Optional[range]
     is_flag: bool
     text: str
+    def names(self) -> dict[str, int]: ...
     def of(self, value: Any) -> Any: ...
 
 class Struct(ctypes.Structure):

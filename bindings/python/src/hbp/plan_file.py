@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from typing import Iterator
 
 from . import _native
 from ._context import Owned, call
@@ -11,6 +12,8 @@ from ._native import lib
 from ._numbers import int64
 from ._results import PlanSummary
 from .plans import Plan, Step
+
+STEPS = 256  # that are read at a time
 
 
 class PlanFile(Owned):
@@ -38,9 +41,24 @@ class PlanFile(Owned):
         return self.summary().steps
 
     def read(self, first: int, count: int = 1) -> Plan:
-        """Steps [first, first + count) as a plan of their own, whose step 0 is `first`."""
+        """Steps [first, first + count) as a plan of their own, whose step 0 is `first`. It has a digest of its
+        own: cursors of the whole plan are not of it, and `validate` with the lengths misses the other steps."""
         return Plan._make(lib.hbp_plan_file_read, self, int64("first", first), int64("count", count))
 
     def step(self, index: int) -> Step:
-        """One step; reads the chunk that holds it."""
-        return self.read(range(len(self))[index]).step(0)
+        """One step; reads the chunk that holds it. Its `index` is the file's, its `plan` the step alone."""
+        row = range(len(self))[index]
+        return Step(self.read(row), 0, row)
+
+    def __getitem__(self, index: int) -> Step:
+        return self.step(index)
+
+    def __iter__(self) -> Iterator[Step]:
+        """The steps in order, `STEPS` of them read at a time."""
+        steps = len(self)
+        for first in range(0, steps, STEPS):
+            part = self.read(first, min(STEPS, steps - first))
+            yield from (Step(part, row, first) for row in range(len(part)))
+
+    def __repr__(self) -> str:
+        return f"<hbp.PlanFile: {len(self):,} steps, digest {self.summary().digest:016x}>"

@@ -256,17 +256,18 @@ def _rank_ids(plan: Plan, rows: range) -> list[list[list[int]]]:
 class Step:
     """The micro-batches between two optimiser updates."""
 
-    __slots__ = ("plan", "index")
+    __slots__ = ("plan", "index", "_row")
 
-    def __init__(self, plan: Plan, index: int) -> None:
+    def __init__(self, plan: Plan, row: int, first: int = 0) -> None:
         self.plan = plan
-        self.index = index
+        self._row = row
+        self.index = first + row  # in the plan, or the file that the plan is a part of
 
     @property
     def micro_batches(self) -> range:
         """Rows of the plan's micro-batches; every rank runs all of them."""
         offsets = self.plan.step_offsets
-        return range(int(offsets[self.index]), int(offsets[self.index + 1]))
+        return range(int(offsets[self._row]), int(offsets[self._row + 1]))
 
     def micro_batch(self, index: int) -> MicroBatch:
         """Micro-batch `index` of the step, from 0; negative from the end."""
@@ -308,7 +309,7 @@ class Step:
 
     def for_rank(self, rank: int) -> list[Pack]:
         """The pack that `rank` runs in each micro-batch, in order."""
-        return [self.plan.rank_pack(self.index, row, rank) for row in range(len(self.micro_batches))]
+        return [self.plan.rank_pack(self._row, row, rank) for row in range(len(self.micro_batches))]
 
     def groups(self) -> list[str]:
         """The SP groups that have samples, micro-batch by micro-batch, as FlexSP writes them: "<32,16,8x2>"
@@ -326,25 +327,25 @@ class Step:
 
     @property
     def predicted_ns(self) -> int:
-        return int(self.plan.step_ns[self.index])
+        return int(self.plan.step_ns[self._row])
 
     @property
     def loss_tokens(self) -> int:
         """The denominator of the step's loss."""
-        return int(self.plan.step_loss_tokens[self.index])
+        return int(self.plan.step_loss_tokens[self._row])
 
     @property
     def samples(self) -> int:
-        return int(self.plan.step_samples[self.index])
+        return int(self.plan.step_samples[self._row])
 
     @property
     def tokens(self) -> int:
-        return int(self.plan.step_tokens[self.index])
+        return int(self.plan.step_tokens[self._row])
 
     def loss_weights(self, normaliser: Normaliser = "token") -> npt.NDArray[np.float64]:
         """A factor per sample of the step, in plan order, for the sum of its token losses; see
         Plan.loss_weights."""
-        return self.plan.loss_weights(self.index, normaliser)
+        return self.plan.loss_weights(self._row, normaliser)
 
     def pack_weights(self, pack: Pack, normaliser: Normaliser = "token") -> npt.NDArray[np.float64]:
         """The factors of the samples of one of the step's packs."""

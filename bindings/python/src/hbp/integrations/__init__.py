@@ -115,10 +115,24 @@ def replace(*places: tuple[Any, Any, Any]) -> Callable[[], None]:
     return undo
 
 
-def everywhere(package: str, name: str, own: Any, value: Any) -> list[tuple[Any, str, Any]]:
-    """The places of a trainer's function in all modules of a package that have imported it."""
-    modules = [module for path, module in sys.modules.items() if path.startswith(package + ".")]
-    return [(module, name, value) for module in modules if vars(module).get(name) is own]
+def replace_imported(seam: Any, name: str, value: Any, *places: tuple[Any, Any, Any]) -> Callable[[], None]:
+    """As `replace`, for a function of the module `seam` that other modules of its package import: in all that
+    have it; what is returned takes it back from those imported since, too."""
+    package = seam.__name__.partition(".")[0] + "."
+
+    def holders(function: Any) -> list[Any]:
+        modules = [module for path, module in sys.modules.items() if path.startswith(package)]
+        return [module for module in modules if vars(module).get(name) is function]
+
+    undo = replace(*((module, name, value) for module in holders(vars(seam)[name])), *places)
+
+    def undo_all() -> None:
+        undo()
+        if not any(layer.value is value for layer in _LAYERS):
+            for module in holders(value):
+                setattr(module, name, vars(seam)[name])
+
+    return undo_all
 
 
 @contextlib.contextmanager

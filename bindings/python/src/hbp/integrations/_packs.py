@@ -81,11 +81,17 @@ def packs_of(
     *,
     multiple_of: int = 1,
     max_samples: Optional[int] = None,
-    **options: Any,
+    over_long: str = "alone",
 ) -> Partition:
-    """As few packs as are found, a multiple where there are samples enough; samples over the capacity alone."""
-    options.update(capacity=capacity, max_samples=max_samples, over_long="alone")
+    """As few packs as are found, a multiple where there are samples enough. Sizes alone count: `in_step_order`
+    balances."""
+    limits: dict[str, Any] = {
+        "capacity": capacity,
+        "max_samples": max_samples,
+        "over_long": over_long,
+        "weights": np.zeros(len(lengths), np.int64),
+    }
     try:
-        return partition(lengths, multiple_of=multiple_of, **options)
+        return partition(lengths, multiple_of=multiple_of, **limits)
     except (InfeasibleError, InvalidError):  # more packs than samples
-        return partition(lengths, **options)
+        return partition(lengths, **limits)

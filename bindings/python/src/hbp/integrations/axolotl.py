@@ -15,7 +15,7 @@ import numpy as np
 
 from .._arrays import integers
 from . import errors_as, replace, require_seam
-from ._packs import WEIGHTS, in_step_order, packs_of, with_empty, world_size
+from ._packs import in_step_order, packs_of, with_empty, world_size
 
 KNOWN = ("0.18.0 (067b021c8b87)",)
 
@@ -31,10 +31,10 @@ def pack_parallel(
 ) -> list[list[int]]:
     """Packs of indices; what says how to work in groups and processes is not needed."""
     lengths, ranks = integers("sequence_lengths", sequence_lengths, np.int64), world_size()
-    limits = {"capacity": int(bin_capacity), "max_samples": int(bin_size)}
+    limits: dict[str, Any] = {"capacity": int(bin_capacity), "max_samples": int(bin_size)}
 
     def pack(filled: np.ndarray[Any, np.dtype[np.int64]]) -> list[list[int]]:
-        parts = packs_of(filled, multiple_of=ranks, weights=WEIGHTS, **limits)
+        parts = packs_of(filled, multiple_of=ranks, **limits)
         return in_step_order(parts, filled, ranks, seed=zlib.crc32(filled.tobytes()), **limits)
 
     with errors_as(ValueError):

@@ -11,10 +11,9 @@ from typing import Any, Callable
 
 import numpy as np
 
-from .. import partition
 from .._arrays import integers
-from . import errors_as, everywhere, replace, require_seam
-from ._packs import WEIGHTS, in_step_order, with_empty, world_size
+from . import errors_as, replace_imported, require_seam
+from ._packs import in_step_order, packs_of, with_empty, world_size
 
 KNOWN = ("0.9.6.dev0 (ff6d4d12eeb0)",)
 
@@ -24,7 +23,7 @@ def greedy_knapsack(numbers: list[int], capacity: int) -> list[list[int]]:
     lengths = integers("numbers", numbers, np.int64)
 
     def pack(filled: np.ndarray[Any, np.dtype[np.int64]]) -> list[list[int]]:
-        parts = partition(filled, capacity=capacity, weights=WEIGHTS)
+        parts = packs_of(filled, capacity, over_long="error")
         return in_step_order(parts, filled, world_size(), capacity=capacity)
 
     with errors_as(ValueError):
@@ -38,4 +37,4 @@ def install() -> Callable[[], None]:
     from llamafactory.data.processor import processor_utils as seam
 
     require_seam("llamafactory", KNOWN, (seam, "greedy_knapsack", "numbers capacity"))
-    return replace(*everywhere("llamafactory", "greedy_knapsack", seam.greedy_knapsack, greedy_knapsack))
+    return replace_imported(seam, "greedy_knapsack", greedy_knapsack)

@@ -15,7 +15,7 @@ import numpy as np
 
 from .._arrays import integers
 from . import errors_as, replace, require_seam
-from ._packs import WEIGHTS, in_step_order, packs_of, with_empty, world_size
+from ._packs import in_step_order, packs_of, with_empty, world_size
 
 KNOWN = ("4.6.0.dev0 (3602360a5623)",)
 
@@ -28,13 +28,13 @@ def matched_group(
     ranks, waits, filled = world_size(), np.zeros(len(lengths), bool), np.flatnonzero(lengths)
 
     def pack(some: np.ndarray[Any, np.dtype[np.int64]]) -> list[list[int]]:
-        parts = packs_of(some, packing_length, multiple_of=ranks, weights=WEIGHTS)
+        parts = packs_of(some, packing_length, multiple_of=ranks)
         return in_step_order(parts, some, ranks, capacity=packing_length)
 
     with errors_as(ValueError):
         if filled.size and not is_finished:
             # the emptiest wait, and as many more as do not fill a step of the ranks
-            parts = packs_of(lengths[filled], packing_length, weights=np.zeros(len(filled), np.int64))
+            parts = packs_of(lengths[filled], packing_length)
             fullest = np.argsort(-parts.part_tokens, kind="stable")
             for k in fullest[(len(parts) - 1) // ranks * ranks :].tolist():
                 waits[filled[parts[k]]] = True

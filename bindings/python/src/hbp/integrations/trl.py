@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from .. import InfeasibleError, InvalidError, partition
 from . import UnknownTrainerError, errors_as, replace, require_seam
-from ._packs import WEIGHTS
+from ._packs import WEIGHTS, packs_of
 
 KNOWN = ("1.10.0.dev0 (f2cd57710ae3)",)
 POOL = 3  # the pool's tokens, in micro-batches
@@ -77,7 +77,7 @@ def _arrange(lengths: Numbers, seq_length: int, over_long: str) -> tuple[Numbers
     first = (np.arange(len(sample)) - np.repeat(np.cumsum(counts) - counts, counts)) * seq_length
     tokens = np.minimum(lengths[sample] - first, seq_length)
     with errors_as(ValueError):
-        parts = partition(tokens, capacity=seq_length, weights=np.zeros(len(tokens), np.int64))
+        parts = packs_of(tokens, seq_length, over_long="error")
     pack = np.repeat(np.arange(len(parts)), np.diff(parts.part_offsets))
     ids = parts.sample_ids[np.lexsort((parts.sample_ids, -tokens[parts.sample_ids], pack))]
     heads = ids[parts.part_offsets[:-1]]

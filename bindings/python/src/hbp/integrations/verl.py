@@ -14,8 +14,9 @@ from typing import Any, Callable, Optional, Sequence
 
 import numpy as np
 
-from .. import partition
-from . import errors_as, everywhere, heaviest_first, replace, require_seam, whole_weights
+from .. import InvalidError, partition
+from ..errors import refusal
+from . import errors_as, heaviest_first, replace_imported, require_seam, whole_weights
 
 KNOWN = ("0.6.1", "0.7.0", "0.10.0.dev (1dda039b9c63)")
 _limit: contextvars.ContextVar[Optional[tuple[Any, int]]] = contextvars.ContextVar("_limit", default=None)
@@ -26,6 +27,9 @@ def karmarkar_karp(seqlen_list: Sequence[int], k_partitions: int, equal_size: bo
     lengths, capacity = _limit.get() or (np.ones(len(seqlen_list), np.int64), None)
     how: dict[str, Any] = {"min_parts": k_partitions} if capacity else {"parts": k_partitions}
     with errors_as(AssertionError):
+        if equal_size and len(lengths) % k_partitions:
+            samples = f"`equal_size`: {len(lengths)} samples"
+            raise refusal(InvalidError, f"{samples} do not divide into `k_partitions`, which is {k_partitions}")
         weights = whole_weights(seqlen_list)
         parts = partition(lengths, capacity=capacity, equal_count=equal_size, weights=weights, **how)
     return heaviest_first(parts)
@@ -66,7 +70,6 @@ def install() -> Callable[[], None]:
         finally:
             _limit.reset(token)
 
-    return replace(
-        (seam, "karmarkar_karp", karmarkar_karp),
-        *everywhere("verl", "rearrange_micro_batches", own, rearrange_micro_batches),
+    return replace_imported(
+        seam, own.__name__, rearrange_micro_batches, (seam, "karmarkar_karp", karmarkar_karp)
     )
