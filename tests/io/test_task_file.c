@@ -93,8 +93,10 @@ START_TEST(what_is_wrong_is_named)
         {"mode", 9, "`mode` is 9; it must be in 0..5"},
         {"placement", 3, "`placement` is 3; it must be in 0..2"},
         {"domain_gpus", 0, "`domain_gpus` is 0; it must be in 1..2"},
-        {"mode", UINT64_C(1) << 31, "byte 0: the header lacks the number 'mode'"},
-        {"makespan_ns", UINT64_MAX, "byte 0: the header lacks the number 'makespan_ns'"},
+        {"mode", UINT64_C(1) << 31,
+         "byte 0: the header has a number 'mode' of another type, range or length"},
+        {"makespan_ns", UINT64_MAX,
+         "byte 0: the header has a number 'makespan_ns' of another type, range or length"},
         {"makespan_ns", 0, "slice_starts: the start is"},
         {"makespan_ns", INT64_MAX, "byte 0: the header's digest is not that of the columns"},
         {"graph_digest", 1, "byte 0: the header's digest is not that of the columns"},
@@ -102,7 +104,8 @@ START_TEST(what_is_wrong_is_named)
         {"tasks", 1000, "byte 0: the header's 'task_names' are not as many as its 'tasks'"},
         {"slices", 1 << 30, "byte 0: the header's tables are too large"},
         {"slices", 100000, "the body's bytes are not those of its rows"},
-        {"slices", (uint64_t)original->slices - 1, "the body lacks the column 'slice_meta_ops'"},
+        {"slices", (uint64_t)original->slices - 1,
+         "the body has a column 'slice_meta_ops' of another type, range or length"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         uint8_t *changed = with_number(data, bytes, cases[i].key, cases[i].value, &grown);

@@ -1,5 +1,6 @@
 #include "io/msgpack/msgpack_buffer.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/checked.h"
@@ -221,4 +222,13 @@ int hbp__unpack_column_i32(const hbp__value *map, const char *key, int64_t count
     for (int64_t i = 0; from && i < count; i++)
         to[i] = (int32_t)(uint32_t)hbp__get_le(from + 4 * i, 4);
     return from != NULL;
+}
+
+void hbp__say_entry(char *text, size_t bytes, const hbp__value *map, const char *whose, const char *what,
+                    const char *key)
+{
+    if (hbp__value_find(map, key))
+        snprintf(text, bytes, "%s has a %s '%s' of another type, range or length", whose, what, key);
+    else
+        snprintf(text, bytes, "%s lacks the %s '%s'", whose, what, key);
 }

@@ -58,6 +58,11 @@ int hbp__unpack_i64(const hbp__value *map, const char *key, int64_t *out);
              : hbp__unpack_i64, uint64_t *                                                                   \
              : hbp__unpack_u64)(map, key, to)
 
+/* What is wrong with the entry of `whose` map under `key`, which was to be a `what` and was not unpacked: it
+ * is not there, or is another value. */
+void hbp__say_entry(char *text, size_t bytes, const hbp__value *map, const char *whose, const char *what,
+                    const char *key);
+
 /* The bytes of the column under `key`: `count` values of `size` bytes; NULL when there is no such column. */
 const uint8_t *hbp__unpack_column(const hbp__value *map, const char *key, int64_t count, int size);
 

@@ -126,10 +126,11 @@ static hbp_status unpack_index(hbp_context *context, hbp_plan_file *file, const 
     return check_chunks(context, file, *header, index);
 }
 
-static hbp_status refuse_without(hbp_context *context, const hbp_plan_file *file, const char *key)
+static hbp_status refuse_number(hbp_context *context, const hbp_plan_file *file, const hbp__value *map,
+                                const char *key)
 {
-    char what[96];
-    snprintf(what, sizeof what, "the header lacks the number '%s'", key);
+    char what[192];
+    hbp__say_entry(what, sizeof what, map, "the header", "number", key);
     return hbp__file_fail(context, &file->source, 0, what);
 }
 
@@ -141,7 +142,7 @@ static hbp_status unpack_header(hbp_context *context, hbp_plan_file *file, const
     summary->vision = -1;
 #define FIELD(name)                                                                                          \
     if (!hbp__unpack_number(map, hbp__plan_key(#name), &summary->name))                                      \
-        return refuse_without(context, file, hbp__plan_key(#name));
+        return refuse_number(context, file, map, hbp__plan_key(#name));
     HBP__PLAN_HEADER_FIELDS(FIELD)
     if (hbp__value_find(map, "bound_ns")) {
         FIELD(bound_ns)

@@ -83,7 +83,7 @@ static hbp_status fail_entry(const hbp__map_read *from, const char *what)
 static hbp_status fail_lacking(const hbp__map_read *from, const char *what, const char *name)
 {
     char text[192];
-    snprintf(text, sizeof text, "%s lacks the %s '%s'", from->what, what, name);
+    hbp__say_entry(text, sizeof text, from->map, from->what, what, name);
     return fail_entry(from, text);
 }
 
