@@ -110,18 +110,20 @@ hbp_status hbp__groups_step_tokens(hbp_context *context, const hbp_lengths *leng
         fits = best_degree(cost, &any_step, hbp__groups_method(options->method), squares_per_token, length,
                            &packs);
     }
+    int is_sample = length <= hbp__round_up(longest, limits->pack_multiple);
+    const char *why = is_sample ? "the longest sample" : "`max_length`";
     int64_t per_rank = fits ? 0 : hbp__cost_least_per_rank(cost, length);
     if (!fits && limits->tokens_per_rank < INT64_MAX && per_rank < INT64_MAX)
         return hbp__fail(context, HBP_E_INFEASIBLE,
-                         "no SP degree holds a pack of %lld tokens on %d rank(s) in memory and within "
+                         "no SP degree holds a pack of %lld tokens (%s) on %d rank(s) in memory and within "
                          "tokens_per_rank, which is %lld (%lld would do)",
-                         (long long)length, (int)cost->terms.ranks, (long long)limits->tokens_per_rank,
+                         (long long)length, why, (int)cost->terms.ranks, (long long)limits->tokens_per_rank,
                          (long long)per_rank);
     if (!fits)
         return hbp__fail(context, HBP_E_INFEASIBLE,
-                         "no SP degree holds a pack of %lld tokens on %d rank(s), even with every layer "
+                         "no SP degree holds a pack of %lld tokens (%s) on %d rank(s), even with every layer "
                          "recomputed",
-                         (long long)length, (int)cost->terms.ranks);
+                         (long long)length, why, (int)cost->terms.ranks);
     *tokens = hbp__mul_saturating(length, packs);
     if (hbp__groups_method(options->method) != HBP__GROUPS_HBP)
         *tokens = whole_batches(cost, limits, *tokens, best_rank_tokens(cost, limits));
