@@ -3,6 +3,7 @@ of how-to pages."""
 
 import contextlib
 import enum
+import io
 import re
 import sys
 import types
@@ -35,6 +36,14 @@ def modules(seam, **contents):
 def snippet(page):
     """The first ```python block of a how-to page."""
     return re.search(r"```python\n(.*?)```", (DOCS / page).read_text(), re.S).group(1)
+
+
+def run_page(code, names=None):
+    """Runs a page's lines; what they print, by which users see that it took effect."""
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(code, {} if names is None else names)
+    return printed.getvalue()
 
 
 def place_all(count, lists):

@@ -12,20 +12,21 @@ import numpy as np
 
 from hbp.integrations import UnknownTrainerError, axolotl, llama_factory, ms_swift, trl
 from hbp.integrations._packs import costs_of
-from integration_seams import snippet
+from integration_seams import run_page, snippet
 
 HAVE_ARROW = importlib.util.find_spec("pyarrow") is not None
 
 
-def run(text, adapter):
-    """Runs a page's lines; what takes the adapter back."""
+def run(test, page, adapter, then=""):
+    """Runs a page's lines, which print whose the packing is; what takes the adapter back."""
     taken = []
 
     def install(own=adapter.install):
         taken.append(own())
 
     with mock.patch.object(adapter, "install", install):
-        exec(text, {})
+        printed = run_page(snippet(page) + then)
+    test.assertEqual(printed, f"packing: {adapter.__name__}\n")
     return taken[0]
 
 
@@ -107,9 +108,12 @@ class Axolotl(unittest.TestCase):
         ):
             return "own"
 
-        with modules(axolotl__utils__samplers__multipack={"pack_parallel": pack_parallel}) as found:
+        with modules(
+            axolotl__utils__samplers__multipack={"pack_parallel": pack_parallel},
+            axolotl__integrations__base={"BasePlugin": object},
+        ) as found:
             seam = found["axolotl.utils.samplers.multipack"]
-            undo = run(snippet("axolotl.md"), axolotl)
+            undo = run(self, "axolotl.md", axolotl, "Packing().register({})")
             self.assertEqual(seam.pack_parallel([3, 4], 10, 100, 5, safe_mode=True), [[0, 1]])
             undo()
             self.assertIs(seam.pack_parallel, pack_parallel)
@@ -161,7 +165,7 @@ class LlamaFactory(unittest.TestCase):
             llamafactory__data__processor__supervised=dict(seam),
         ) as found:
             user = found["llamafactory.data.processor.supervised"]
-            undo = run(snippet("llama-factory.md"), llama_factory)
+            undo = run(self, "llama-factory.md", llama_factory)
             self.assertEqual(user.greedy_knapsack([3, 4], 10), [[4, 3]])
             later = types.ModuleType("llamafactory.data.processor.later")  # imported since
             later.greedy_knapsack = user.greedy_knapsack
@@ -216,7 +220,7 @@ class MsSwift(unittest.TestCase):
 
         with modules(swift__dataset__packing={"calculate_matched_group": calculate_matched_group}) as found:
             seam = found["swift.dataset.packing"]
-            undo = run(snippet("ms-swift.md"), ms_swift)
+            undo = run(self, "ms-swift.md", ms_swift)
             self.assertEqual(seam.calculate_matched_group([(0, 4), (1, 5)], 10), ([[(0, 4), (1, 5)]], []))
             self.assertEqual(seam.calculate_matched_group([(0, 4)], 10, strategy="sequential"), "own")
             undo()
@@ -386,7 +390,7 @@ class TrlTables(unittest.TestCase):
             return "own"
 
         with modules(trl__data_utils={"_pack_bfd": _pack_bfd}) as found:
-            undo = run(snippet("trl.md"), trl)
+            undo = run(self, "trl.md", trl)
             self.assertIs(found["trl.data_utils"]._pack_bfd, trl.pack_bfd)
             undo()
             self.assertIs(found["trl.data_utils"]._pack_bfd, _pack_bfd)

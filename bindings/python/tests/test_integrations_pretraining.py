@@ -136,7 +136,7 @@ class Megatron(unittest.TestCase):
             own = dict(seam.scheduler_map)
             code = seams.snippet("megatron.md")
             self.assertLessEqual(len(code.strip().splitlines()), 5)
-            exec(code, {})
+            self.assertEqual(seams.run_page(code), "schedulers:" + 2 * " hbp.integrations.megatron" + "\n")
             self.assertTrue(all(seam.scheduler_map[key] is not own[key] for key in own))
 
 
@@ -150,7 +150,7 @@ class DeepSpeed(unittest.TestCase):
         with seams.deepspeed() as seam:
             code = seams.snippet("deepspeed.md")
             self.assertLessEqual(len(code.strip().splitlines()), 5)
-            exec(code, {})
+            self.assertEqual(seams.run_page(code), "batching: hbp.integrations.deepspeed\n")
             for seed in range(30):
                 rng = np.random.default_rng(seed)
                 lengths, cap = drawn(seed, 400, 9000, 1), 8192

@@ -23,7 +23,7 @@ def drawn(seed, count, most):
 def run(test, page):
     code = seams.snippet(page)
     test.assertLessEqual(len(code.strip().splitlines()), 5)
-    exec(code, {})
+    test.assertRegex(seams.run_page(code), rf"^\w+: hbp\.integrations\.{page[:-3].replace('-', '_')}\n$")
 
 
 class Verl(unittest.TestCase):
@@ -90,7 +90,8 @@ class Verl(unittest.TestCase):
 
 class Slime(unittest.TestCase):
     def test_micro_batches(self):
-        with seams.slime() as seam:
+        source = seams.modules("slime.rollout.data_source", RolloutDataSourceWithBuffer=object)
+        with seams.slime() as seam, source:
             run(self, "slime.md")
             for seed in range(30):
                 lengths = drawn(seed, 200, 9000)

@@ -19,7 +19,7 @@ import hbp
 from hbp.integrations import UnknownTrainerError
 from hbp.integrations.transformers import PlanTrainer
 from hbp.torch import PlanSampler
-from integration_seams import snippet
+from integration_seams import run_page, snippet
 
 HAVE = all(importlib.util.find_spec(name) for name in ("torch", "transformers", "accelerate"))
 
@@ -105,7 +105,8 @@ class BehindAStandIn(unittest.TestCase):
         self.trainers.Trainer = Named
         self.trainers.DataCollatorWithFlattening = object
         names = dict(transformers=self.trainers, model=None, args=arguments(), data=[], plan=make_plan())
-        exec(snippet("transformers.md"), names)
+        printed = run_page(snippet("transformers.md"), names)
+        self.assertEqual(printed, f"{2 * 2 * len(names['plan'])} packs\n")
         self.assertEqual(len(names["trainer"].sampler), 2 * 2 * len(names["plan"]))
 
     def test_each_step_is_divided_by_the_tokens_of_all_ranks(self):
