@@ -96,15 +96,6 @@ static hbp_status assign_by(hbp__parts *parts, int key, uint32_t *order, int *al
     return assign(parts, order, all);
 }
 
-/* Whether `key` never rises along the order. */
-static int is_descending(const int64_t *key, const uint32_t *order, int64_t count)
-{
-    for (int64_t i = 1; i < count; i++)
-        if (key[order[i]] > key[order[i - 1]])
-            return 0;
-    return 1;
-}
-
 /* By weight; where that leaves an item without a part by size, and by samples. */
 static hbp_status make_first(hbp__parts *parts)
 {
@@ -114,7 +105,7 @@ static hbp_status make_first(hbp__parts *parts)
     int all;
     HBP__TRY(hbp__scratch_check(context, "the order of items"));
     HBP__TRY(assign_by(parts, HBP__BY_WEIGHT, order, &all));
-    if (!all && p->size && !is_descending(p->size, order, p->items))
+    if (!all && p->size)
         HBP__TRY(assign_by(parts, HBP__BY_SIZE, order, &all));
     if (!all && p->samples)
         HBP__TRY(assign_by(parts, HBP__BY_SAMPLES, order, &all));

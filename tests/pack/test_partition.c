@@ -134,9 +134,10 @@ static void draw(instance *x, hbp__rng *rng, int what)
 {
     x->count = 1 + (int64_t)hbp__rng_below(rng, SAMPLES);
     x->options = (hbp_partition_options){.struct_size = sizeof x->options};
+    uint64_t weights = hbp__rng_below(rng, 4) ? 9 : 1; /* 1: all are 0 */
     for (int64_t i = 0; i < x->count; i++) {
         x->length[i] = 1 + (int64_t)hbp__rng_below(rng, 20);
-        x->weight[i] = (int64_t)hbp__rng_below(rng, 9);
+        x->weight[i] = (int64_t)hbp__rng_below(rng, weights);
         x->link[i] = (int64_t)hbp__rng_below(rng, 4) - 1;
         x->class[i] = (int64_t)hbp__rng_below(rng, 2) * 7 - 3;
         for (int64_t j = 0; j < i; j++)
@@ -318,6 +319,17 @@ START_TEST_IN_CONTEXT(parts_without_weight_are_a_packing)
     x.options.weights = NULL;
     OK(context, hbp__partition_samples(context, x.length, MANY, &x.options, &weighed));
     ck_assert_int_eq(partition_view(keep(weighed)).parts, partition_view(made).parts);
+    /* what best fit does not find, and what equal counts do not find by weight */
+    static const int64_t full[] = {4, 7, 5, 4, 6, 4}, falling[] = {10, 9, 8, 2, 2, 1};
+    for (int equal = 0; equal < 2; equal++) {
+        o = (hbp_partition_options){
+            .struct_size = sizeof o, .parts = 2, .equal_count = equal, .weights = none};
+        o.capacity = equal ? 18 : 15;
+        OK(context, hbp__partition_samples(context, equal ? falling : full, 6, &o, &made));
+        v = partition_view(keep(made));
+        ck_assert_int_le(v.part_tokens[0], o.capacity);
+        ck_assert_int_le(v.part_tokens[1], o.capacity);
+    }
 }
 END_TEST
 

@@ -305,6 +305,8 @@ class TestStructs(unittest.TestCase):
         for value in (7, -1, "yes", "", [], 1.0):
             with self.assertRaisesRegex(TypeError, f"drop_last is {re.escape(repr(value))}; it must be True or False"):
                 _records.EpochOptions(drop_last=value)
+        with self.assertRaisesRegex(ValueError, "over_long is True; it must be one of 'error'"):
+            _records.EpochOptions(over_long=True)
         with self.assertRaisesRegex(ValueError, "over_long is 'alone'; .* 'drop', 'truncate', 'split'$"):
             _records.EpochOptions(over_long="alone")  # which other options have
         with self.assertRaisesRegex(ValueError, "over_long is 'dorp' \\(did you mean 'drop'\\?\\); it must be one of 'error'"):

@@ -181,7 +181,7 @@ class TestProcesses(unittest.TestCase):
                     hbp.plan([5, 6], **{"model": "llama-3.1-8b", "machine": "h100", **names})
                 except (hbp.SystemFailure, ImportError) as error:
                     print(type(error).__name__, error)"""
-        missing = "SystemFailure cannot open no.json: No such file or directory"
+        missing = "MissingFileError cannot open no.json: No such file or directory"
         with tempfile.TemporaryDirectory() as folder:
             alone, there = Path(folder, "libhbp.so"), Path(folder, "there.json")
             alone.symlink_to(Path(_native.lib._name).resolve())

@@ -113,10 +113,16 @@ class Axolotl(unittest.TestCase):
             axolotl__integrations__base={"BasePlugin": object},
         ) as found:
             seam = found["axolotl.utils.samplers.multipack"]
-            undo = run(self, "axolotl.md", axolotl, "Packing().register({})")
+            undo = run(self, "axolotl.md", axolotl)
             self.assertEqual(seam.pack_parallel([3, 4], 10, 100, 5, safe_mode=True), [[0, 1]])
             undo()
             self.assertIs(seam.pack_parallel, pack_parallel)
+            with self.assertLogs("axolotl", "INFO") as said:
+                axolotl.Plugin().register({})
+            self.assertEqual(said.output, ["INFO:axolotl.hbp:sample packing is hbp's"])
+            self.assertIs(seam.pack_parallel, axolotl.pack_parallel)
+            with self.assertRaisesRegex(AttributeError, "has no attribute 'plugin'"):
+                axolotl.plugin
             seam.pack_parallel = lambda lengths, capacity: []
             with self.assertRaisesRegex(UnknownTrainerError, r"takes \(lengths, capacity\).*067b021c8b87"):
                 axolotl.install()
@@ -175,6 +181,8 @@ class LlamaFactory(unittest.TestCase):
                 self.assertIs(later.greedy_knapsack, llama_factory.greedy_knapsack)  # it is installed yet
                 again()
                 self.assertIs(later.greedy_knapsack, greedy_knapsack)
+            with mock.patch.dict(sys.modules, {"llamafactory.absent": None}):  # an import that is blocked
+                llama_factory.install()()
             self.assertIs(user.greedy_knapsack, greedy_knapsack)
             found["llamafactory.data.processor.processor_utils"].greedy_knapsack = lambda sizes: []
             with self.assertRaisesRegex(

@@ -248,7 +248,7 @@ class DeepSpeed(unittest.TestCase):
                 with self.assertRaisesRegex(AssertionError, why):
                     seam.batch_by_seqlens(**{"seqlens": [5, 6], "max_tokens": 100, **how})
             seam.batch_by_seqlens = lambda seqlens, max_tokens: None
-            with self.assertRaisesRegex(UnknownTrainerError, r"deepspeed .*known versions: 0\.19\.6"):
+            with self.assertRaisesRegex(UnknownTrainerError, r"deepspeed .*known versions: .*0\.19\.6"):
                 hbp.integrations.deepspeed.install()
 
 

@@ -1,5 +1,6 @@
 """The adapters of verl, slime, NeMo RL and torchtitan behind stand-ins of their seams."""
 
+import sys
 import types
 import unittest
 import unittest.mock
@@ -58,6 +59,20 @@ class Verl(unittest.TestCase):
         ):
             hbp.integrations.verl.install()
 
+    def test_modules_imported_between_installs_get_their_own_back(self):
+        for order in ((0, 1), (1, 0)):
+            with seams.verl() as seam:
+                own = seam.rearrange_micro_batches, seam.karmarkar_karp
+                undo, between = [hbp.integrations.verl.install()], types.ModuleType("verl.between")
+                between.rearrange_micro_batches = seam.rearrange_micro_batches
+                between.karmarkar_karp = seam.karmarkar_karp
+                with unittest.mock.patch.dict(sys.modules, {"verl.between": between}):
+                    undo.append(hbp.integrations.verl.install())
+                    for k in order:
+                        undo[k]()
+                self.assertEqual((between.rearrange_micro_batches, between.karmarkar_karp), own)
+                self.assertEqual((seam.rearrange_micro_batches, seam.karmarkar_karp), own)
+
     def test_micro_batches(self):
         with seams.verl() as seam:
             user = types.ModuleType("verl.user")
@@ -80,9 +95,15 @@ class Verl(unittest.TestCase):
                 self.assertTrue(all(0 < sum(tokens[k] for k in part) <= 8192 for part in ids))
                 self.assertEqual(len(ids) % (multiple or 1), 0)
                 self.assertGreaterEqual(len(ids), least or 1)
+                again = user.rearrange_micro_batches(batch, 8192, None, multiple, True, least, True, size)[1]
+                self.assertEqual(again, ids)  # by position
                 self.assertTrue(all((k ^ 1) in part for part in ids for k in part) or size == 1)
+            batch["attention_mask"] = seams.Column([n] for n in (6, 6, 3, 3, 2, 2))
+            ids = seam.rearrange_micro_batches(batch, 10, force_group_size=2)[1]
+            self.assertIn([0, 1], ids)  # a group over the limit is alone
+            self.assertTrue(seams.place_all(6, ids))
             with self.assertRaisesRegex(AssertionError, "longer than max_token_len"):
-                seam.rearrange_micro_batches(batch, max(tokens) - 1)
+                seam.rearrange_micro_batches(batch, 5)
             undo()
             with self.assertRaisesRegex(RuntimeError, "not replaced"):
                 seam.karmarkar_karp([1, 2], 2, False)
@@ -138,6 +159,18 @@ class Slime(unittest.TestCase):
             del seam.expand_bins_by_splitting
             with self.assertRaisesRegex(UnknownTrainerError, r"slime 9\.9\.9.*is missing.*known versions"):
                 hbp.integrations.slime.install()
+            del seam._pack_step_into_mbs
+            with self.assertRaisesRegex(UnknownTrainerError, r"slime 9\.9\.9.*_pack_step_into_mbs is missing"):
+                hbp.integrations.slime.install()
+            absent = unittest.mock.patch.dict(sys.modules)
+            with absent, self.assertRaisesRegex(
+                UnknownTrainerError, r"slime 9\.9\.9: there is no slime\.utils\.dp_schedule; known versions: 0\.3"
+            ):
+                del sys.modules["slime.utils.dp_schedule"]
+                hbp.integrations.slime.install()
+        with self.assertRaises(ModuleNotFoundError) as caught:  # which is no question of versions
+            hbp.integrations.slime.install()
+        self.assertNotIsInstance(caught.exception, UnknownTrainerError)
 
 
 class NemoRl(unittest.TestCase):

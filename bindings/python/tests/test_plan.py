@@ -558,6 +558,13 @@ class TestFiles(unittest.TestCase):
             self.assertEqual((one.index, one.tokens), (index, plan.step(index).tokens))
             self.assertIn(f"hbp.Step {index}:", repr(one))
             self.assertTrue((one.loss_weights() == plan.step(index).loss_weights()).all())
+        with self.assertRaisesRegex(IndexError, f"there is no step {len(plan)}; the plan has {len(plan)}"):
+            file[len(plan)]
+        self.assertEqual([step.index for step in file[1:3]], [step.index for step in plan[1:3]])
+        with self.assertRaisesRegex(IndexError, "there is no rank 99"):
+            file[2].for_rank(99)
+        with self.assertRaisesRegex(ValueError, "Pack 0.* is of another plan, or another read of it, than <hbp.Step 2"):
+            file[2].pack_weights(file[2].packs()[0])
         self.assertEqual((file[-1].index, len(file[-1].plan)), (len(plan) - 1, 1))
         with mock.patch("hbp.plan_file.STEPS", 3):  # in several reads, the last of fewer
             self.assertEqual([step.index for step in file], list(range(len(plan))))
@@ -581,6 +588,12 @@ class TestFiles(unittest.TestCase):
         self.path.write_bytes(b"abc")
         with self.assertRaises(hbp.FormatError):
             hbp.PlanFile(self.path)
+        for read in (hbp.Plan.load, hbp.PlanFile, hbp.Lengths.read):
+            with self.assertRaisesRegex(FileNotFoundError, "cannot open .*absent") as absent:
+                read(self.folder / "absent")
+            self.assertIsInstance(absent.exception, hbp.SystemFailure)
+            self.assertEqual(absent.exception.errno, 2)
+            self.assertIsInstance(pickle.loads(pickle.dumps(absent.exception)), hbp.MissingFileError)
         with self.assertRaises(hbp.SystemFailure):
             samples.plan().save(self.folder / "absent" / "plan.msgpack")
         with self.assertRaises(ValueError):

@@ -72,7 +72,7 @@ class Resumed(unittest.TestCase):
             for position, batch in enumerate(sampler):
                 for piece in batch if again.pack_ranks[sampler.pack_of(position)] == rank else []:
                     part = dataset[piece]
-                    seen[int(piece)].append((int(part[0]), int(part[-1]) + 1))
+                    seen[piece.sample].append((int(part[0]), int(part[-1]) + 1))
         for sample, length in enumerate(LENGTHS.tolist()):
             borders = sorted(seen[sample])
             self.assertEqual([0, *(end for _, end in borders)], [*(first for first, _ in borders), length])
@@ -111,11 +111,11 @@ class Resumed(unittest.TestCase):
         text = re.search(r"```python\n(.*?)```", text, re.S).group(1)
         plan = make_plan(tokens_per_step=30000)
         with mock.patch.object(hbp.Plan, "load", lambda path: plan):
-            names = dict(hbp=hbp, cursor=plan.save_cursor(2), new_cost=make_cost(4), rank=1)
+            names = dict(hbp=hbp, state=PlanSampler(plan, 0).state_dict(step=2), new_cost=make_cost(4), rank=1)
             names["make_plan"] = lambda epoch: make_plan(epoch, ranks=4)
             exec(text, names)
-        self.assertEqual(len(names["plan"]), len(plan) - 2)
-        self.assertEqual(len(list(names["sampler"])), len(names["plan"].micro_batch_ns))
+        self.assertEqual(len(names["remaining"]), len(plan) - 2)
+        self.assertEqual(len(list(names["sampler"])), len(names["remaining"].micro_batch_ns))
 
     def test_links_are_the_callers(self):
         links = np.full(600, -1)
@@ -142,6 +142,34 @@ class Resumed(unittest.TestCase):
             sampler.use_rest(rest, plan)
         self.assertIs(sampler.plan, plan)
 
+    def test_the_plan_of_the_rest_is_no_plan_of_the_sampler(self):
+        rest = hbp.Rest(make_plan(tokens_per_step=30000), 4)
+        again = hbp.plan_epoch(rest.lengths, make_cost(4), batches=rest.batches)
+        with self.assertRaisesRegex(hbp.InvalidError, "own plan is that of the rest, which later epochs would walk"):
+            PlanSampler(again, 0).use_rest(rest, again)
+
+    def test_rests_of_other_lengths_are_refused(self):
+        plan = make_plan(tokens_per_step=30000)
+        rest = hbp.Rest(plan, 4)
+        again = hbp.plan_epoch(rest.lengths, make_cost(4), batches=rest.batches)
+        forgot = hbp.Rest(again, 2)  # its ids are places in rest.ids
+        last = hbp.plan_epoch(forgot.lengths, make_cost(4), batches=forgot.batches)
+        sampler = PlanSampler(make_plan(ranks=4), 0)
+        with self.assertRaisesRegex(hbp.InvalidError, "is of other lengths than the sampler's .* was `of` left out"):
+            sampler.use_rest(forgot, last)
+        with self.assertRaisesRegex(hbp.InvalidError, "is no plan of the lengths of .* `of` says"):
+            hbp.Rest(plan, 2, of=rest)
+        with self.assertRaisesRegex(ValueError, r"links has 5 values; the plan has sample \d+"):
+            hbp.Rest(plan, 2, links=[0] * 5)
+
+    def test_a_state_says_where_the_rest_begins(self):
+        plan = make_plan(tokens_per_step=30000)
+        sampler = PlanSampler(plan, 0)
+        for state in (sampler.state_dict(step=4), sampler.state_at(int(plan.step_offsets[5]) - 1)):
+            self.assertEqual(hbp.Rest(plan, state).ids.tolist(), hbp.Rest(plan, 4).ids.tolist())
+        with self.assertRaisesRegex(hbp.InvalidError, "the state lacks 'cursor'"):
+            hbp.Rest(plan, {"version": 1, "epoch": 0})
+
     def test_plans_of_other_lengths_are_refused(self):
         rest = hbp.Rest(make_plan(tokens_per_step=30000), 4)
         sampler = PlanSampler(make_plan(ranks=4), 0)
@@ -158,17 +186,25 @@ class Resumed(unittest.TestCase):
         for policy in ("split", "truncate", "drop"):
             plan = make_plan(max_length=2000, over_long=policy, tokens_per_step=30000)
             rest = hbp.Rest(plan, 3)
-            self.assertEqual(rest.overlong_samples, int((LENGTHS > 2000).sum()))
+            self.assertEqual(rest.has_pieces, policy != "drop")
             again = hbp.plan_epoch(rest.lengths, make_cost(4), batches=rest.batches)
             self.assertEqual(again.summary().overlong_samples, 0)
             twice = hbp.Rest(again, 2, of=rest)
             last = hbp.plan_epoch(twice.lengths, make_cost(4), batches=twice.batches)
             for left, of in ((rest, again), (twice, last)):
                 sampler = PlanSampler(make_plan(ranks=4), 0)
-                with self.assertRaisesRegex(ValueError, "over-long samples; where they were cut, .* pieces=True"):
+                self.assertEqual(left.has_pieces, policy != "drop")
+                if policy == "drop":
                     sampler.use_rest(left, of)
-                for pieces in (True, False):
-                    PlanSampler(make_plan(ranks=4), 0, pieces=pieces).use_rest(left, of)
+                    continue
+                with self.assertRaisesRegex(ValueError, "pass pieces=True"):
+                    sampler.use_rest(left, of)
+                PlanSampler(make_plan(ranks=4), 0, pieces=True).use_rest(left, of)
+                if policy == "truncate":  # by the data set itself, too
+                    PlanSampler(make_plan(ranks=4), 0, pieces=False).use_rest(left, of)
+                else:
+                    with self.assertRaisesRegex(ValueError, "split samples"):
+                        PlanSampler(make_plan(ranks=4), 0, pieces=False).use_rest(left, of)
         whole = hbp.Rest(make_plan(tokens_per_step=30000), 3)
         cut = hbp.plan_epoch(whole.lengths, make_cost(4), max_length=2000, over_long="truncate")
         with self.assertRaisesRegex(ValueError, "pieces=True"):

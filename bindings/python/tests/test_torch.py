@@ -4,6 +4,7 @@ where these are installed."""
 import importlib.util
 import multiprocessing
 import pickle
+import types
 import unittest
 
 import numpy as np
@@ -66,11 +67,11 @@ class Shard:
     num_processes = 8
 
     def __init__(self, sampler, process):
-        self.batch_sampler, self.process = sampler, process
+        self.batch_sampler, self.process_index = sampler, process
 
     def __iter__(self):
         for position, batch in enumerate(self.batch_sampler):
-            if position % self.num_processes == self.process:
+            if position % self.num_processes == self.process_index:
                 kept = batch
             if position % self.num_processes == self.num_processes - 1:
                 yield kept
@@ -178,6 +179,12 @@ class Sampler(unittest.TestCase):
         self.assertEqual(sampler.state_dict(step=1), PlanSampler(self.plan, 2).state_dict(step=1))
         with self.assertRaisesRegex(ValueError, "batch 7 is consumed; drawn are those up to 6"):
             sampler.consume(7)
+        with self.assertRaisesRegex(ValueError, "batches is -1; it is at least 0"):
+            sampler.consume(-1)
+        with self.assertRaisesRegex(IndexError, f"position is 999999; it must be in 0..{len(sampler)}"):
+            sampler.state_at(999999)
+        with self.assertRaisesRegex(IndexError, f"step is 999; it must be in 0..{len(self.plan)}"):
+            sampler.state_dict(step=999)
         for consumed in range(1, 6):
             sampler.consume()
             resumed = PlanSampler(self.plan, 2)
@@ -310,10 +317,34 @@ class Pieces(unittest.TestCase):
                 if plan.pack_ranks[sampler.pack_of(position)] != rank:
                     continue
                 for piece in pickle.loads(pickle.dumps(batch)):
-                    parts.setdefault(int(piece), []).append(dataset[piece])
+                    parts.setdefault(piece.sample, []).append(dataset[piece])
         for sample, length in enumerate(lengths):
             whole = np.concatenate(sorted(parts[sample], key=lambda part: part[0]))
             np.testing.assert_array_equal(whole, np.arange(length))
+
+    def test_a_data_set_that_knows_no_pieces_refuses_them(self):
+        plan = make_plan(max_length=2000, over_long="split")
+        with self.assertRaisesRegex(ValueError, "split samples; .* pass pieces=True"):
+            PlanSampler(plan, 0, pieces=False)
+        for dataset in ([5] * 600, np.arange(600), {0: 5}):
+            with self.assertRaises((TypeError, IndexError, KeyError)):
+                dataset[PlanSampler(plan, 0, pieces=True).batch(0)[0]]
+        loader = types.SimpleNamespace(batch_sampler=PlanSampler(plan, 0, pieces=True), dataset=[5] * 600)
+        with self.assertRaisesRegex(TypeError, "pieces=True, and the loader's dataset is a list; it must be an hbp"):
+            PlanLoader(loader)
+        for dataset in (PieceDataset([5]), types.SimpleNamespace(takes_pieces=True)):
+            loader.dataset = dataset
+            PlanLoader(loader)
+
+    def test_dropped_samples_are_no_pieces(self):
+        dropped = make_plan(max_length=2000, over_long="drop")
+        self.assertGreater(dropped.summary().overlong_samples, 0)
+        PlanSampler(dropped, 0)
+        truncated = make_plan(max_length=2000, over_long="truncate")
+        self.assertEqual((dropped.has_pieces, truncated.has_pieces, make_plan().has_pieces), (False, True, False))
+        with self.assertRaisesRegex(ValueError, "the dataset itself truncates them so, pass pieces=False"):
+            PlanSampler(truncated, 0)
+        PlanSampler(truncated, 0, pieces=False)
 
     def test_named_fields_are_cut(self):
         dataset = PieceDataset([{"input_ids": [1, 2, 3, 4], "labels": [5, 6, 7, 8], "text": "abcd"}])

@@ -273,8 +273,14 @@ static hbp_status solve_anew(solving *s, part_class *class, int *found)
     return status;
 }
 
-/* The class's items into its parts; *found is 0 where it takes more, and then its floor says how many. Parts
- * of a packing that are balanced in its own sizes, or in nothing, are near enough. */
+/* Whether a packing into the class's parts is balanced, near enough: in its own sizes, of which the parts are
+ * full. Without a capacity samples were packed, whatever they weigh. */
+static int is_balanced(const part_class *class)
+{
+    return class->packed == class->parts && !class->problem.size && class->problem.capacity < INT64_MAX;
+}
+
+/* The class's items into its parts; *found is 0 where it takes more, and then its floor says how many. */
 static hbp_status solve_class(solving *s, part_class *class, int *found)
 {
     *found = 1;
@@ -283,14 +289,19 @@ static hbp_status solve_class(solving *s, part_class *class, int *found)
     class->problem.parts = class->parts;
     if (s->is_equal)
         return solve_anew(s, class, found);
-    if (!is_tight(class) && !is_weightless(class) && (class->packed != class->parts || class->problem.size)) {
+    if (!is_tight(class) && !is_weightless(class) && !is_balanced(class)) {
         HBP__TRY(solve_anew(s, class, found));
         if (*found)
             return HBP_OK;
     }
     HBP__TRY(pack_class(s, class));
     *found = class->packed <= class->parts;
-    if (!*found)
+    if (!*found && is_weightless(class)) {
+        HBP__TRY(solve_anew(s, class, found));
+        if (*found)
+            class->floor = class->parts;
+    }
+    if (!*found || class->is_solved)
         return HBP_OK;
     if (class->packed < class->parts)
         HBP__TRY(spread(s, class));
@@ -415,14 +426,46 @@ static hbp_status solve_equal_given(solving *s, int64_t parts)
                      (long long)samples, list_limits(s, limits, sizeof limits));
 }
 
+/* Samples' sizes ascending, and sums of the first of them; NULL where more than that says which samples may
+ * share a part. */
+static hbp_status sum_smallest(solving *s, int64_t **sums)
+{
+    const hbp__multiway *p = &s->class[0].problem;
+    const int64_t *size = p->size ? p->size : p->weight;
+    *sums = NULL;
+    if (s->classes > 1 || p->samples || p->capacity == INT64_MAX)
+        return HBP_OK;
+    uint32_t *order = hbp__take(s->context, (uint64_t)p->items, sizeof *order);
+    *sums = hbp__take(s->context, (uint64_t)p->items + 1, sizeof **sums);
+    HBP__TRY(hbp__scratch_check(s->context, "the sizes"));
+    for (int64_t i = 0; i < p->items; i++)
+        order[i] = (uint32_t)i;
+    HBP__TRY(hbp__order_by_i64(s->context, size, order, p->items, "the sizes"));
+    (*sums)[0] = 0;
+    for (int64_t i = 0; i < p->items; i++)
+        (*sums)[i + 1] = (*sums)[i] + size[order[i]];
+    return HBP_OK;
+}
+
+/* Whether the largest sample and as many of the smallest as make `samples` are over the capacity. */
+static int is_over(const solving *s, const int64_t *sums, int64_t samples)
+{
+    const hbp__multiway *p = &s->class[0].problem;
+    int64_t largest = sums ? sums[p->items] - sums[p->items - 1] : 0;
+    return sums && largest + sums[samples - 1] > p->capacity;
+}
+
 /* The least number of parts from `from`, a multiple of `multiple`, that divides. */
 static hbp_status solve_equal_least(solving *s, int64_t from, int64_t multiple, int64_t *parts)
 {
     const hbp__partition_call *c = s->call;
+    int64_t *sums;
+    HBP__TRY(sum_smallest(s, &sums));
     for (*parts = from; *parts <= c->entries; *parts += multiple) {
         int found = 0;
         HBP__TRY(hbp__tick_row(s->context, "parts of equal counts", *parts, c->entries));
-        if (c->entries % *parts == 0 && allot_equal(s, c->entries / *parts) < 0)
+        if (c->entries % *parts == 0 && !is_over(s, sums, c->entries / *parts) &&
+            allot_equal(s, c->entries / *parts) < 0)
             HBP__TRY(solve_equal(s, &found));
         if (found)
             return HBP_OK;

@@ -133,5 +133,6 @@ def listed_integers(name: str, given: Any, array: npt.NDArray[Any]) -> list[int]
 
 def refuse_unordered(name: str, values: Any) -> None:
     """TypeError for what has no place for each sample."""
-    if values is None or isinstance(values, (str, bytes, Mapping, set, frozenset)):
+    is_hbp = type(values).__module__.partition(".")[0] == __package__
+    if values is None or is_hbp or isinstance(values, (str, bytes, Mapping, set, frozenset, int, float)):
         raise TypeError(f"{name} is {_short(values)}; it must be a sequence of integers")

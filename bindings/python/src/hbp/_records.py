@@ -91,7 +91,7 @@ class Member:
         if self.choices and self.ctype is ctypes.c_char_p:
             names = list(choices(self.choices))
             return names[choice(self.name, value, {name: row for row, name in enumerate(names)})].encode()
-        if self.choices and not hasattr(value, "__index__"):
+        if self.choices and (isinstance(value, bool) or not hasattr(value, "__index__")):
             return choice(self.name, value, self.names())
         if self.is_flag:
             return flag(self.name, value)

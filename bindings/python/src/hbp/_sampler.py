@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Callable, Iterator, Mapping, Optional, Union
 
 import numpy as np
@@ -10,29 +11,27 @@ import numpy.typing as npt
 from ._numbers import int32, int64
 from ._sampler_state import MAX_EPOCH, VERSION, SamplerState, integer, invalid
 from .errors import InvalidError
-from .plans import Plan
+from .plans import Pack, Plan, Step
 from .rest import Rest
 
 _CUT_MESSAGE = (
-    "the plan has over-long samples; where they were cut, wrap the dataset in hbp.torch.PieceDataset and "
-    "pass pieces=True, and where they were dropped pass pieces=False"
+    "the plan cut over-long samples; wrap the dataset in hbp.torch.PieceDataset and pass pieces=True, or, where the "
+    "dataset itself truncates them so, pass pieces=False"
+)
+_SPLIT_MESSAGE = (
+    "the plan split samples; wrap the dataset in hbp.torch.PieceDataset and pass pieces=True: without, each piece "
+    "would be the whole sample"
 )
 
 
-class Piece(int):
-    """A sample's id that also says which of its tokens the plan uses."""
+@dataclass(frozen=True)
+class Piece:
+    """A sample's id and which of its tokens the plan uses. No integer: a data set that knows of none refuses
+    it."""
 
+    sample: int
     first: int
     tokens: int
-
-    def __new__(cls, sample: int, first: int, tokens: int) -> Piece:
-        piece = super().__new__(cls, sample)
-        piece.first = first
-        piece.tokens = tokens
-        return piece
-
-    def __reduce__(self) -> Any:
-        return Piece, (int(self), self.first, self.tokens)
 
     @property
     def span(self) -> slice:
@@ -52,7 +51,7 @@ class PlanIterator:
     def __iter__(self) -> PlanIterator:
         return self
 
-    def __next__(self) -> list[int]:
+    def __next__(self) -> list[Any]:
         self._asked = True
         self._sampler._begun_by = None
         if self._position >= len(self._sampler):
@@ -84,7 +83,8 @@ class PlanSampler:
     trained on is counted where batches are consumed: by PlanLoader, by `consume`, or by torchdata's
     StatefulDataLoader, for which `stateful_loader` lets state_dict say what is drawn.
 
-    `pieces`: batches hold Piece ids for a PieceDataset. None refuses plans that may have cut samples.
+    `pieces`: batches hold Piece ids for a PieceDataset. None refuses plans that cut samples; False says that the
+    data set truncates them itself.
 
     After load_state_dict or use_rest, set_epoch to another epoch is refused until a batch is drawn (the next epoch
     may follow a state of the end of one): accelerate's loaders count epochs of their own, from 0.
@@ -118,14 +118,16 @@ class PlanSampler:
         if self._plan is not None:
             self._use(self._plan)
 
-    def _check(self, plan: Plan, overlong: int = 0) -> int:
-        """The plan's ranks, if this sampler may walk it; `overlong` of the samples it was made of were."""
+    def _check(self, plan: Plan, has_pieces: bool = False) -> int:
+        """The plan's ranks, if this sampler may walk it; `has_pieces`: its samples were parts of others."""
         if not isinstance(plan, Plan):
             raise TypeError(f"the plan of an epoch is {plan!r}; it must be an hbp.Plan")
         summary = plan.summary()
         if self.rank is not None and not 0 <= self.rank < summary.ranks:
             raise ValueError(f"rank {self.rank} is not among the plan's {summary.ranks} ranks")
-        if self.pieces is None and (overlong or summary.overlong_samples):
+        if not self.pieces and plan.sample_first_tokens is not None:
+            raise ValueError(_SPLIT_MESSAGE)
+        if self.pieces is None and (has_pieces or plan.has_pieces):
             raise ValueError(_CUT_MESSAGE)
         return summary.ranks
 
@@ -198,7 +200,18 @@ class PlanSampler:
             plan.validate(rest.lengths)
         except InvalidError as error:
             raise invalid(f"{plan!r} is no plan of {rest!r}, plan rest.lengths: {error}") from None
-        self._ranks = self._check(plan, rest.overlong_samples)
+        if isinstance(self._source, Plan) and self._source.digest == plan.digest:
+            raise invalid(
+                "the sampler's own plan is that of the rest, which later epochs would walk; give PlanSampler a plan of "
+                "the whole data set, or a function of the epoch"
+            )
+        own = self._plan if self._rest is None else None  # a limit makes other lengths of the same data set
+        known = None if own is None or own.summary().overlong_samples else own.summary().lengths_digest
+        if known is not None and rest._lengths_digest not in (None, known):
+            raise invalid(f"{rest!r} is of other lengths than the sampler's {own!r}; was `of` left out?")
+        if not self.pieces and rest._is_split:
+            raise ValueError(_SPLIT_MESSAGE)
+        self._ranks = self._check(plan, rest.has_pieces)
         self._plan, self._rest = plan, (rest.ids, rest.first_tokens)
         self._begin(0)
         self._begun_by = "the rest in use"
@@ -241,6 +254,8 @@ class PlanSampler:
         the sampler has no rank)."""
         if self._latest is None:
             raise RuntimeError("no batch has been drawn since the sampler was made or loaded")
+        if int64("batches", batches) < 0:
+            raise ValueError(f"batches is {batches}; it is at least 0")
         consumed = (self._latest._first if self._consumed is None else self._consumed) + int64(
             "batches", batches
         )
@@ -258,8 +273,8 @@ class PlanSampler:
         wanted = rank if self.rank is None else self.rank
         return int(first + np.searchsorted(plan.pack_ranks[first:end], wanted, side="right") - 1)
 
-    def batch(self, position: int) -> list[int]:
-        """The ids of batch `position`."""
+    def batch(self, position: int) -> list[Any]:
+        """The ids of batch `position`, Pieces where there are any."""
         plan, pack = self.plan, self.pack_of(position)
         span = slice(*plan.pack_offsets[pack : pack + 2].tolist())
         ids, rest = plan.sample_ids[span], self._rest
@@ -276,6 +291,8 @@ class PlanSampler:
         """The state before batch `position`: a cursor of the plan, and batches past the beginning of its
         step."""
         plan = self.plan
+        if not 0 <= int64("position", position) <= len(self):
+            raise IndexError(f"position is {position}; it must be in 0..{len(self)}")
         micro_batch, part = divmod(position, self._stride)
         step = int(np.searchsorted(plan.step_offsets, micro_batch, side="right")) - 1
         step = min(step, len(plan))
@@ -322,7 +339,10 @@ class PlanSampler:
         batches were drawn and none was counted as consumed: a loader may have drawn them ahead of training.
         With `stateful_loader` it is the state before the next batch to be drawn."""
         if step is not None:
-            return self.state_at(int(self.plan.step_offsets[range(len(self.plan) + 1)[step]]) * self._stride)
+            at, steps = int64("step", step), len(self.plan)
+            if not -steps - 1 <= at <= steps:
+                raise IndexError(f"step is {at}; it must be in 0..{steps}")
+            return self.state_at(int(self.plan.step_offsets[at]) * self._stride)
         if self._latest is not None and self.stateful_loader and self._consumed is None:
             return self._latest.state_dict()
         if self._latest is not None and self._consumed is None and self._latest._position > self._latest._first:
@@ -354,6 +374,24 @@ class PlanSampler:
         return state
 
 
+def _check_lengths(pack: Pack, batch: Any) -> None:
+    """Whether a collated batch, where it lies in the host's memory, has the pack's samples."""
+    borders = batch.get("cu_seqlens") if isinstance(batch, Mapping) else None
+    device = getattr(borders, "device", "cpu")
+    if borders is None or pack.is_padding or getattr(device, "type", device) != "cpu":
+        return
+    found, wanted = np.diff(np.asarray(borders)), pack.lengths
+    if not np.array_equal(found, wanted):
+        same = len(found) == len(wanted)
+        row = int(np.argmax(found != wanted)) if same else 0
+        raise ValueError(
+            f"sample {pack.ids[row]} has {found[row]} tokens in its batch and {wanted[row]} in the plan; is the data "
+            "set that of the plan's lengths?"
+            if same
+            else f"a batch has {len(found)} samples; {pack!r}"
+        )
+
+
 class PlanLoader:
     """A loader of a PlanSampler's batches, of PyTorch or prepared by accelerate, that counts each batch as
     consumed when it is handed out, however far ahead the loader works: its state is that of the next batch.
@@ -367,20 +405,39 @@ class PlanLoader:
             sampler = getattr(sampler, "batch_sampler", None)
         if sampler is None:
             raise TypeError(f"the batch_sampler of the {type(loader).__name__} is no hbp.torch.PlanSampler")
+        dataset = getattr(loader, "dataset", None)
+        if sampler.pieces and dataset is not None and not getattr(dataset, "takes_pieces", False):
+            raise TypeError(
+                f"the sampler has pieces=True, and the loader's dataset is a {type(dataset).__name__}; it must be an "
+                "hbp.torch.PieceDataset, or have takes_pieces = True and cut samples by hbp.torch.Piece itself"
+            )
         self.loader = loader
         self.sampler: PlanSampler = sampler
         # accelerate's: a batch of each process, of which one is handed out, and batches that are never.
-        self._batches, self._skipped = 1, 0
+        self._batches, self._own, self._skipped = 1, 0, 0
         for outer in reversed(around):
+            self._own = self._own * getattr(outer, "num_processes", 1) + getattr(outer, "process_index", 0)
             self._batches *= getattr(outer, "num_processes", 1)
             self._skipped += getattr(outer, "skip_batches", 0) * self._batches
 
     def __iter__(self) -> Iterator[Any]:
+        return (batch for _, _, batch in self.with_packs())
+
+    def with_packs(self) -> Iterator[tuple[Step, Pack, Any]]:
+        """(step, pack, batch): each batch with the pack that it is and the pack's step, from the batch on at which
+        the loader begins. A batch of VarlenCollate whose samples are not as long as the pack's is refused: the
+        data set is not the one that the plan's lengths are of."""
         skipped = self._skipped
         for batch in self.loader:
             self.sampler.consume(skipped + self._batches)
             skipped = 0
-            yield batch
+            position = self.sampler._resume_at() - self._batches + self._own
+            plan, row = self.sampler.plan, self.sampler.pack_of(position)
+            micro_batch = position // self.sampler._stride
+            step = plan.step(int(np.searchsorted(plan.step_offsets, micro_batch, side="right")) - 1)
+            pack = Pack(plan, row)
+            _check_lengths(pack, batch)
+            yield step, pack, batch
         if skipped and self.sampler._latest is not None:  # all that was drawn
             self.sampler.consume(self.sampler._latest._position - self.sampler._resume_at())
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import re
 from typing import Any, TypeVar
 
@@ -72,6 +74,14 @@ class SystemFailure(HbpError, OSError):
         HbpError.__init__(self, status, message)
 
 
+class MissingFileError(SystemFailure, FileNotFoundError):
+    """HBP_E_SYSTEM: there is no such file."""
+
+    def __init__(self, status: int, message: str = "") -> None:
+        SystemFailure.__init__(self, status, message)
+        self.errno = errno.ENOENT
+
+
 class InternalError(HbpError):
     """HBP_E_INTERNAL: a fault in the library; please report it."""
 
@@ -95,9 +105,12 @@ E = TypeVar("E", bound=HbpError)
 
 def refusal(kind: type[E], message: str) -> E:
     """What this package itself raises, with the status of its class."""
-    return kind(next(status for status, of in _CLASSES.items() if of is kind), message)
+    return kind(next(status for status, of in _CLASSES.items() if issubclass(kind, of)), message)
 
 
 def error_of(status: int, message: str) -> HbpError:
     """The exception for a status below zero."""
-    return _CLASSES.get(status, HbpError)(status, message)
+    kind = _CLASSES.get(status, HbpError)
+    if kind is SystemFailure and message.endswith(f": {os.strerror(errno.ENOENT)}"):
+        kind = MissingFileError
+    return kind(status, message)

@@ -15,7 +15,7 @@ from ._files import Path, path_bytes
 from ._inputs import Integers
 from ._native import lib
 from ._numbers import choice, int64, suggesting
-from ._records import LengthsColumns, LengthsLoadOptions, LengthsOptions, LengthsView, choices
+from ._records import EpochOptions, LengthsColumns, LengthsLoadOptions, LengthsOptions, LengthsView
 from ._results import LengthsSummary
 
 _CREATE = {
@@ -116,7 +116,7 @@ class Lengths(Owned):
     def limit(self, max_length: int, policy: EpochOverLong = "error") -> Lengths:
         """The data set with samples past `max_length` refused ("error"), left out ("drop"), cut ("truncate")
         or cut into pieces ("split"). Ids still name the original samples."""
-        arguments = int64("max_length", max_length), choice("policy", policy, choices("HBP_OVERLONG"))
+        arguments = int64("max_length", max_length), choice("policy", policy, EpochOptions._record["over_long"].names())
         return Lengths._make(lib.hbp_lengths_limit, self, *arguments, keep=self._handle._keep)
 
     def summary(self) -> LengthsSummary:

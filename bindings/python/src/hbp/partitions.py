@@ -14,7 +14,7 @@ from ._choices import PartitionOverLong
 from ._context import Owned
 from ._inputs import Integers
 from ._native import lib
-from ._numbers import int64, suggesting
+from ._numbers import flag, int64, suggesting
 from ._records import PartitionOptions, PartitionView
 from .errors import InvalidError, error_of, refusal
 
@@ -130,7 +130,7 @@ def partition(
         capacity=_positive("capacity", capacity),
         max_samples=_positive("max_samples", max_samples),
         equal_count=equal_count,
-        allow_empty=not nonempty,
+        allow_empty=not flag("nonempty", nonempty),
         effort=effort,
         linear=linear,
         square=square,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Iterator
+from typing import Iterator, Union, overload
 
 from . import _native
 from ._context import Owned, call
@@ -11,7 +11,7 @@ from ._files import Path, path_bytes
 from ._native import lib
 from ._numbers import int64
 from ._results import PlanSummary
-from .plans import Plan, Step
+from .plans import Plan, Step, step_row
 
 STEPS = 256  # that are read at a time
 
@@ -47,10 +47,18 @@ class PlanFile(Owned):
 
     def step(self, index: int) -> Step:
         """One step; reads the chunk that holds it. Its `index` is the file's, its `plan` the step alone."""
-        row = range(len(self))[index]
+        row = step_row(index, len(self))
         return Step(self.read(row), 0, row)
 
-    def __getitem__(self, index: int) -> Step:
+    @overload
+    def __getitem__(self, index: int) -> Step: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[Step]: ...
+
+    def __getitem__(self, index: Union[int, slice]) -> Union[Step, list[Step]]:
+        if isinstance(index, slice):
+            return [self.step(row) for row in range(len(self))[index]]
         return self.step(index)
 
     def __iter__(self) -> Iterator[Step]:

@@ -14,7 +14,7 @@ from ._context import ProgressOption, call, call_long
 from ._files import Path, Saved, file_bytes, from_file_bytes, path_bytes
 from ._inputs import Integers
 from ._native import lib
-from ._numbers import choice, int32, int64
+from ._numbers import choice, flag, int32, int64
 from ._records import PlanSaveOptions, PlanView, TraceOptions
 from ._results import PlanSummary, modalities_of
 from .cost import Cost
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 Rows = Literal["samples", "packs", "micro_batches", "steps"]
 Normaliser = Literal["token", "local_token", "sample", "sum"]
 LOSS: dict[Normaliser, int] = {"token": 0, "local_token": 1, "sample": 2, "sum": 3}
-REASONS = {1: "over-long", 2: "left-over", 3: "over-vision", 4: "lost"}
+OVER_LONG = 1
+REASONS = {OVER_LONG: "over-long", 2: "left-over", 3: "over-vision", 4: "lost"}
 NO_LIMIT = 2**63 - 1
 CURSOR_BYTES = 64
 
@@ -253,6 +254,14 @@ def _rank_ids(plan: Plan, rows: range) -> list[list[list[int]]]:
     ]
 
 
+def step_row(index: int, steps: int) -> int:
+    """The row of step `index` of `steps`, negative from the end."""
+    at = int64("step", index)
+    if not -steps <= at < steps:
+        raise IndexError(f"there is no step {at}; the plan has {steps}")
+    return at % steps
+
+
 class Step:
     """The micro-batches between two optimiser updates."""
 
@@ -273,7 +282,7 @@ class Step:
         """Micro-batch `index` of the step, from 0; negative from the end."""
         rows = self.micro_batches
         try:
-            return MicroBatch(self.plan, rows[index])
+            return MicroBatch(self.plan, rows[int64("micro_batch", index)])
         except IndexError:
             raise IndexError(f"there is no micro-batch {index}; step {self.index} has {len(rows)}") from None
 
@@ -309,7 +318,7 @@ class Step:
 
     def for_rank(self, rank: int) -> list[Pack]:
         """The pack that `rank` runs in each micro-batch, in order."""
-        return [self.plan.rank_pack(self._row, row, rank) for row in range(len(self.micro_batches))]
+        return [micro_batch.for_rank(rank) for micro_batch in self]
 
     def groups(self) -> list[str]:
         """The SP groups that have samples, micro-batch by micro-batch, as FlexSP writes them: "<32,16,8x2>"
@@ -349,7 +358,9 @@ class Step:
 
     def pack_weights(self, pack: Pack, normaliser: Normaliser = "token") -> npt.NDArray[np.float64]:
         """The factors of the samples of one of the step's packs."""
-        if pack.plan is not self.plan or pack.index not in self._packs:
+        if pack.plan is not self.plan:
+            raise ValueError(f"{pack!r} is of another plan, or another read of it, than {self!r}")
+        if pack.index not in self._packs:
             raise ValueError(f"{pack!r} is not of step {self.index}")
         first = int(self.plan.pack_offsets[self._packs.start])
         span = pack._samples
@@ -471,14 +482,30 @@ class Plan(Saved):
         """Whether its lengths had `shifted_loss`: the first token of a sample (piece) has no loss."""
         return bool(self.summary().shifted_loss)
 
+    @property
+    def has_pieces(self) -> bool:
+        """Whether rows may be parts of samples, which over_long "split" or "truncate" cut."""
+        if self.sample_first_tokens is not None:
+            return True
+        left_out = np.count_nonzero(self.dropped_reasons == OVER_LONG)
+        return bool(self.summary().overlong_samples > left_out)
+
     def __len__(self) -> int:
         return len(self.step_ns)
 
     def step(self, index: int) -> Step:
         """Step `index` of this plan, from 0; negative from the end."""
-        return Step(self, range(len(self))[index])
+        return Step(self, step_row(index, len(self)))
 
-    def __getitem__(self, index: int) -> Step:
+    @overload
+    def __getitem__(self, index: int) -> Step: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[Step]: ...
+
+    def __getitem__(self, index: Union[int, slice]) -> Union[Step, list[Step]]:
+        if isinstance(index, slice):
+            return [Step(self, row) for row in range(len(self))[index]]
         return self.step(index)
 
     def __iter__(self) -> Iterator[Step]:
@@ -534,7 +561,7 @@ class Plan(Saved):
         )
         borders, count = np.empty(room, np.int32), ctypes.c_int64()
         call(
-            lib.hbp_plan_copy_cu_seqlens, self, at, bool(padded), address(borders), room, ctypes.byref(count)
+            lib.hbp_plan_copy_cu_seqlens, self, at, flag("padded", padded), address(borders), room, ctypes.byref(count)
         )
         return borders[: count.value]
 

@@ -11,7 +11,7 @@ from ._files import Path
 from ._inputs import Integers
 from .cost import Cost
 from .epoch import plan_epoch
-from .errors import InvalidError, SystemFailure, refusal
+from .errors import InvalidError, MissingFileError, refusal
 from .lengths import Lengths
 from .machine import Machine
 from .model import Model
@@ -53,7 +53,7 @@ def _of_file(load: Callable[[Any], T], given: Any) -> T:
 
 def _require_file(path: Any) -> None:
     if not os.path.exists(path):
-        raise refusal(SystemFailure, f"cannot open {os.fsdecode(path)}: {os.strerror(errno.ENOENT)}")
+        raise refusal(MissingFileError, f"cannot open {os.fsdecode(path)}: {os.strerror(errno.ENOENT)}")
 
 
 def _model(given: Union[Model, Path, Mapping[str, Any]]) -> Model:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Optional, Union
+from typing import Any, Mapping, Optional, Union
 
 import numpy as np
 import numpy.typing as npt
 
 from ._numbers import int64
+from ._sampler_state import SamplerState, invalid
 from .lengths import Lengths
 from .plans import Plan
 
 
 class Rest:
-    """The samples (pieces) of a plan from step `step` on, or from a cursor of the plan. What the earlier steps
-    held is done; samples that the plan dropped stay out.
+    """The samples (pieces) of a plan from step `step` on: its number, a cursor of the plan, or the state of a
+    sampler or loader, whose step begins again where it was not finished. What the earlier steps held is done; samples that the plan dropped stay out.
 
         rest = hbp.Rest(old_plan, cursor)
         plan = hbp.plan_epoch(rest.lengths, new_cost, batches=rest.batches)
@@ -25,27 +26,34 @@ class Rest:
     steps are made anew. Both are the same on every rank. `links` [samples of the whole data set] are those
     that the old lengths had. `of`: the rest that the plan itself was made of, where a run resumes again.
 
-    `overlong_samples`: how many samples were past the old plan's limit. Where they were cut, samples here may be
-    parts of theirs, and batches need pieces."""
+    `has_pieces`: whether samples here may be parts of those of the data set, so that batches need pieces."""
 
     lengths: Lengths
     ids: npt.NDArray[np.int64]
     first_tokens: npt.NDArray[np.int64]
     tokens: npt.NDArray[np.int32]
     batches: list[npt.NDArray[np.int64]]
-    overlong_samples: int
+    has_pieces: bool
+    _is_split: bool
 
     def __init__(
         self,
         plan: Plan,
-        step: Union[int, bytes],
+        step: Union[int, bytes, Mapping[str, Any]],
         *,
-        links: Optional[npt.ArrayLike] = None,
+        links: Any = None,
         of: Optional[Rest] = None,
     ) -> None:
-        at = plan.load_cursor(step) if isinstance(step, bytes) else int64("step", step)
+        cursor = SamplerState(step).cursor if isinstance(step, Mapping) else step
+        at = plan.load_cursor(cursor) if isinstance(cursor, bytes) else int64("step", cursor)
         if not 0 <= at < len(plan):
             raise ValueError(f"step is {at}; the plan has {len(plan)} steps, nothing is left from there on")
+        summary = plan.summary()
+        is_limited = summary.overlong_samples > 0
+        if of is not None and not is_limited and summary.lengths_digest != of.lengths.summary().digest:
+            raise invalid(f"{plan!r} is no plan of the lengths of {of!r}, which `of` says it is made of")
+        own_digest = None if is_limited else summary.lengths_digest
+        self._lengths_digest: Optional[int] = own_digest if of is None else of._lengths_digest
         packs = plan.micro_batch_offsets[plan.step_offsets[at:]]
         borders = plan.pack_offsets[packs]
         span = slice(int(borders[0]), int(borders[-1]))
@@ -57,10 +65,14 @@ class Rest:
         place = np.empty(len(order), np.int64)
         place[order] = np.arange(len(order))
         self.ids, self.first_tokens = ids[order], firsts[order]
-        self.overlong_samples = plan.summary().overlong_samples + (0 if of is None else of.overlong_samples)
+        self._is_split = plan.sample_first_tokens is not None or (of is not None and of._is_split)
+        self.has_pieces = plan.has_pieces or (of is not None and of.has_pieces)
         self.tokens = plan.sample_tokens[span][order]
         cuts = np.diff(borders)[:-1].cumsum()
         self.batches = [np.sort(batch) for batch in np.split(place, cuts)]
+
+        if links is not None and len(links := np.asarray(links)) <= self.ids.max(initial=-1):
+            raise ValueError(f"links has {len(links)} values; the plan has sample {self.ids.max()}")
 
         def rows(column: Optional[npt.NDArray[np.int32]]) -> Optional[npt.NDArray[np.int32]]:
             return None if column is None else column[span][order]
@@ -71,7 +83,7 @@ class Rest:
             shifted_loss=plan.shifted_loss,
             vision=rows(plan.sample_vision),
             modalities=rows(plan.sample_modalities),
-            links=None if links is None else np.asarray(links)[self.ids],
+            links=None if links is None else links[self.ids],
         )
 
     def __len__(self) -> int:

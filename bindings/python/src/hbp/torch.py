@@ -6,12 +6,13 @@ PyTorch is imported by varlen_collate alone, when it makes tensors; the sampler 
 from __future__ import annotations
 
 import math
-from typing import Any, Mapping, Optional, Sequence
+from typing import Any, Mapping, Optional, Sequence, Union
 
 import numpy as np
 import numpy.typing as npt
 
 from ._arrays import plain
+from ._numbers import flag
 from ._sampler import Piece, PlanIterator, PlanLoader, PlanSampler
 from .plans import Plan
 
@@ -36,13 +37,15 @@ class PieceDataset:
         self.dataset = dataset
         self.fields = tuple(fields)
 
+    takes_pieces = True
+
     def __len__(self) -> int:
         return len(self.dataset)
 
-    def __getitem__(self, index: int) -> Any:
-        sample = self.dataset[int(index)]
+    def __getitem__(self, index: Union[int, Piece]) -> Any:
         if not isinstance(index, Piece):
-            return sample
+            return self.dataset[index]
+        sample = self.dataset[index.sample]
         if not isinstance(sample, Mapping):
             return sample[index.span]
         return {name: value[index.span] if name in self.fields else value for name, value in sample.items()}
@@ -114,7 +117,7 @@ class VarlenCollate:
         self.pack_multiple_per_sp = pack_multiple_per_sp
         self.pad_id = pad_id
         self.ignore_index = ignore_index
-        self.mask_first = mask_first
+        self.mask_first = flag("mask_first", mask_first)
         self.keys = keys
 
     @classmethod
@@ -122,7 +125,7 @@ class VarlenCollate:
         """With the multiples of a plan. Where the plan has shifted_loss, first labels are masked, and mask_first
         False is refused; where it has not, mask_first is True unless given."""
         summary = plan.summary()
-        if summary.shifted_loss and not options.get("mask_first", True):
+        if summary.shifted_loss and not flag("mask_first", options.get("mask_first", True)):
             raise ValueError(
                 "mask_first is False; the plan has shifted_loss: it counts no loss of a sample's first token"
             )

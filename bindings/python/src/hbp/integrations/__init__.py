@@ -12,10 +12,12 @@ UnknownTrainerError."""
 from __future__ import annotations
 
 import contextlib
+import importlib
 import importlib.metadata
 import inspect
 import operator
 import sys
+import types
 import warnings
 from typing import Any, Callable, Iterator, Sequence
 
@@ -31,6 +33,18 @@ _MOST_WEIGHT = 1 << 60  # of all samples together: the library's limit is 2^62
 
 class UnknownTrainerError(ImportError):
     """The trainer that is installed has not the functions which the adapter replaces."""
+
+
+def import_seam(package: str, known: Sequence[str], path: str) -> Any:
+    """A module of the trainer. UnknownTrainerError where the trainer is there and the module is not."""
+    try:
+        return importlib.import_module(path)
+    except ModuleNotFoundError as error:
+        missing = error.name or ""
+        if "." not in missing or not f"{path}.".startswith(f"{missing}."):
+            raise
+        text = f"{package} {_version(package)}: there is no {missing}; known versions: {', '.join(known)}"
+        raise UnknownTrainerError(text) from error
 
 
 def require_seam(package: str, known: Sequence[str], *seams: tuple[Any, str, str]) -> None:
@@ -115,22 +129,34 @@ def replace(*places: tuple[Any, Any, Any]) -> Callable[[], None]:
     return undo
 
 
-def replace_imported(seam: Any, name: str, value: Any, *places: tuple[Any, Any, Any]) -> Callable[[], None]:
-    """As `replace`, for a function of the module `seam` that other modules of its package import: in all that
-    have it; what is returned takes it back from those imported since, too."""
-    package = seam.__name__.partition(".")[0] + "."
+_TAKEN_BACK: list[tuple[str, Any]] = []  # functions by name, which modules imported meanwhile may still have
 
-    def holders(function: Any) -> list[Any]:
-        modules = [module for path, module in sys.modules.items() if path.startswith(package)]
+
+def replace_imported(seam: Any, **functions: Any) -> Callable[[], None]:
+    """As `replace`, for functions of the module `seam` that other modules of its package import: in all that
+    have them; what is returned takes them back from those imported since, too."""
+    package = seam.__name__.partition(".")[0]
+
+    def holders(name: str, function: Any) -> list[Any]:
+        modules = [
+            module
+            for path, module in sys.modules.items()
+            if isinstance(module, types.ModuleType) and path.partition(".")[0] == package
+        ]
         return [module for module in modules if vars(module).get(name) is function]
 
-    undo = replace(*((module, name, value) for module in holders(vars(seam)[name])), *places)
+    undo = replace(
+        *((module, name, value) for name, value in functions.items() for module in holders(name, vars(seam)[name]))
+    )
 
     def undo_all() -> None:
         undo()
-        if not any(layer.value is value for layer in _LAYERS):
-            for module in holders(value):
-                setattr(module, name, vars(seam)[name])
+        _TAKEN_BACK.extend(entry for entry in functions.items() if entry not in _TAKEN_BACK)
+        for name, value in _TAKEN_BACK:
+            live = [layer.value for layer in _LAYERS if layer.owner is seam and layer.name == name]
+            if name in functions and value not in live:
+                for module in holders(name, value):
+                    setattr(module, name, vars(seam)[name])
 
     return undo_all
 

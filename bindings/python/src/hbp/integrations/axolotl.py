@@ -8,16 +8,18 @@ stays axolotl's."""
 # The trainer may not be there, or be taken for this module.
 from __future__ import annotations
 
+import importlib
+import logging
 import zlib
 from typing import Any, Callable, Optional
 
 import numpy as np
 
 from .._arrays import integers
-from . import errors_as, replace, require_seam
+from . import errors_as, import_seam, replace, require_seam
 from ._packs import in_step_order, packs_of, with_empty, world_size
 
-KNOWN = ("0.18.0 (067b021c8b87)",)
+KNOWN = ("0.18.0 (067b021c8b87)", "0.19.0")
 
 
 def pack_parallel(
@@ -43,8 +45,21 @@ def pack_parallel(
 
 def install() -> Callable[[], None]:
     """Puts hbp in the place of axolotl's own packing; what is returned takes it back."""
-    from axolotl.utils.samplers import multipack as seam
+    seam = import_seam("axolotl", KNOWN, "axolotl.utils.samplers.multipack")
 
     names = "sequence_lengths bin_capacity group_size bin_size num_processes safe_mode [mp_start_method]"
     require_seam("axolotl", KNOWN, (seam, "pack_parallel", names))
     return replace((seam, "pack_parallel", pack_parallel))
+
+
+def __getattr__(name: str) -> Any:
+    """`Plugin`, for axolotl's list `plugins`: made when it is asked for, as its base is axolotl's."""
+    if name != "Plugin":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    base = importlib.import_module("axolotl.integrations.base").BasePlugin
+
+    def register(self: Any, cfg: Any) -> None:
+        install()
+        logging.getLogger("axolotl.hbp").info("sample packing is hbp's")
+
+    return type(name, (base,), {"__doc__": "Installs hbp in each process.", "register": register})

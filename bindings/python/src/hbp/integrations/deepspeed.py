@@ -6,8 +6,6 @@ effective_batch_size micro-batches hold; inside one, hbp.partition balances the 
 more than max_tokens tokens or less than min_batch_size samples. What is longer, or leaves its neighbours
 no space for so many, is left out with a warning; DeepSpeed itself ends at such a place."""
 
-# pyright: reportMissingImports=false, reportAttributeAccessIssue=false
-# The trainer may not be there, or be taken for this module.
 from __future__ import annotations
 
 import logging
@@ -19,10 +17,10 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import InfeasibleError, partition
-from . import errors_as, replace, require_seam, whole_weights
+from . import errors_as, import_seam, replace, require_seam, whole_weights
 from ._packs import costs_of
 
-KNOWN = ("0.19.6 (edaa7221267c)",)
+KNOWN = ("0.18.9", "0.19.6 (edaa7221267c)", "0.19.8")
 Numbers = npt.NDArray[Any]
 
 
@@ -131,7 +129,8 @@ def _batches(
 
 def install() -> Callable[[], None]:
     """Puts hbp in the place of DeepSpeed's batching; what is returned takes it back."""
-    from deepspeed.runtime.data_pipeline.data_sampling import variable_batch_size_and_lr as seam
+    path = "deepspeed.runtime.data_pipeline.data_sampling.variable_batch_size_and_lr"
+    seam = import_seam("deepspeed", KNOWN, path)
 
     parameters = (
         "seqlens max_tokens sequence_ids_per_mb min_batch_size max_batch_size sequence_picking_order "

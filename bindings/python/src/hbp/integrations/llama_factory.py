@@ -3,8 +3,6 @@
 As few packs as are found, and in an order in which those that step together are of like cost
 (disable_shuffling keeps it)."""
 
-# pyright: reportMissingImports=false, reportAttributeAccessIssue=false
-# The trainer may not be there, or be taken for this module.
 from __future__ import annotations
 
 from typing import Any, Callable
@@ -12,10 +10,10 @@ from typing import Any, Callable
 import numpy as np
 
 from .._arrays import integers
-from . import errors_as, replace_imported, require_seam
+from . import errors_as, import_seam, replace_imported, require_seam
 from ._packs import in_step_order, packs_of, with_empty, world_size
 
-KNOWN = ("0.9.6.dev0 (ff6d4d12eeb0)",)
+KNOWN = ("0.9.3", "0.9.4", "0.9.5", "0.9.6.dev0 (ff6d4d12eeb0)")
 
 
 def greedy_knapsack(numbers: list[int], capacity: int) -> list[list[int]]:
@@ -34,7 +32,7 @@ def greedy_knapsack(numbers: list[int], capacity: int) -> list[list[int]]:
 
 def install() -> Callable[[], None]:
     """Puts hbp in the place of the knapsack; what is returned takes it back."""
-    from llamafactory.data.processor import processor_utils as seam
+    seam = import_seam("llamafactory", KNOWN, "llamafactory.data.processor.processor_utils")
 
     require_seam("llamafactory", KNOWN, (seam, "greedy_knapsack", "numbers capacity"))
-    return replace_imported(seam, "greedy_knapsack", greedy_knapsack)
+    return replace_imported(seam, greedy_knapsack=greedy_knapsack)

@@ -7,8 +7,6 @@ of ranks and aligned to it, as Megatron's process groups are. No rank holds more
 max_seqlen_per_dp_cp_rank tokens, none is empty, micro-batches are a multiple of the virtual pipeline's
 group, and a pack holds at most as many samples as Megatron asks for."""
 
-# pyright: reportMissingImports=false, reportAttributeAccessIssue=false
-# The trainer may not be there, or be taken for this module.
 from __future__ import annotations
 
 from typing import Any, Callable, List, Optional, Tuple
@@ -17,7 +15,7 @@ from .. import partition
 from ..cost import Cost, CostTerms
 from ..errors import InfeasibleError, refusal
 from ..step import plan_step
-from . import errors_as, heaviest_first, replace, require_seam
+from . import errors_as, heaviest_first, import_seam, replace, require_seam
 
 KNOWN = ("0.19.0 (dev, d48bd6be0a85)", "0.20.0 (main, d98e8a64ddf3)")
 _Groups = List[Tuple[int, List[int]]]  # degree and places in the batch
@@ -78,7 +76,7 @@ def install(
     """Puts hbp in the place of every scheduler of `scheduler_map` that there is; what is returned takes it
     back. `hidden_size` weighs tokens against attention; `cost`, called with the number of ranks and the least
     degree, gives an hbp.Cost that knows more than ring_cost."""
-    from megatron.core.datasets import data_schedule as seam
+    seam = import_seam("megatron-core", KNOWN, "megatron.core.datasets.data_schedule")
 
     base = "max_seqlen_per_dp_cp_rank cp_size dp_size microbatch_group_size_per_vp_stage [max_num_seqs]"
     take = "self sample_id_seqlens"
@@ -91,7 +89,7 @@ def install(
     require_seam("megatron-core", KNOWN, (seam.DpBalancedScheduler, "get_groups_and_subsamples", take))
     make_cost = cost or (lambda ranks, least: ring_cost(ranks, hidden_size=hidden_size, min_cp_size=least))
 
-    class HbpBalanced(seam.DpBalancedScheduler):  # type: ignore[misc]
+    class HbpBalanced(seam.DpBalancedScheduler):  # type: ignore[misc, name-defined]
         @errors_as(AssertionError)
         def get_groups_and_subsamples(
             self, sample_id_seqlens: List[Tuple[int, int]]
@@ -117,7 +115,7 @@ def install(
     if hasattr(seam, "DefaultDynamicCPScheduler"):
         require_seam("megatron-core", KNOWN, (seam, "DefaultDynamicCPScheduler", "args min_cp_size kwargs"))
 
-        class HbpDynamic(seam.DefaultDynamicCPScheduler):  # type: ignore[misc]
+        class HbpDynamic(seam.DefaultDynamicCPScheduler):  # type: ignore[misc, name-defined]
             @errors_as(AssertionError)
             def get_groups_and_subsamples(
                 self, sample_id_seqlens: List[Tuple[int, int]]

@@ -4,8 +4,6 @@ As few packs as are found; while a stream goes on the emptiest waits for more sa
 those that do not fill a step of the ranks (WORLD_SIZE). Packs that step together
 have like cost. The strategy "sequential" stays ms-swift's."""
 
-# pyright: reportMissingImports=false, reportAttributeAccessIssue=false
-# The trainer may not be there, or be taken for this module.
 from __future__ import annotations
 
 import functools
@@ -14,10 +12,10 @@ from typing import Any, Callable, Sequence
 import numpy as np
 
 from .._arrays import integers
-from . import errors_as, replace, require_seam
+from . import errors_as, import_seam, replace, require_seam
 from ._packs import in_step_order, packs_of, with_empty, world_size
 
-KNOWN = ("4.6.0.dev0 (3602360a5623)",)
+KNOWN = ("4.0.4", "4.4.2", "4.5.3", "4.6.0", "4.6.0.dev0 (3602360a5623)")
 
 
 def matched_group(
@@ -48,10 +46,11 @@ def matched_group(
 
 def install() -> Callable[[], None]:
     """Puts hbp in the place of ms-swift's own packing; what is returned takes it back."""
-    from swift.dataset import packing as seam
+    seam = import_seam("ms-swift", KNOWN, "swift.dataset.packing")
 
-    own = seam.calculate_matched_group
-    require_seam("ms-swift", KNOWN, (seam, own.__name__, "sequences packing_length is_finished [strategy]"))
+    name = "calculate_matched_group"
+    require_seam("ms-swift", KNOWN, (seam, name, "sequences packing_length is_finished [strategy]"))
+    own = getattr(seam, name)
 
     @functools.wraps(own)
     def calculate_matched_group(
@@ -61,4 +60,4 @@ def install() -> Callable[[], None]:
             return own(sequences, packing_length, is_finished, strategy)
         return matched_group(sequences, packing_length, is_finished)
 
-    return replace((seam, own.__name__, calculate_matched_group))
+    return replace((seam, name, calculate_matched_group))

@@ -4,16 +4,14 @@ The packers named to install() make as few bins as fit, at least min_bin_count a
 bin_count_multiple of them, none empty. That multiple is of ranks, which take bins in turn: the bins of
 one turn are of about equal work."""
 
-# pyright: reportMissingImports=false, reportAttributeAccessIssue=false
-# The trainer may not be there, or be taken for this module.
 from __future__ import annotations
 
 from typing import Any, Callable, List
 
-from . import errors_as, replace, require_seam
+from . import errors_as, import_seam, replace, require_seam
 from ._in_step import pack_in_step
 
-KNOWN = ("0.6.0 (7ea279abfbeb)",)
+KNOWN = ("0.5.0", "0.6.0 (7ea279abfbeb)", "0.7.0")
 
 
 def _pack_implementation(self: Any, sequence_lengths: List[int]) -> List[List[int]]:
@@ -29,7 +27,7 @@ def _pack_implementation(self: Any, sequence_lengths: List[int]) -> List[List[in
 def install(*packers: str) -> Callable[[], None]:
     """Puts hbp in the place of packers: FirstFitDecreasingPacker, FirstFitShufflePacker and
     ModifiedFirstFitDecreasingPacker unless others are named. What is returned takes it back."""
-    from nemo_rl.data.packing import algorithms as seam
+    seam = import_seam("nemo-rl", KNOWN, "nemo_rl.data.packing.algorithms")
 
     names = packers or (
         "FirstFitDecreasingPacker",

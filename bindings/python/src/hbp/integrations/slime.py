@@ -4,8 +4,6 @@ With dynamic batch sizes, as few micro-batches as fit, of about equal work, none
 context-parallel size but one of a single longer sample, balance_by_flops included; ranks with
 balance_data get equal counts of about equal work."""
 
-# pyright: reportMissingImports=false, reportAttributeAccessIssue=false
-# The trainer may not be there, or be taken for this module.
 from __future__ import annotations
 
 import contextvars
@@ -14,7 +12,7 @@ from typing import Any, Callable, Optional, Sequence
 import numpy as np
 
 from .. import HbpError, partition
-from . import errors_as, heaviest_first, replace, require_seam, whole_weights
+from . import errors_as, heaviest_first, import_seam, replace, require_seam, whole_weights
 
 KNOWN = ("0.3.1 (624b824a898a)",)
 
@@ -77,9 +75,8 @@ def expand_bins_by_splitting(bins: list[list[int]], target_count: int, lengths: 
 
 def install() -> Callable[[], None]:
     """Puts hbp in the place of slime's packing and balance; what is returned takes it back."""
-    from slime.utils import dp_schedule as seam
+    seam = import_seam("slime", KNOWN, "slime.utils.dp_schedule")
 
-    own, workloads = seam._pack_step_into_mbs, seam._calculate_workloads
     parameters = "step_lengths args use_dynamic_batch_size max_per_bin micro_batch_size balance_by_flops"
     require_seam(
         "slime",
@@ -89,6 +86,7 @@ def install() -> Callable[[], None]:
         (seam, "expand_bins_by_splitting", "bins target_count lengths"),
         (seam, "get_seqlen_balanced_partitions", "seqlen_list k_partitions equal_size"),
     )
+    own, workloads = seam._pack_step_into_mbs, seam._calculate_workloads
 
     def _pack_step_into_mbs(
         step_lengths: list[int],

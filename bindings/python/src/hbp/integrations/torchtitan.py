@@ -5,8 +5,6 @@ As few rows as fit, rounded up to whole micro-batches where there are samples en
 share. No row holds more than seq_len tokens, no rank is without samples but where there
 are fewer samples than ranks."""
 
-# pyright: reportMissingImports=false, reportAttributeAccessIssue=false
-# The trainer may not be there, or be taken for this module.
 from __future__ import annotations
 
 from typing import Any, Callable, List
@@ -14,10 +12,10 @@ from typing import Any, Callable, List
 import numpy as np
 
 from .. import partition
-from . import errors_as, heaviest_first, replace, require_seam
+from . import errors_as, heaviest_first, import_seam, replace, require_seam
 from ._packs import above_zero
 
-KNOWN = ("b5bcd76c66d0",)
+KNOWN = ("0.3.0", "b5bcd76c66d0")
 
 
 def assign_rows(self: Any, training_samples: List[Any]) -> List[List[Any]]:
@@ -40,7 +38,7 @@ def assign_rows(self: Any, training_samples: List[Any]) -> List[List[Any]]:
 
 def install() -> Callable[[], None]:
     """Puts hbp in the place of the batcher's next fit; what is returned takes it back."""
-    from torchtitan.experiments.rl.components import batcher as seam
+    seam = import_seam("torchtitan", KNOWN, "torchtitan.experiments.rl.components.batcher")
 
     require_seam("torchtitan", KNOWN, (seam, "Batcher", "config num_prompts_per_train_step dp_degree pad_id"))
     require_seam(

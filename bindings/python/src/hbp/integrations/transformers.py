@@ -21,7 +21,7 @@ from ..rest import Rest
 from ..torch import PlanSampler
 from . import require_seam
 
-KNOWN = ("5.24.0",)
+KNOWN = ("5.22.2", "5.23.0", "5.24.0")
 
 
 def _refuse(what: str, value: object, wanted: object) -> None:

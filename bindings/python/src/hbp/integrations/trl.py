@@ -17,10 +17,10 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import InfeasibleError, InvalidError, partition
-from . import UnknownTrainerError, errors_as, replace, require_seam
+from . import UnknownTrainerError, errors_as, import_seam, replace, require_seam
 from ._packs import WEIGHTS, packs_of
 
-KNOWN = ("1.10.0.dev0 (f2cd57710ae3)",)
+KNOWN = ("1.0.0", "1.9 to 1.16", "1.10.0.dev0 (f2cd57710ae3)")
 POOL = 3  # the pool's tokens, in micro-batches
 MOST_WAIT = 8
 
@@ -37,6 +37,8 @@ def pack_bfd(examples: Any, seq_length: int, on_seq_length_overflow: str = "trun
     if on_seq_length_overflow not in ("truncate", "split"):
         raise ValueError(f"on_seq_length_overflow is {on_seq_length_overflow!r}; it is 'truncate' or 'split'")
     assert examples.num_columns, "a table without columns cannot be packed"
+    if seq_length < 1:
+        raise ValueError(f"seq_length is {seq_length}; it is at least 1")
     columns = [column.combine_chunks() for column in examples.columns]
     lengths = np.zeros(0, np.int64)
     for name, column in zip(examples.column_names, columns):
@@ -170,7 +172,7 @@ def micro_batches(samples: Iterable[Any], rows: int, budget: int) -> Iterator[Ro
 def install() -> Callable[[], None]:
     """Puts hbp in the place of TRL's own packing, and of its batchers where async GRPO can be imported; what is
     returned takes it back. Batchers of another signature stay TRL's, with a RuntimeWarning."""
-    from trl import data_utils as seam
+    seam = import_seam("trl", KNOWN, "trl.data_utils")
 
     require_seam("trl", KNOWN, (seam, "_pack_bfd", "examples seq_length [on_seq_length_overflow]"))
     places = [(seam, "_pack_bfd", pack_bfd)]

@@ -4,28 +4,28 @@ Karmarkar-Karp's lists become hbp.partition's, with counts equal where verl asks
 never hold more than max_token_len tokens: rearrange_micro_batches makes as many more as that takes. Its
 other rules stay verl's."""
 
-# pyright: reportMissingImports=false, reportAttributeAccessIssue=false
-# The trainer may not be there, or be taken for this module.
 from __future__ import annotations
 
 import contextvars
 import functools
+import inspect
 from typing import Any, Callable, Optional, Sequence
 
 import numpy as np
 
 from .. import InvalidError, partition
 from ..errors import refusal
-from . import errors_as, heaviest_first, replace_imported, require_seam, whole_weights
+from . import errors_as, heaviest_first, import_seam, replace_imported, require_seam, whole_weights
 
-KNOWN = ("0.6.1", "0.7.0", "0.10.0.dev (1dda039b9c63)")
+KNOWN = ("0.6.1", "0.7.0", "0.7.1", "0.8.0", "0.9.0", "0.9.1", "0.10.0.dev (1dda039b9c63)")
 _limit: contextvars.ContextVar[Optional[tuple[Any, int]]] = contextvars.ContextVar("_limit", default=None)
 
 
 def karmarkar_karp(seqlen_list: Sequence[int], k_partitions: int, equal_size: bool) -> list[list[int]]:
-    """Lists of about equal sums. Inside rearrange_micro_batches none holds more tokens than its limit."""
+    """Lists of about equal sums. Inside rearrange_micro_batches none holds more tokens than its limit, but a group that
+    must stay together and is longer, which is alone."""
     lengths, capacity = _limit.get() or (np.ones(len(seqlen_list), np.int64), None)
-    how: dict[str, Any] = {"min_parts": k_partitions} if capacity else {"parts": k_partitions}
+    how: dict[str, Any] = {"min_parts": k_partitions, "over_long": "alone"} if capacity else {"parts": k_partitions}
     with errors_as(AssertionError):
         if equal_size and len(lengths) % k_partitions:
             samples = f"`equal_size`: {len(lengths)} samples"
@@ -37,9 +37,8 @@ def karmarkar_karp(seqlen_list: Sequence[int], k_partitions: int, equal_size: bo
 
 def install() -> Callable[[], None]:
     """Puts hbp in the place of verl's own balance; what is returned takes it back."""
-    from verl.utils import seqlen_balancing as seam
+    seam = import_seam("verl", KNOWN, "verl.utils.seqlen_balancing")
 
-    own: Any = seam.rearrange_micro_batches
     parameters = (
         "batch max_token_len dp_group num_batches_divided_by same_micro_num_in_dp min_num_micro_batch "
         "use_dynamic_bsz_balance [force_group_size]"
@@ -50,26 +49,27 @@ def install() -> Callable[[], None]:
         (seam, "karmarkar_karp", "seqlen_list k_partitions equal_size"),
         (seam, "rearrange_micro_batches", parameters),
     )
+    own = seam.rearrange_micro_batches
+
+    signature = inspect.signature(own)
 
     @functools.wraps(own)
-    def rearrange_micro_batches(
-        batch: Any, max_token_len: int, *args: Any, min_num_micro_batch: Any = None, **kwargs: Any
-    ) -> Any:
+    def rearrange_micro_batches(*args: Any, **kwargs: Any) -> Any:
+        bound = signature.bind(*args, **kwargs)
+        given = bound.arguments
+        batch, limit, size = given["batch"], given["max_token_len"], given.get("force_group_size", 1)
         ids = batch["input_ids"]
         tokens = ids.offsets().diff() if ids.is_nested else batch["attention_mask"].sum(dim=1)
-        size = kwargs.get("force_group_size", 1)
-        if len(tokens) % size or max(tokens) > max_token_len:
-            return own(batch, max_token_len, *args, **kwargs)  # which refuses it
+        if len(tokens) % size or max(tokens) > limit:
+            return own(*args, **kwargs)  # which refuses it
         lengths = np.maximum(np.asarray(tokens.tolist(), np.int64).reshape(-1, size).sum(axis=1), 1)
         with errors_as(AssertionError):
-            least = len(partition(lengths, capacity=int(max_token_len)))
-        token = _limit.set((lengths, int(max_token_len)))
+            least = len(partition(lengths, capacity=int(limit), over_long="alone"))
+        given["min_num_micro_batch"] = max(least, given.get("min_num_micro_batch") or 1)
+        token = _limit.set((lengths, int(limit)))
         try:
-            least = max(least, min_num_micro_batch or 1)
-            return own(batch, max_token_len, *args, min_num_micro_batch=least, **kwargs)
+            return own(*bound.args, **bound.kwargs)
         finally:
             _limit.reset(token)
 
-    return replace_imported(
-        seam, own.__name__, rearrange_micro_batches, (seam, "karmarkar_karp", karmarkar_karp)
-    )
+    return replace_imported(seam, rearrange_micro_batches=rearrange_micro_batches, karmarkar_karp=karmarkar_karp)
