@@ -156,7 +156,7 @@ void print_hierarchy(const hbp_plan_summary *s)
         printf("the hierarchy takes %s, steps that are no hierarchy %s%s\n",
                show_time((double)s->hierarchy_ns).s, show_time((double)s->mixture_ns).s,
                s->composition == HBP_COMPOSITION_HIERARCHY && s->mixture_ns < s->hierarchy_ns
-                   ? " (estimated from some of them)"
+                   ? " (estimated from some of them; too little to plan them all for)"
                    : "");
 }
 

@@ -54,10 +54,20 @@ static const char *find_nearest(const char *name, const char *(*get)(int64_t ind
     return nearest;
 }
 
+/* The first that begins with the name, of three letters and more; NULL: none. */
+static const char *find_longer(const char *name, const char *(*get)(int64_t index), int64_t count)
+{
+    for (int64_t i = 0; i < count && length_of(name) > 2; i++)
+        if (strncmp(get(i), name, strlen(name)) == 0)
+            return get(i);
+    return NULL;
+}
+
 const char *hbp__nearest(const char *name, const char *(*get)(int64_t index), int64_t count)
 {
     int edits;
-    return find_nearest(name, get, count, &edits);
+    const char *nearest = find_nearest(name, get, count, &edits), *longer = find_longer(name, get, count);
+    return longer && edits > 0 ? longer : nearest;
 }
 
 const char *hbp__resembling(const char *name, const char *(*get)(int64_t index), int64_t count)
@@ -67,8 +77,5 @@ const char *hbp__resembling(const char *name, const char *(*get)(int64_t index),
     most = most < 1 ? 1 : most > 3 ? 3 : most;
     if (nearest && edits <= most && edits < letters)
         return nearest;
-    for (int64_t i = 0; i < count && letters > 2; i++)
-        if (strncmp(get(i), name, strlen(name)) == 0)
-            return get(i);
-    return NULL;
+    return find_longer(name, get, count);
 }

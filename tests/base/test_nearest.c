@@ -15,7 +15,8 @@ START_TEST(fewest_edits_win)
     ck_assert_str_eq(hbp__nearest("H100", word, 4), "h100");
     ck_assert_str_eq(hbp__nearest("h20", word, 4), "h200");
     ck_assert_str_eq(hbp__nearest("a10080", word, 4), "a100-80");
-    ck_assert_str_eq(hbp__nearest("gb200", word, 4), "h200");
+    ck_assert_str_eq(hbp__nearest("gb200", word, 4), "gb200-nvl72");
+    ck_assert_str_eq(hbp__nearest("a100", word, 4), "a100-80"); /* not h100 */
     ck_assert_str_eq(hbp__nearest("gb200-nvl", word, 4), "gb200-nvl72");
     ck_assert_str_eq(hbp__nearest("a100-80-sxm", word, 4), "a100-80");
 }

@@ -509,7 +509,7 @@ class TestContract(unittest.TestCase):
         self.assertIn("hierarchy takes 4,140.000 s, steps that are no hierarchy 1.000 s", str(stratified))
         self.assertNotIn("estimated", str(stratified))
         guessed = self.summary(composition=3, hierarchy_ns=2 * 10**9, mixture_ns=10**9)
-        self.assertIn("1.000 s (estimated from some of them)", str(guessed))
+        self.assertIn("1.000 s (estimated from some of them; too little to plan them all for)", str(guessed))
         self.assertEqual(self.summary(composition=1, samples_per_step=512).contract, "steps of 512 samples, random")
         both = self.summary(samples_per_step=512, tokens_per_step=1000)
         self.assertEqual(both.contract, "steps of 512 samples and at most 1,000 tokens")
@@ -560,7 +560,9 @@ class TestFiles(unittest.TestCase):
             self.assertTrue((one.loss_weights() == plan.step(index).loss_weights()).all())
         with self.assertRaisesRegex(IndexError, f"there is no step {len(plan)}; the plan has {len(plan)}"):
             file[len(plan)]
-        self.assertEqual([step.index for step in file[1:3]], [step.index for step in plan[1:3]])
+        for rows in (slice(1, 3), slice(None, None, 2), slice(-2, None), slice(3, 3), slice(None, None, -1)):
+            self.assertEqual([step.index for step in file[rows]], [step.index for step in plan[rows]])
+            self.assertEqual([step.ids() for step in file[rows]], [step.ids() for step in plan[rows]])
         with self.assertRaisesRegex(IndexError, "there is no rank 99"):
             file[2].for_rank(99)
         with self.assertRaisesRegex(ValueError, "Pack 0.* is of another plan, or another read of it, than <hbp.Step 2"):

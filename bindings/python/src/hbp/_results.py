@@ -94,7 +94,7 @@ class PlanSummary(_records.PlanSummary):
                 f"the hierarchy takes {self.hierarchy_ns / 1e9:,.3f} s, steps that are no hierarchy "
                 f"{self.mixture_ns / 1e9:,.3f} s"
                 + (
-                    " (estimated from some of them)"
+                    " (estimated from some of them; too little to plan them all for)"
                     if self.composition_name == "hierarchy" and self.mixture_ns < self.hierarchy_ns
                     else ""
                 )

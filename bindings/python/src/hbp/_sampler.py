@@ -374,21 +374,22 @@ class PlanSampler:
         return state
 
 
-def _check_lengths(pack: Pack, batch: Any) -> None:
-    """Whether a collated batch, where it lies in the host's memory, has the pack's samples."""
-    borders = batch.get("cu_seqlens") if isinstance(batch, Mapping) else None
-    device = getattr(borders, "device", "cpu")
-    if borders is None or pack.is_padding or getattr(device, "type", device) != "cpu":
+def _check_lengths(ids: list[Any], pack: Pack, batch: Any) -> None:
+    """Whether a batch of VarlenCollate, where it lies in the host's memory, has the pack's samples, which are
+    `ids` of the data set."""
+    is_ours = isinstance(batch, Mapping) and {"cu_seqlens", "cu_seqlens_padded", "loss_tokens"} <= set(batch)
+    if not is_ours or pack.is_padding:
         return
-    found, wanted = np.diff(np.asarray(borders)), pack.lengths
-    if not np.array_equal(found, wanted):
-        same = len(found) == len(wanted)
-        row = int(np.argmax(found != wanted)) if same else 0
+    device = getattr(batch["cu_seqlens"], "device", "cpu")
+    if getattr(device, "type", device) != "cpu":
+        return
+    found, wanted = np.diff(np.asarray(batch["cu_seqlens"])), pack.lengths
+    if len(found) != len(wanted):
+        raise ValueError(f"a batch has {len(found)} samples; {pack!r}")
+    for row in np.flatnonzero(found != wanted)[:1].tolist():
         raise ValueError(
-            f"sample {pack.ids[row]} has {found[row]} tokens in its batch and {wanted[row]} in the plan; is the data "
-            "set that of the plan's lengths?"
-            if same
-            else f"a batch has {len(found)} samples; {pack!r}"
+            f"sample {getattr(ids[row], 'sample', ids[row])} has {found[row]} tokens in its batch and {wanted[row]} in "
+            "the plan; is the data set that of the plan's lengths?"
         )
 
 
@@ -436,7 +437,7 @@ class PlanLoader:
             micro_batch = position // self.sampler._stride
             step = plan.step(int(np.searchsorted(plan.step_offsets, micro_batch, side="right")) - 1)
             pack = Pack(plan, row)
-            _check_lengths(pack, batch)
+            _check_lengths(self.sampler.batch(position), pack, batch)
             yield step, pack, batch
         if skipped and self.sampler._latest is not None:  # all that was drawn
             self.sampler.consume(self.sampler._latest._position - self.sampler._resume_at())

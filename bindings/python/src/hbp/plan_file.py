@@ -58,7 +58,11 @@ class PlanFile(Owned):
 
     def __getitem__(self, index: Union[int, slice]) -> Union[Step, list[Step]]:
         if isinstance(index, slice):
-            return [self.step(row) for row in range(len(self))[index]]
+            rows = range(len(self))[index]
+            if rows.step == 1 and rows:
+                part = self.read(rows.start, len(rows))
+                return [Step(part, row, rows.start) for row in range(len(part))]
+            return [self.step(row) for row in rows]
         return self.step(index)
 
     def __iter__(self) -> Iterator[Step]:

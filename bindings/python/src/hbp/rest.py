@@ -15,7 +15,8 @@ from .plans import Plan
 
 class Rest:
     """The samples (pieces) of a plan from step `step` on: its number, a cursor of the plan, or the state of a
-    sampler or loader, whose step begins again where it was not finished. What the earlier steps held is done; samples that the plan dropped stay out.
+    sampler or loader, whose step begins again where it was not finished. What the earlier steps held is done;
+    samples that the plan dropped stay out.
 
         rest = hbp.Rest(old_plan, cursor)
         plan = hbp.plan_epoch(rest.lengths, new_cost, batches=rest.batches)
