@@ -4,7 +4,7 @@ import inspect
 import unittest
 
 import hbp
-from hbp import _records
+from hbp import _numbers, _records
 from hbp.epoch import EpochKeywords
 from hbp.pipeline import Pipeline, PipelineKeywords
 from hbp.step import StepKeywords
@@ -80,6 +80,20 @@ class TestKeywords(unittest.TestCase):
             ("MachineRate", hbp.Rate, set()),
         ):
             self.assertEqual(set(kind.__annotations__) ^ set(getattr(_records, name)._record), otherwise, name)
+
+    def test_trainers_words_lead_to_options(self):
+        taken = {*EpochKeywords.__annotations__, *StepKeywords.__annotations__}
+        partition = set(inspect.signature(hbp.partition).parameters)
+        for word, names in _numbers.TRAINERS_WORDS.items():
+            self.assertNotIn(word, taken | partition)
+            self.assertLessEqual(set(names), taken | partition, word)
+        for call, word, meant in (
+            (lambda **given: hbp.partition([1], 1, **given), "max_tokens", "capacity"),
+            (lambda **given: hbp.plan_epoch([1], hbp.Cost.plain(1), **given), "global_batch_size", "samples_per_step"),
+            (lambda **given: hbp.plan_epoch([1], hbp.Cost.plain(1), **given), "seq_length", "max_length"),
+        ):
+            with self.assertRaisesRegex(TypeError, f"there is no option '{word}' .did you mean '{meant}'"):
+                call(**{word: 4})
 
     def test_views_name_every_column(self):
         """Every column of a view is an attribute of its object."""

@@ -64,12 +64,33 @@ def choice(name: str, value: Any, choices: Mapping[Any, int]) -> int:
     raise ValueError(f"{name} is {not_among(value, choices, '; it must be one of ')}")
 
 
+# What trainers call options, and what they are here, the first that a function has.
+TRAINERS_WORDS = {
+    "batch_size": ("samples_per_step", "max_samples"),
+    "global_batch_size": ("samples_per_step",),
+    "train_batch_size": ("samples_per_step",),
+    "max_tokens": ("capacity", "max_length"),
+    "max_tokens_per_gpu": ("tokens_per_rank", "capacity"),
+    "max_token_len": ("capacity", "max_length"),
+    "max_seq_len": ("max_length", "capacity"),
+    "max_seq_length": ("max_length", "capacity"),
+    "seq_length": ("max_length", "capacity"),
+    "sequence_len": ("max_length", "capacity"),
+    "cutoff_len": ("max_length", "capacity"),
+    "num_partitions": ("parts",),
+    "k_partitions": ("parts",),
+    "num_bins": ("parts",),
+}
+
+
 def not_among(value: Any, known: Iterable[Any], there_are: str = "; there are ") -> str:
     """What a message says of a name that is not `known`: the one that was meant, and all there are."""
     import difflib  # takes a millisecond that only a failure pays
 
     texts = [str(name) for name in known]
-    close = difflib.get_close_matches(value, texts, 1) if isinstance(value, str) else []
+    close = [name for name in TRAINERS_WORDS.get(value, ()) if name in texts] if isinstance(value, str) else []
+    if isinstance(value, str) and not close:
+        close = difflib.get_close_matches(value, texts, 1)
     meant = f" (did you mean {close[0]!r}?)" if close else ""
     return f"{value!r}{meant}{there_are}{', '.join(map(repr, known))}"
 
