@@ -3,6 +3,7 @@
 import contextlib
 import importlib.util
 import os
+import pickle
 import sys
 import types
 import unittest
@@ -121,6 +122,8 @@ class Axolotl(unittest.TestCase):
                 axolotl.Plugin().register({})
             self.assertEqual(said.output, ["INFO:axolotl.hbp:sample packing is hbp's"])
             self.assertIs(seam.pack_parallel, axolotl.pack_parallel)
+            self.assertIs(type(pickle.loads(pickle.dumps(axolotl.Plugin()))), axolotl.Plugin)
+            del axolotl.Plugin
             with self.assertRaisesRegex(AttributeError, "has no attribute 'plugin'"):
                 axolotl.plugin
             seam.pack_parallel = lambda lengths, capacity: []

@@ -3,7 +3,7 @@
 import unittest
 
 import numpy as np
-from test_torch import HAVE_ACCELERATE, HAVE_TORCH, Ahead, Tokens, expected, make_plan
+from test_torch import HAVE_ACCELERATE, HAVE_STATEFUL, HAVE_TORCH, Ahead, Tokens, expected, make_plan
 
 from hbp._sampler import _check_lengths
 from hbp.torch import PlanLoader, PlanSampler, VarlenCollate, varlen_collate
@@ -83,6 +83,54 @@ class WithPacks(unittest.TestCase):
             self.check([(step, pack, expected(self.plan, 3)[k]) for k, (step, pack, _) in enumerate(found)], 3)
             for _, pack, batch in found:
                 self.assertEqual(batch["cu_seqlens"].tolist(), pack.cu_seqlens.tolist() or [0, 1])
+
+    def test_shards_of_shards(self):
+        class Halves:
+            num_processes = 2
+
+            def __init__(self, sampler, process):
+                self.batch_sampler, self.process_index = sampler, process
+
+            def __iter__(self):
+                batches = list(self.batch_sampler)
+                return iter(batches[self.process_index :: 2])
+
+        for inner, outer in ((0, 1), (1, 0), (1, 1)):
+            sampler = PlanSampler(self.plan)
+            loader = Ahead(sampler, 0)
+            loader.batch_sampler = Halves(Halves(sampler, inner), outer)
+            loader.__class__ = type("Plain", (), {"__iter__": lambda self: iter(self.batch_sampler)})
+            whole = list(PlanSampler(self.plan))[inner::2][outer::2]
+            found = list(PlanLoader(loader).with_packs())
+            self.assertEqual([ids for _, _, ids in found], whole)
+            self.assertEqual([pack.ids.tolist() for _, pack, _ in found], whole)
+
+    @unittest.skipUnless(HAVE_STATEFUL, "torchdata is not installed")
+    def test_a_stateful_loaders_own_state_is_refused(self):
+        from torchdata.stateful_dataloader import StatefulDataLoader
+
+        def loader():
+            return StatefulDataLoader(
+                Tokens(self.plan),
+                batch_sampler=PlanSampler(self.plan, 2, stateful_loader=True),
+                collate_fn=list,
+                num_workers=2,
+                snapshot_every_n_steps=3,
+            )
+
+        first = PlanLoader(loader())
+        for taken, _ in enumerate(first, 1):
+            if taken == 4:
+                break
+        own, other = first.loader.state_dict(), loader()
+        other.load_state_dict(own)
+        with self.assertRaisesRegex(RuntimeError, "StatefulDataLoader was given a state of its own"):
+            next(iter(PlanLoader(other)))
+        again = PlanLoader(loader())
+        again.load_state_dict(first.state_dict())
+        self.assertEqual(
+            [pack.ids.tolist() for _, pack, _ in again.with_packs()], expected(self.plan, 2)[4:]
+        )
 
     @unittest.skipUnless(HAVE_ACCELERATE, "accelerate is not installed")
     def test_loaders_of_accelerate(self):

@@ -155,10 +155,28 @@ class Resumed(unittest.TestCase):
         forgot = hbp.Rest(again, 2)  # its ids are places in rest.ids
         last = hbp.plan_epoch(forgot.lengths, make_cost(4), batches=forgot.batches)
         sampler = PlanSampler(make_plan(ranks=4), 0)
-        with self.assertRaisesRegex(hbp.InvalidError, "is of other lengths than the sampler's .* was `of` left out"):
+        with self.assertRaisesRegex(hbp.InvalidError, r"sample \d+ of <hbp.Rest.* and \d+ in the sampler's .* was `of` left"):
             sampler.use_rest(forgot, last)
-        with self.assertRaisesRegex(hbp.InvalidError, "is no plan of the lengths of .* `of` says"):
+        with self.assertRaisesRegex(hbp.InvalidError, "is no plan of <hbp.Rest.*: its sample .* tokens, .* there"):
             hbp.Rest(plan, 2, of=rest)
+        links = np.full(600, -1)
+        links[:40] = np.repeat(np.arange(20), 2)
+        pairs = hbp.plan_epoch(hbp.Lengths.from_array(LENGTHS, links=links), make_cost(), tokens_per_step=30000)
+        linked, rest = hbp.Rest(pairs, 4, links=links), hbp.Rest(pairs, 4)
+        again = hbp.plan_epoch(linked.lengths, make_cost(4), batches=linked.batches)
+        self.assertEqual(hbp.Rest(again, 2, of=rest).ids.tolist(), hbp.Rest(again, 2, of=linked).ids.tolist())
+
+    def test_the_rest_at_step_0_is_the_whole(self):
+        own = make_plan(ranks=4, tokens_per_step=30000)
+        rest = hbp.Rest(make_plan(tokens_per_step=30000), 0)
+        again = hbp.plan_epoch(rest.lengths, make_cost(4), tokens_per_step=30000)
+        self.assertEqual(again.digest, own.digest)
+        sampler = PlanSampler(own, 0)
+        sampler.use_rest(rest, again)
+        self.assertEqual(list(sampler), list(PlanSampler(own, 0)))
+
+    def test_links_have_a_value_for_each_sample(self):
+        plan = make_plan(tokens_per_step=30000)
         with self.assertRaisesRegex(ValueError, r"links has 5 values; the plan has sample \d+"):
             hbp.Rest(plan, 2, links=[0] * 5)
 

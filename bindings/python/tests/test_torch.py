@@ -4,6 +4,7 @@ where these are installed."""
 import importlib.util
 import multiprocessing
 import pickle
+import tempfile
 import types
 import unittest
 
@@ -342,9 +343,15 @@ class Pieces(unittest.TestCase):
         PlanSampler(dropped, 0)
         truncated = make_plan(max_length=2000, over_long="truncate")
         self.assertEqual((dropped.has_pieces, truncated.has_pieces, make_plan().has_pieces), (False, True, False))
-        with self.assertRaisesRegex(ValueError, "the dataset itself truncates them so, pass pieces=False"):
+        with self.assertRaisesRegex(ValueError, "the dataset itself truncates them so or .* pieces=False"):
             PlanSampler(truncated, 0)
         PlanSampler(truncated, 0, pieces=False)
+        with tempfile.TemporaryDirectory() as folder:
+            dropped.save(f"{folder}/plan.msgpack")
+            part = hbp.PlanFile(f"{folder}/plan.msgpack").read(0, 2)
+        with self.assertRaisesRegex(ValueError, "or is a part of one that may have; .* the plan dropped them, pieces=False"):
+            PlanSampler(part, 0)
+        PlanSampler(part, 0, pieces=False)
 
     def test_named_fields_are_cut(self):
         dataset = PieceDataset([{"input_ids": [1, 2, 3, 4], "labels": [5, 6, 7, 8], "text": "abcd"}])

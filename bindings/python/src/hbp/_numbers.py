@@ -42,9 +42,13 @@ def flag(name: str, value: Any) -> bool:
     """`value` as a bool: True, False or numpy's, 0 or 1, and None for False."""
     if isinstance(value, (bool, np.bool_)) or value is None:
         return bool(value)
-    if hasattr(value, "__index__") and operator.index(value) in (0, 1):
-        return bool(operator.index(value))
-    raise TypeError(f"{name} is {value!r}; it must be True or False")
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = -1
+    if number not in (0, 1):
+        raise TypeError(f"{name} is {value!r}; it must be True or False")
+    return number == 1
 
 
 def fields_text(fields: Mapping[str, Any]) -> str:

@@ -15,8 +15,8 @@ from .plans import Pack, Plan, Step
 from .rest import Rest
 
 _CUT_MESSAGE = (
-    "the plan cut over-long samples; wrap the dataset in hbp.torch.PieceDataset and pass pieces=True, or, where the "
-    "dataset itself truncates them so, pass pieces=False"
+    "the plan cut over-long samples, or is a part of one that may have; wrap the dataset in hbp.torch.PieceDataset and "
+    "pass pieces=True, or, where the dataset itself truncates them so or the plan dropped them, pieces=False"
 )
 _SPLIT_MESSAGE = (
     "the plan split samples; wrap the dataset in hbp.torch.PieceDataset and pass pieces=True: without, each piece "
@@ -200,15 +200,15 @@ class PlanSampler:
             plan.validate(rest.lengths)
         except InvalidError as error:
             raise invalid(f"{plan!r} is no plan of {rest!r}, plan rest.lengths: {error}") from None
-        if isinstance(self._source, Plan) and self._source.digest == plan.digest:
+        is_whole = np.array_equal(rest.ids, np.arange(len(rest))) and not rest.has_pieces
+        if isinstance(self._source, Plan) and self._source.digest == plan.digest and not is_whole:
             raise invalid(
                 "the sampler's own plan is that of the rest, which later epochs would walk; give PlanSampler a plan of "
                 "the whole data set, or a function of the epoch"
             )
-        own = self._plan if self._rest is None else None  # a limit makes other lengths of the same data set
-        known = None if own is None or own.summary().overlong_samples else own.summary().lengths_digest
-        if known is not None and rest._lengths_digest not in (None, known):
-            raise invalid(f"{rest!r} is of other lengths than the sampler's {own!r}; was `of` left out?")
+        own = self._plan if self._rest is None else None
+        if own is not None and not own.has_pieces and not rest.has_pieces:
+            _check_data_set(rest, own)
         if not self.pieces and rest._is_split:
             raise ValueError(_SPLIT_MESSAGE)
         self._ranks = self._check(plan, rest.has_pieces)
@@ -374,6 +374,18 @@ class PlanSampler:
         return state
 
 
+def _check_data_set(rest: Rest, own: Plan) -> None:
+    """Whether the samples of a rest are as long as a plan of the data set has them, where it has them."""
+    tokens = np.full(1 + max(rest.ids.max(initial=-1), own.sample_ids.max(initial=-1)), -1, np.int64)
+    tokens[own.sample_ids] = own.sample_tokens
+    known = tokens[rest.ids]
+    for row in np.flatnonzero((known >= 0) & (known != rest.tokens))[:1].tolist():
+        raise invalid(
+            f"sample {rest.ids[row]} of {rest!r} has {rest.tokens[row]} tokens, and {known[row]} in the sampler's "
+            f"{own!r}; was `of` left out?"
+        )
+
+
 def _check_lengths(ids: list[Any], pack: Pack, batch: Any) -> None:
     """Whether a batch of VarlenCollate, where it lies in the host's memory, has the pack's samples, which are
     `ids` of the data set."""
@@ -381,7 +393,7 @@ def _check_lengths(ids: list[Any], pack: Pack, batch: Any) -> None:
     if not is_ours or pack.is_padding:
         return
     device = getattr(batch["cu_seqlens"], "device", "cpu")
-    if getattr(device, "type", device) != "cpu":
+    if batch["cu_seqlens"] is None or getattr(device, "type", device) != "cpu":
         return
     found, wanted = np.diff(np.asarray(batch["cu_seqlens"])), pack.lengths
     if len(found) != len(wanted):
@@ -417,7 +429,7 @@ class PlanLoader:
         # accelerate's: a batch of each process, of which one is handed out, and batches that are never.
         self._batches, self._own, self._skipped = 1, 0, 0
         for outer in reversed(around):
-            self._own = self._own * getattr(outer, "num_processes", 1) + getattr(outer, "process_index", 0)
+            self._own += getattr(outer, "process_index", 0) * self._batches
             self._batches *= getattr(outer, "num_processes", 1)
             self._skipped += getattr(outer, "skip_batches", 0) * self._batches
 
@@ -426,8 +438,14 @@ class PlanLoader:
 
     def with_packs(self) -> Iterator[tuple[Step, Pack, Any]]:
         """(step, pack, batch): each batch with the pack that it is and the pack's step, from the batch on at which
-        the loader begins. A batch of VarlenCollate whose samples are not as long as the pack's is refused: the
-        data set is not the one that the plan's lengths are of."""
+        the loader begins. A batch of VarlenCollate (keys "hbp", in the host's memory) whose samples are not as long
+        as the pack's is refused: the data set is not the one that the plan's lengths are of."""
+        inner = getattr(self.loader, "base_dataloader", self.loader)
+        if getattr(inner, "next_iter_state", None) is not None:  # torchdata's: it goes past batches by itself
+            raise RuntimeError(
+                f"the {type(inner).__name__} was given a state of its own, after which it passes over batches that are "
+                "not counted; give the PlanLoader's state to the PlanLoader, or iterate without one"
+            )
         skipped = self._skipped
         for batch in self.loader:
             self.sampler.consume(skipped + self._batches)

@@ -484,7 +484,8 @@ class Plan(Saved):
 
     @property
     def has_pieces(self) -> bool:
-        """Whether rows may be parts of samples, which over_long "split" or "truncate" cut."""
+        """Whether rows may be parts of samples, which over_long "split" or "truncate" cut. A part of a plan does
+        not say which over-long samples were dropped, and has them for cut."""
         if self.sample_first_tokens is not None:
             return True
         left_out = np.count_nonzero(self.dropped_reasons == OVER_LONG)

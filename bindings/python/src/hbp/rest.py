@@ -49,18 +49,18 @@ class Rest:
         at = plan.load_cursor(cursor) if isinstance(cursor, bytes) else int64("step", cursor)
         if not 0 <= at < len(plan):
             raise ValueError(f"step is {at}; the plan has {len(plan)} steps, nothing is left from there on")
-        summary = plan.summary()
-        is_limited = summary.overlong_samples > 0
-        if of is not None and not is_limited and summary.lengths_digest != of.lengths.summary().digest:
-            raise invalid(f"{plan!r} is no plan of the lengths of {of!r}, which `of` says it is made of")
-        own_digest = None if is_limited else summary.lengths_digest
-        self._lengths_digest: Optional[int] = own_digest if of is None else of._lengths_digest
         packs = plan.micro_batch_offsets[plan.step_offsets[at:]]
         borders = plan.pack_offsets[packs]
         span = slice(int(borders[0]), int(borders[-1]))
         ids, first = plan.sample_ids[span], plan.sample_first_tokens
         firsts = np.zeros(len(ids), np.int64) if first is None else first[span]
         if of is not None:
+            ends = firsts + plan.sample_tokens[span]
+            known = of.tokens[np.minimum(ids, len(of) - 1)]
+            wrong = (ids >= len(of)) | (ends > known) | (not plan.has_pieces and ends != known)
+            for row in np.flatnonzero(wrong)[:1].tolist():
+                held = f"{known[row]} there" if ids[row] < len(of) else f"there are {len(of)} there"
+                raise invalid(f"{plan!r} is no plan of {of!r}: its sample {ids[row]} has {ends[row]} tokens, {held}")
             ids, firsts = of.ids[ids], firsts + of.first_tokens[ids]
         order = np.lexsort((firsts, ids))
         place = np.empty(len(order), np.int64)

@@ -62,4 +62,6 @@ def __getattr__(name: str) -> Any:
         install()
         logging.getLogger("axolotl.hbp").info("sample packing is hbp's")
 
-    return type(name, (base,), {"__doc__": "Installs hbp in each process.", "register": register})
+    body = {"__doc__": "Installs hbp in each process.", "__module__": __name__, "register": register}
+    made = globals()[name] = type(name, (base,), body)
+    return made
