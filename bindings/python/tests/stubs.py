@@ -37,7 +37,7 @@ class Member:
     column: Any  # Optional[str]
     object: Optional[str]
     choices: Optional[str]
-    range: Optional[range]
+    within: Optional[range]
     is_flag: bool
     text: str
     def names(self) -> dict[str, int]: ...

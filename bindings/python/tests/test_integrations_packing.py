@@ -18,7 +18,7 @@ from integration_seams import run_page, snippet
 HAVE_ARROW = importlib.util.find_spec("pyarrow") is not None
 
 
-def run(test, page, adapter, then=""):
+def run(test, page, adapter):
     """Runs a page's lines, which print whose the packing is; what takes the adapter back."""
     taken = []
 
@@ -26,7 +26,7 @@ def run(test, page, adapter, then=""):
         taken.append(own())
 
     with mock.patch.object(adapter, "install", install):
-        printed = run_page(snippet(page) + then)
+        printed = run_page(snippet(page))
     test.assertEqual(printed, f"packing: {adapter.__name__}\n")
     return taken[0]
 

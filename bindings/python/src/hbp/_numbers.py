@@ -92,9 +92,10 @@ def not_among(value: Any, known: Iterable[Any], there_are: str = "; there are ")
     import difflib  # takes a millisecond that only a failure pays
 
     texts = [str(name) for name in known]
-    close = [name for name in TRAINERS_WORDS.get(value, ()) if name in texts] if isinstance(value, str) else []
-    if isinstance(value, str) and not close:
-        close = difflib.get_close_matches(value, texts, 1)
+    close: List[str] = []
+    if isinstance(value, str):
+        close = [name for name in TRAINERS_WORDS.get(value, ()) if name in texts]
+        close = close or difflib.get_close_matches(value, texts, 1)
     meant = f" (did you mean {close[0]!r}?)" if close else ""
     return f"{value!r}{meant}{there_are}{', '.join(map(repr, known))}"
 

@@ -64,7 +64,7 @@ class Member:
     class of an object that is pointed to, `choices` the enumeration or the methods that it is of; each None of
     other fields."""
 
-    __slots__ = ("name", "ctype", "column", "object", "choices", "range", "is_flag", "text")
+    __slots__ = ("name", "ctype", "column", "object", "choices", "within", "is_flag", "text")
 
     def __init__(self, record: FieldRecord, structs: Mapping[str, str]) -> None:
         self.name: str = record.name.decode()
@@ -76,14 +76,14 @@ class Member:
             name = python_name(declared[6:-2]) if declared.startswith("const hbp_") else ""
             self.object = name if name and name not in structs else None
         self.choices: Optional[str] = record.choices and record.choices.decode()
-        self.range = range(record.least, record.most + 1) if record.is_ranged else None
+        self.within = range(record.least, record.most + 1) if record.is_ranged else None
         self.is_flag = bool(record.is_flag)
         self.text: str = record.text.decode()
 
     def names(self) -> dict[str, int]:
         """The constants that may be chosen, by their names."""
         known = choices(self.choices or "")
-        return {name: value for name, value in known.items() if not self.range or value in self.range}
+        return {name: value for name, value in known.items() if not self.within or value in self.within}
 
     def of(self, value: Any) -> Any:
         """`value` as the field holds it: a constant for its name, bytes for a text, the address of an object.

@@ -287,6 +287,10 @@ class PlanSampler:
             ids, first = rest[0][ids], first + rest[1][ids]
         return [Piece(*piece) for piece in zip(ids.tolist(), first.tolist(), tokens)]
 
+    def _step_of(self, micro_batch: int) -> int:
+        """The step of a micro-batch of the plan; how many steps there are, past the last."""
+        return int(np.searchsorted(self.plan.step_offsets, micro_batch, side="right")) - 1
+
     def state_at(self, position: int) -> dict[str, Any]:
         """The state before batch `position`: a cursor of the plan, and batches past the beginning of its
         step."""
@@ -294,8 +298,7 @@ class PlanSampler:
         if not 0 <= int64("position", position) <= len(self):
             raise IndexError(f"position is {position}; it must be in 0..{len(self)}")
         micro_batch, part = divmod(position, self._stride)
-        step = int(np.searchsorted(plan.step_offsets, micro_batch, side="right")) - 1
-        step = min(step, len(plan))
+        step = self._step_of(micro_batch)
         return {
             "version": VERSION,
             "epoch": self.epoch,
@@ -386,9 +389,9 @@ def _check_data_set(rest: Rest, own: Plan) -> None:
         )
 
 
-def _check_lengths(ids: list[Any], pack: Pack, batch: Any) -> None:
-    """Whether a batch of VarlenCollate, where it lies in the host's memory, has the pack's samples, which are
-    `ids` of the data set."""
+def _check_lengths(sampler: PlanSampler, position: int, pack: Pack, batch: Any) -> None:
+    """Whether a batch of VarlenCollate, where it lies in the host's memory, has the samples of the pack at
+    `position`."""
     is_ours = isinstance(batch, Mapping) and {"cu_seqlens", "cu_seqlens_padded", "loss_tokens"} <= set(batch)
     if not is_ours or pack.is_padding:
         return
@@ -399,8 +402,9 @@ def _check_lengths(ids: list[Any], pack: Pack, batch: Any) -> None:
     if len(found) != len(wanted):
         raise ValueError(f"a batch has {len(found)} samples; {pack!r}")
     for row in np.flatnonzero(found != wanted)[:1].tolist():
+        sample = sampler.batch(position)[row]
         raise ValueError(
-            f"sample {getattr(ids[row], 'sample', ids[row])} has {found[row]} tokens in its batch and {wanted[row]} in "
+            f"sample {getattr(sample, 'sample', sample)} has {found[row]} tokens in its batch and {wanted[row]} in "
             "the plan; is the data set that of the plan's lengths?"
         )
 
@@ -451,12 +455,10 @@ class PlanLoader:
             self.sampler.consume(skipped + self._batches)
             skipped = 0
             position = self.sampler._resume_at() - self._batches + self._own
-            plan, row = self.sampler.plan, self.sampler.pack_of(position)
-            micro_batch = position // self.sampler._stride
-            step = plan.step(int(np.searchsorted(plan.step_offsets, micro_batch, side="right")) - 1)
-            pack = Pack(plan, row)
-            _check_lengths(self.sampler.batch(position), pack, batch)
-            yield step, pack, batch
+            plan = self.sampler.plan
+            pack = Pack(plan, self.sampler.pack_of(position))
+            _check_lengths(self.sampler, position, pack, batch)
+            yield plan.step(self.sampler._step_of(position // self.sampler._stride)), pack, batch
         if skipped and self.sampler._latest is not None:  # all that was drawn
             self.sampler.consume(self.sampler._latest._position - self.sampler._resume_at())
 

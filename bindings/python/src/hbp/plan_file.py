@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Iterator, Union, overload
+from typing import Iterator
 
 from . import _native
 from ._context import Owned, call
@@ -11,12 +11,12 @@ from ._files import Path, path_bytes
 from ._native import lib
 from ._numbers import int64
 from ._results import PlanSummary
-from .plans import Plan, Step, step_row
+from .plans import Plan, Step, Steps
 
 STEPS = 256  # that are read at a time
 
 
-class PlanFile(Owned):
+class PlanFile(Steps, Owned):
     """A plan file opened for reading single steps: header and index only are in memory. One thread at a
     time."""
 
@@ -45,32 +45,17 @@ class PlanFile(Owned):
         own: cursors of the whole plan are not of it, and `validate` with the lengths misses the other steps."""
         return Plan._make(lib.hbp_plan_file_read, self, int64("first", first), int64("count", count))
 
-    def step(self, index: int) -> Step:
-        """One step; reads the chunk that holds it. Its `index` is the file's, its `plan` the step alone."""
-        row = step_row(index, len(self))
-        return Step(self.read(row), 0, row)
-
-    @overload
-    def __getitem__(self, index: int) -> Step: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> list[Step]: ...
-
-    def __getitem__(self, index: Union[int, slice]) -> Union[Step, list[Step]]:
-        if isinstance(index, slice):
-            rows = range(len(self))[index]
-            if rows.step == 1 and rows:
-                part = self.read(rows.start, len(rows))
-                return [Step(part, row, rows.start) for row in range(len(part))]
+    def _steps(self, rows: range) -> list[Step]:
+        """Reads the chunks that hold them. Their `index` is the file's, their `plan` what was read at once."""
+        if rows.step != 1 or not rows:
             return [self.step(row) for row in rows]
-        return self.step(index)
+        part = self.read(rows.start, len(rows))
+        return [Step(part, row, rows.start) for row in range(len(part))]
 
     def __iter__(self) -> Iterator[Step]:
         """The steps in order, `STEPS` of them read at a time."""
-        steps = len(self)
-        for first in range(0, steps, STEPS):
-            part = self.read(first, min(STEPS, steps - first))
-            yield from (Step(part, row, first) for row in range(len(part)))
+        for first in range(0, len(self), STEPS):
+            yield from self[first : first + STEPS]
 
     def __repr__(self) -> str:
         return f"<hbp.PlanFile: {len(self):,} steps, digest {self.summary().digest:016x}>"

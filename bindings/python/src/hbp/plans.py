@@ -254,14 +254,6 @@ def _rank_ids(plan: Plan, rows: range) -> list[list[list[int]]]:
     ]
 
 
-def step_row(index: int, steps: int) -> int:
-    """The row of step `index` of `steps`, negative from the end."""
-    at = int64("step", index)
-    if not -steps <= at < steps:
-        raise IndexError(f"there is no step {at}; the plan has {steps}")
-    return at % steps
-
-
 class Step:
     """The micro-batches between two optimiser updates."""
 
@@ -370,7 +362,35 @@ class Step:
         return f"<hbp.Step {self.index}: {len(self.micro_batches)} micro-batches, {self.samples} samples>"
 
 
-class Plan(Saved):
+class Steps:
+    """What has steps: one by its index, several by a slice."""
+
+    def __len__(self) -> int:
+        raise NotImplementedError
+
+    def _steps(self, rows: range) -> list[Step]:
+        """The steps of these rows."""
+        raise NotImplementedError
+
+    def step(self, index: int) -> Step:
+        """Step `index`, from 0; negative from the end."""
+        at, steps = int64("step", index), len(self)
+        if not -steps <= at < steps:
+            raise IndexError(f"there is no step {at}; the plan has {steps}")
+        row = at % steps
+        return self._steps(range(row, row + 1))[0]
+
+    @overload
+    def __getitem__(self, index: int) -> Step: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[Step]: ...
+
+    def __getitem__(self, index: Union[int, slice]) -> Union[Step, list[Step]]:
+        return self._steps(range(len(self))[index]) if isinstance(index, slice) else self.step(index)
+
+
+class Plan(Steps, Saved):
     """Steps, micro-batches, packs and samples as columns joined by offsets. Immutable; any thread may read
     it.
 
@@ -494,20 +514,8 @@ class Plan(Saved):
     def __len__(self) -> int:
         return len(self.step_ns)
 
-    def step(self, index: int) -> Step:
-        """Step `index` of this plan, from 0; negative from the end."""
-        return Step(self, step_row(index, len(self)))
-
-    @overload
-    def __getitem__(self, index: int) -> Step: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> list[Step]: ...
-
-    def __getitem__(self, index: Union[int, slice]) -> Union[Step, list[Step]]:
-        if isinstance(index, slice):
-            return [Step(self, row) for row in range(len(self))[index]]
-        return self.step(index)
+    def _steps(self, rows: range) -> list[Step]:
+        return [Step(self, row) for row in rows]
 
     def __iter__(self) -> Iterator[Step]:
         return (Step(self, index) for index in range(len(self)))

@@ -42,7 +42,7 @@ class Rest:
         plan: Plan,
         step: Union[int, bytes, Mapping[str, Any]],
         *,
-        links: Any = None,
+        links: Optional[npt.ArrayLike] = None,
         of: Optional[Rest] = None,
     ) -> None:
         cursor = SamplerState(step).cursor if isinstance(step, Mapping) else step
@@ -72,8 +72,9 @@ class Rest:
         cuts = np.diff(borders)[:-1].cumsum()
         self.batches = [np.sort(batch) for batch in np.split(place, cuts)]
 
-        if links is not None and len(links := np.asarray(links)) <= self.ids.max(initial=-1):
-            raise ValueError(f"links has {len(links)} values; the plan has sample {self.ids.max()}")
+        of_all = None if links is None else np.asarray(links)
+        if of_all is not None and len(of_all) <= self.ids.max(initial=-1):
+            raise ValueError(f"links has {len(of_all)} values; the plan has sample {self.ids.max()}")
 
         def rows(column: Optional[npt.NDArray[np.int32]]) -> Optional[npt.NDArray[np.int32]]:
             return None if column is None else column[span][order]
@@ -84,7 +85,7 @@ class Rest:
             shifted_loss=plan.shifted_loss,
             vision=rows(plan.sample_vision),
             modalities=rows(plan.sample_modalities),
-            links=None if links is None else links[self.ids],
+            links=None if of_all is None else of_all[self.ids],
         )
 
     def __len__(self) -> int:

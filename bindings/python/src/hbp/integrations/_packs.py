@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from typing import Any, Callable, Optional
 
@@ -91,7 +92,7 @@ def packs_of(
         "over_long": over_long,
         "weights": np.zeros(len(lengths), np.int64),
     }
-    try:
-        return partition(lengths, multiple_of=multiple_of, **limits)
-    except (InfeasibleError, InvalidError):  # more packs than samples
-        return partition(lengths, **limits)
+    if multiple_of > 1:
+        with contextlib.suppress(InfeasibleError, InvalidError):  # more packs than samples
+            return partition(lengths, multiple_of=multiple_of, **limits)
+    return partition(lengths, **limits)

@@ -4,8 +4,6 @@ As few packs as are found, of at most bin_size samples, and as many as the ranks
 that drop_last drops none; packs that step together have like cost. Packing in order, sequential=True,
 stays axolotl's."""
 
-# pyright: reportMissingImports=false, reportAttributeAccessIssue=false
-# The trainer may not be there, or be taken for this module.
 from __future__ import annotations
 
 import importlib
