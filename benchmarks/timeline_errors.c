@@ -9,15 +9,14 @@
 
 #include "common.h"
 #include "hbp/io.h"
-#include "objects.h"
 
 static hbp_cost *make_cost(hbp_context *context, const char *model_text, const char *machine_text)
 {
     hbp_model *model = NULL;
     hbp_machine *machine = NULL;
     hbp_cost *cost = NULL;
-    bench_need(context, objects_make_model(context, model_text, &model), model_text);
-    bench_need(context, objects_make_machine(context, machine_text, &machine), machine_text);
+    bench_need(context, hbp_model_create_text(context, model_text, &model), model_text);
+    bench_need(context, hbp_machine_create_text(context, machine_text, &machine), machine_text);
     hbp_cost_options options = {.struct_size = sizeof options};
     options.zero_stage = HBP_ZERO_NONE;
     options.fused_cross_entropy = 1;

@@ -2,8 +2,8 @@
 # Also part of the installed package, for static libraries.
 find_package(Threads REQUIRED)
 
-# For libhbp-io, with hwloc where `with_hwloc` is true. The variable `missing` of the caller names what is not there.
-macro(hbp_find_io_dependencies missing with_hwloc)
+# For libhbp-io, with hwloc and zstd where those are true. The variable `missing` of the caller names what is not there.
+macro(hbp_find_io_dependencies missing with_hwloc with_zstd)
   set(${missing} "")
   set(hbp_io_needs ZLIB::ZLIB EXPAT::EXPAT)
   find_package(PkgConfig QUIET)
@@ -13,6 +13,12 @@ macro(hbp_find_io_dependencies missing with_hwloc)
     list(APPEND hbp_io_needs PkgConfig::HWLOC)
     if(PkgConfig_FOUND)
       pkg_check_modules(HWLOC QUIET IMPORTED_TARGET hwloc>=2.4)
+    endif()
+  endif()
+  if(${with_zstd})
+    list(APPEND hbp_io_needs PkgConfig::ZSTD)
+    if(PkgConfig_FOUND)
+      pkg_check_modules(ZSTD QUIET IMPORTED_TARGET libzstd>=1.4)
     endif()
   endif()
   foreach(needed ${hbp_io_needs})

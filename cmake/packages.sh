@@ -19,6 +19,7 @@ need_build_packages() {
     command -v ninja >/dev/null || need make have_tool make
     need pkg-config have_tool pkg-config
     need zlib1g-dev have_library zlib
+    need libzstd-dev have_library libzstd
     need libhwloc-dev have_library hwloc
     need libjansson-dev have_library jansson
     need libexpat1-dev have_library expat

@@ -208,17 +208,23 @@ static void put_style(FILE *file)
     fputs("}\n</style>\n", file);
 }
 
-/* "19.60 s, 12.5 % idle". */
-static void put_panel(FILE *file, panel *p)
+/* "libhbp: 19.60 s, 12.5 % idle". */
+static void put_sums(FILE *file, const panel *p)
 {
-    put_label(file, LEFT, p->top - 80, " class=\"n\"");
     put_text(file, p->name);
     int64_t idle =
         p->rank_ns ? (p->idle_ns / 1000 * 1000 + p->rank_ns / 2000) / max_i64(p->rank_ns / 1000, 1) : 0;
     int64_t hundredths = (p->end_ns + 5000000) / 10000000;
     fprintf(file, ": %" PRId64 ".%02d s, ", hundredths / 100, (int)(hundredths % 100));
     put_tenths(file, idle);
-    fprintf(file, " %% idle</text>\n");
+    fprintf(file, " %% idle");
+}
+
+static void put_panel(FILE *file, panel *p)
+{
+    put_label(file, LEFT, p->top - 80, " class=\"n\"");
+    put_sums(file, p);
+    fputs("</text>\n", file);
     fputs("<path class=\"i\" d=\"", file);
     run_plan(file, p, 1);
     fputs("\"/>\n", file);
@@ -281,6 +287,18 @@ static void put_legend(FILE *file)
     fputs("a block is a pack on the ranks of its SP group</text>\n", file);
 }
 
+/* What a screen reader says. */
+static void put_description(FILE *file, int count)
+{
+    fputs("</title>\n<desc id=\"desc\">What each rank runs over predicted time.", file);
+    for (int i = 0; i < count; i++) {
+        fputs(" ", file);
+        put_sums(file, &panels[i]);
+        fputs(".", file);
+    }
+    fputs("</desc>\n", file);
+}
+
 static int draw(FILE *file, const char *title, int count)
 {
     int64_t bottom = TOP;
@@ -291,10 +309,11 @@ static int draw(FILE *file, const char *title, int count)
         bottom = panels[i].top + HEIGHT;
     }
     fprintf(file,
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %" PRId64 "\" role=\"img\">\n<title>",
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %" PRId64
+            "\" role=\"img\" aria-labelledby=\"title desc\">\n<title id=\"title\">",
             (LEFT + WIDTH + RIGHT) / 10, (bottom + AXIS) / 10);
     put_text(file, title);
-    fputs("</title>\n", file);
+    put_description(file, count);
     put_style(file);
     fputs("<rect class=\"b\" width=\"100%\" height=\"100%\"/>\n", file);
     put_label(file, LEFT, 250, " class=\"t\"");

@@ -39,15 +39,37 @@ build_tree() { # into $build
     quietly cmake --build "$build" -j "$(processors)"
     echo "done in $(($(date +%s) - start)) s"
 }
-[ -n "$build" ] || { build=build/quickstart && build_tree; }
-: "${out:=$build}"
-hbp=$build/examples/hbp draw_lengths=$build/examples/draw_lengths executor=$build/examples/executor/hbp_executor
+# Short names for what the pages of docs/ type: build/hbp, build/draw_lengths, build/hbp_executor, and build/python with hbp to import.
+short_names() {
+    for program in hbp draw_lengths executor/hbp_executor; do ln -sf "${build#build/}/examples/$program" build/; done
+    cat >build/python <<EOT
+#!/bin/sh
+# The Python that has numpy, with this repository's hbp to import.
+HBP_LIBRARY='$PWD/$build/lib/libhbp.so' PYTHONPATH='$PWD/bindings/python/src'\${PYTHONPATH:+:\$PYTHONPATH} exec '$(command -v "$(python_with_numpy)")' "\$@"
+EOT
+    chmod +x build/python
+}
+
+if [ -z "$build" ]; then
+    build=build/quickstart
+    build_tree
+    short_names
+    : "${out:=build}"
+    hbp=build/hbp draw_lengths=build/draw_lengths executor=build/hbp_executor python=build/python
+else
+    : "${out:=$build}"
+    hbp=$build/examples/hbp draw_lengths=$build/examples/draw_lengths executor=$build/examples/executor/hbp_executor
+    python=$(python_with_numpy)
+    HBP_LIBRARY=$build/lib/libhbp.so PYTHONPATH=$PWD/bindings/python/src
+    export HBP_LIBRARY PYTHONPATH
+fi
 
 if [ -z "$lengths" ]; then
     lengths=$out/lengths.npy
     say "A million lengths, drawn from those of Wikipedia's articles up to 128K tokens"
     "$draw_lengths" examples/data/wikipedia.csv "$lengths" 1000000 0 131072
     echo "wrote $lengths; --lengths FILE takes yours"
+    "$draw_lengths" examples/data/vlm.csv "$out/samples.csv" 70706 # with images, for hbp vlm
 fi
 set -- "$lengths" --model "$model" --machine "$machine" --max-length "$max_length" --over-long truncate
 
@@ -67,8 +89,7 @@ say "Step 0, as rank 0 runs it"
 "$hbp" show "$out/plan.msgpack" --step 0 --rank 0
 
 say "The same from Python: examples/train.py"
-HBP_LIBRARY=$(cd "$build" && pwd)/lib/libhbp.so PYTHONPATH=bindings/python/src:bindings/python \
-    "$(python_with_numpy)" examples/train.py "$out/plan.msgpack"
+"$python" examples/train.py "$out/plan.msgpack"
 
 say "A plan that is run: a small transformer on 2 virtual ranks of this processor, measured, fitted, planned, trained"
 small=llama-3.1-8b,layers=4,hidden=128,ffn=384,heads=8,kv_heads=4,head_dim=16,vocab=512
@@ -77,14 +98,15 @@ small=llama-3.1-8b,layers=4,hidden=128,ffn=384,heads=8,kv_heads=4,head_dim=16,vo
 "$hbp" fit "$out/packs.csv" --model $small --machine "$out/here.json" --zero none --fused-ce -o "$out/cost.json" | sed -n '1,/peak bytes, fitted/p'
 "$draw_lengths" examples/data/wikipedia.csv "$out/few.npy" 200 1 1024
 "$hbp" plan "$out/few.npy" --cost "$out/cost.json" --max-length 1024 --tokens-per-step 16K -o "$out/few.msgpack" | tail -n 1
-"$executor" run "$out/few.msgpack" --model $small --virtual 2 --cost "$out/cost.json"
+"$executor" run "$out/few.msgpack" --model $small --virtual 2 --cost "$out/cost.json" --timeline "$out/run.csv"
 
 say "Next"
 cat <<EOT
   $hbp show $out/plan.msgpack --step 17     any step, any rank
-  $hbp trace $out/plan.msgpack -o trace.json --steps 20
+  $hbp trace $out/plan.msgpack --steps 20 -o $out/trace.json
                                             a timeline, opens at ui.perfetto.dev
   examples/first.c                          an epoch in a page of C
   $hbp step $lengths --model llama-3.1-8b --machine h100:8 --samples-per-step 512
                                             one step; docs/how-to/plan-each-step.md for every step of a run
 EOT
+[ "$hbp" != build/hbp ] || echo "  export PATH=\$PWD/build:\$PATH              so that build/hbp is hbp in this shell, in any folder"

@@ -27,6 +27,7 @@ need python3 have_tool python3
 need python3-numpy python_with_numpy
 need python3-torch python_with_torch
 need python3-venv python_with_venv
+need chromium have_tool chromium
 [ $long = 0 ] || need debootstrap have_tool debootstrap
 [ $long = 0 ] || need dpkg-dev have_tool dpkg-source
 install_missing
@@ -138,6 +139,7 @@ build release all -DCMAKE_C_FLAGS=-g -DPython3_EXECUTABLE="$(command -v "$(pytho
 run_tests "release, gcc" build/release
 check "measured, fitted, planned, run" sh tests/executor/loop.sh "$(command -v mpirun)" build/release/examples/executor/hbp_executor \
     build/release/examples/hbp build/release/examples/draw_lengths "$PWD"
+check "Parquet and Arrow through pyarrow" sh tests/whole/columnar.sh "$PWD/build/release/examples/hbp" "$PWD/build/release/lib/libhbp.so" "$PWD" --pyarrow
 check "source distribution and wheel" sh tests/whole/wheel.sh "$PWD" $published
 build static all -DHBP_IO=OFF -DHBP_GLPK=OFF && check "libhbp alone, static, installed" sh tests/house/consumer.sh . build/static cc
 build static all -DHBP_IO=ON -DHBP_GLPK=AUTO && check "all libraries, static, installed" sh tests/house/consumer.sh . build/static cc

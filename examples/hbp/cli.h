@@ -6,6 +6,11 @@
 #include <hbp/io.h>
 #include <jansson.h>
 #include <stdint.h>
+#include <stdio.h>
+
+enum { CLI_MOST_OPTIONS = 256 }; /* of the table */
+
+#include "screen.h"
 
 /* One run of the command. Strings point into argv; objects are freed by main, whatever happened. */
 typedef struct cli {
@@ -13,9 +18,11 @@ typedef struct cli {
     const char *file; /* the positional argument */
     char *note;       /* the command line, for the plan's header */
     hbp_context *context;
+    unsigned char is_given[CLI_MOST_OPTIONS]; /* by the place in the table of options */
 
     int64_t man;
     int64_t json;
+    int64_t wide;
     int64_t all;
     const char *output;
 
@@ -42,7 +49,7 @@ typedef struct cli {
     int64_t uneven_micro_batches;
     int64_t fused_cross_entropy;
     int64_t max_sp;
-    int64_t reserve_mib;
+    int64_t reserve_bytes;
     int64_t pack_overhead_ns;
     double dp_overlap;
     double sp_overlap;
@@ -99,8 +106,8 @@ typedef struct cli {
     int64_t memory;
     int64_t layers_vision;
     int64_t layers_tokens;
-    int64_t memory_mib;
-    double link_gb_per_s;
+    int64_t memory_bytes;
+    double link_bytes_per_s;
     double link_overlap;
 
     int64_t placement;
@@ -113,10 +120,11 @@ typedef struct cli {
     const char *previous_file;
 
     int64_t step; /* -1: not given */
-    int64_t steps;
+    const char *steps_text;
     int64_t rank; /* -1: not given */
     const char *lengths_file;
     const char *measured_file;
+    const char *compared_file;
 
     const char *xml;
     const char *synthetic;
@@ -166,11 +174,27 @@ enum {
     CLI_METHODS = 16384,
     CLI_COMPLETION = 32768,
     CLI_HELP = 65536,
+    CLI_REPORT = 131072,
+    CLI_MODEL = 1 << 20,
+    CLI_MACHINE = 1 << 21,
     CLI_PLANS = CLI_GROUPS | CLI_PLAN | CLI_COMPARE,
-    CLI_COSTS = CLI_PLANS | CLI_VALIDATE | CLI_STEP | CLI_FIT,
+    CLI_COSTS = CLI_PLANS | CLI_VALIDATE | CLI_STEP | CLI_FIT | CLI_TRACE | CLI_REPORT,
+    CLI_MAY_COST = CLI_VALIDATE | CLI_TRACE | CLI_REPORT, /* without one, too */
     CLI_READS = CLI_PLANS | CLI_LENGTHS | CLI_VALIDATE | CLI_STEP | CLI_VLM,
-    CLI_JSON = 32767
+    CLI_JSON = 32767 | CLI_REPORT | CLI_MODEL | CLI_MACHINE
 };
+
+/* Groups of commands, in the order of hbp --help. */
+enum {
+    CLI_TO_LOOK_AT_LENGTHS,
+    CLI_TO_PLAN,
+    CLI_TO_LOOK_AT_A_PLAN,
+    CLI_TO_COST,
+    CLI_TO_OTHER,
+    CLI_GROUPS_OF_COMMANDS
+};
+
+enum { CLI_EXAMPLES = 3 };
 
 typedef struct cli_command {
     const char *name;
@@ -179,6 +203,8 @@ typedef struct cli_command {
     const char *argument;
     const char *summary;
     int (*run)(cli *c); /* the exit status */
+    int group;
+    const char *examples[CLI_EXAMPLES]; /* command lines, NULL behind the last */
 } cli_command;
 
 int cli_lengths(cli *c);
@@ -188,6 +214,7 @@ int cli_plan(cli *c);
 int cli_show(cli *c);
 int cli_compare(cli *c);
 int cli_trace(cli *c);
+int cli_report(cli *c);
 int cli_validate(cli *c);
 int cli_dump(cli *c);
 int cli_step(cli *c);
@@ -196,31 +223,67 @@ int cli_stages(cli *c);
 int cli_tasks(cli *c);
 int cli_fit(cli *c);
 int cli_methods(cli *c);
+int cli_model(cli *c);
+int cli_machine(cli *c);
 int cli_completion(cli *c);
 int cli_help(cli *c);
 
-/* main.c: the subcommands, `count` of them; by its name, or NULL. */
+/* commands.c: the subcommands, `count` of them, those of a group behind one another; a group's title; a
+ * command by its name, or NULL; the name of one that is like `name`, or NULL. */
 const cli_command *cli_get_commands(int *count);
+const char *cli_command_group(int group);
 const cli_command *cli_find_command(const char *name);
+const char *cli_nearest_command(const char *name);
 
+/* main.c: whether Ctrl-C was pressed, for work that no call of the library does. */
+int cli_is_interrupted(void);
 /* arguments.c: reads argv[2..] into `c`; prints one line and returns 2 on wrong usage, else 0. */
 int cli_parse(cli *c, const cli_command *command, int argc, char **argv);
-/* help.c: of all of hbp, of a subcommand, and both as a page for man. */
-void cli_print_help(void);
+/* The option of any command that is like the name, or NULL. */
+const char *cli_nearest_option(const char *name);
+/* Whether the command line has the option, for the command that runs. */
+int cli_is_given(const cli *c, const char *option);
+/* rules.c: what the options need and exclude, as far as the command line alone says it, and presets and
+ * fields that there are not: prints one line and returns 2, or 1 where a file that it names fails, else 0. */
+int cli_check_rules(const cli *c, const cli_command *command);
+int cli_check_names(cli *c, const cli_command *command);
+/* HBP_E_INVALID of a call that was given nothing but what the command line says: wrong usage. */
+hbp_status cli_as_usage(const cli *c, hbp_status status);
+/* The same of a call that planned `c->lengths`, where `again` is refused in the same words with a data set of
+ * one sample: the options are refused, whatever the file holds. */
+hbp_status cli_as_options(cli *c, hbp_status status,
+                          hbp_status (*again)(cli *c, const hbp_lengths *one, const void *options),
+                          const void *options);
+/* outputs.c: whether the files to write can be written, before anything is planned; 0, or the exit status. */
+int cli_check_outputs(const cli *c);
+/* standard.c: of an output that is standard output the path becomes that of a temporary file, and what is
+ * printed goes to standard error; 0, or the exit status. Then, behind a command that ended so, standard
+ * output gets the file. The path that was given for such a file, else `path`. */
+int cli_take_standard_output(cli *c);
+int cli_give_standard_output(int status);
+const char *cli_given_name(const char *path);
+/* help.c: of all of hbp, of a subcommand, of an option in all commands that have it, and all of it as a page
+ * for man. */
+void cli_print_help(FILE *to);
 void cli_print_options(const cli_command *command);
+int cli_print_option(const char *name); /* 0: there is none of that name */
 void cli_print_man(void);
 /* words.c: the word of `count` that is like `word`, which is none of them; NULL: none is. */
 const char *cli_nearest(const char *word, const char *const *words, int count);
 /* The context's message with fields of options by the names that the command line has for them; static. */
 const char *cli_message(const cli *c);
-/* A number of tokens such as 131072, 128K or 1M; 0 on success. */
-int cli_parse_tokens(const char *text, int64_t *value);
 
 /* inputs.c: make c->lengths, c->cost, c->plan, ... from the options; status of the library, or -1 after a
  * message. */
+int cli_is_columnar(const char *path); /* Parquet or Arrow: a file, a folder, a pattern */
+hbp_status cli_read_columnar(cli *c, const char *path, hbp_lengths **out);
 hbp_status cli_read_lengths(cli *c, const char *path); /* under --max-length and --over-long */
+/* lengths.c: the column that they are of, and how it was chosen; nothing where a file has none. */
+void cli_print_column(const cli *c, const hbp_lengths_summary *summary);
+json_t *cli_column_json(const cli *c, const hbp_lengths_summary *summary);
 hbp_status cli_make_machine(cli *c);
 hbp_status cli_set_machine(cli *c);
+int cli_print_machine(cli *c); /* probe.c: its fields and what was measured of it; the exit status */
 /* executor.c: c->machine from the profile that --executor's command writes. */
 hbp_status cli_run_executor(cli *c);
 hbp_status cli_make_cost(cli *c);
@@ -244,7 +307,9 @@ typedef struct cli_object {
 } cli_object;
 enum { CLI_TAKES_GRAPH = 1 }; /* --graph, --machine, --schedule */
 
-/* objects.c: the kind of c->file; NULL for plans and what is none of these. */
+/* objects.c: the name of c->file's format, as "hbp-plan", "" where it has none; static. The kind of c->file;
+ * NULL for plans and what is none of these. */
+const char *cli_find_format(const cli *c);
 const cli_object *cli_find_object(const cli *c);
 /* Loads it; options that it has no use for are wrong usage. The exit status. */
 int cli_load_object(cli *c, const cli_object *object);
@@ -265,6 +330,8 @@ json_t *cli_slices_json(const hbp_task_schedule *schedule);
 /* Stages of c->vlm_plan, and what the run comes to. */
 void cli_print_vlm(const cli *c);
 json_t *cli_vlm_json(const cli *c);
+/* plan.c: c->plan by these options; wrong usage where they are refused, whatever the lengths are. */
+hbp_status cli_plan_epoch(cli *c, const hbp_epoch_options *options);
 /* Options of an epoch, and the bound for epochs whose steps carry what those of the hierarchy do, but of no
  * more steps than `most_steps`. */
 void cli_epoch_options(const cli *c, hbp_epoch_options *options);
@@ -290,9 +357,6 @@ int cli_print_json(cli *c);
     } while (0)
 
 /* text.c: numbers as people read them. */
-typedef struct shown {
-    char s[256];
-} shown;
 
 /* Foreign text without what moves a terminal: '?' for control bytes. Of a long one the end. */
 shown show_name(const char *name);
@@ -301,12 +365,14 @@ shown show_count(int64_t value);                    /* 1,234,567 */
 shown show_number(int64_t value, const char *noun); /* 1 pack; 1,234 packs */
 shown show_length(int64_t tokens);                  /* 128K where that is exact, else 1,234 */
 shown show_time(double ns);                         /* 3.21 h */
+shown show_compared_time(double ns);                /* beside others of about the same: 1.013 min */
 shown show_bytes(double bytes);                     /* 61.3 GiB */
 shown show_share(double share);                     /* 1.25 % */
 shown show_real(const char *format, double value);
 shown show_digest(uint64_t digest); /* 0123456789abcdef */
-/* What is promised of every step, to stand behind "steps": " of at most 524,288 tokens, stratified"; `how`
- * goes behind the tokens. Empty where the plan does not record it. */
+double cli_now(void);               /* seconds, monotonic */
+/* contract.c: what is promised of every step, to stand behind "steps": " of at most 524,288 tokens,
+ * stratified"; `how` goes behind the tokens. Empty where the plan does not record it. */
 shown show_contract(const hbp_plan_summary *summary, const char *how);
 /* "64 GPUs in lockstep sets of 8". */
 shown show_gpus(const hbp_plan_summary *summary);
@@ -318,7 +384,10 @@ void print_steps(const hbp_report *report);            /* samples and tokens of 
 void print_hierarchy(const hbp_plan_summary *summary); /* a line, where both ways were weighed */
 /* A line, where what steps hold costs more than a little; `bound_ns` is that of the plan. */
 void print_price(const hbp_plan_summary *summary, int64_t bound_ns);
-double cli_now(void); /* seconds, monotonic */
+
+/* ranks.c: the only step of a plan as a timeline of all its ranks, or of `rank` where it is 0 or more; 0:
+ * there is no memory for it. */
+int print_ranks(const hbp_plan *plan, const hbp_plan_summary *summary, int64_t rank);
 
 /* measured.c: rates and collectives of a machine. */
 shown show_flops(double per_s); /* 137.5 GFLOP/s */
@@ -326,30 +395,13 @@ json_t *measured_collectives(const hbp_machine *machine);
 json_t *measured_rates(const hbp_machine *machine);
 void print_measured(const hbp_machine *machine);
 
-/* A table printed at once, columns as wide as needed. A header that begins with '<' is flush left. */
-typedef struct table {
-    int columns;
-    int cells;
-    int room;
-    shown *cell;
-} table;
-
-void table_begin(table *t, int columns, const char *const *headers);
-void table_add(table *t, const char *format, ...);
-void table_add_text(table *t, shown value);
-void table_end(table *t);                          /* prints and frees */
-void show_bar(double share, int width, char *out); /* `width` columns of '#', then a 0 */
-
-/* JSON: a real that is not finite becomes null. */
+/* JSON: null for NULL; bytes of a path that are not UTF-8 become '?'. A real that is not finite is null. */
+json_t *json_path(const char *path);
 json_t *json_number(double value);
 json_t *json_known(int64_t ns); /* null for 0 */
 json_t *json_columns_i64(const int64_t *values, int64_t count);
 /* Adds what a plan promises of its steps; what a report says of them. */
 void json_add_contract(json_t *object, const hbp_plan_summary *summary);
 void json_add_steps(json_t *object, const hbp_report *report);
-
-/* The progress callback; `user` is unused. Draws on stderr. */
-int32_t cli_draw_progress(void *user, const hbp_progress *progress);
-void cli_clear_progress(void);
 
 #endif

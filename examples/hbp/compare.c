@@ -1,3 +1,4 @@
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -19,7 +20,7 @@ typedef struct way {
 #define FLEXSP_STEPS 512
 
 #define ONE(id, name, paper, text) +1
-enum { WAYS = HBP_EPOCH_METHODS(ONE), COLUMNS = 10 };
+enum { WAYS = HBP_EPOCH_METHODS(ONE), COLUMNS = 11 };
 #undef ONE
 
 /* Plans the epoch by the options' method, at its best settings unless it is this library's, and measures it.
@@ -29,7 +30,7 @@ static hbp_status measure(cli *c, const hbp_epoch_options *options, way *w)
     double start = cli_now();
     hbp_status status =
         strcmp(options->method, "search") == 0
-            ? hbp_plan_epoch(c->context, c->lengths, c->cost, options, &c->plan)
+            ? cli_plan_epoch(c, options)
             : epoch_settings_plan(c->context, c->lengths, c->cost, options, &w->setting, &c->plan);
     w->seconds = cli_now() - start;
     w->report = (hbp_report){.struct_size = sizeof w->report};
@@ -50,7 +51,7 @@ static hbp_status measure(cli *c, const hbp_epoch_options *options, way *w)
 
 static json_t *setting_json(const epoch_setting *s)
 {
-    return json_pack("{s:I,s:i,s:i,s:I}", "pack_length", (json_int_t)s->pack_length, "sp", (int)s->sp,
+    return json_pack("{s:I,s:i,s:i,s:I,s:i}", "pack_length", (json_int_t)s->pack_length, "sp", (int)s->sp,
                      "recompute", (int)s->recompute, "tokens_per_rank", (json_int_t)s->tokens_per_rank,
                      "min_sp", (int)s->min_sp);
 }
@@ -107,10 +108,25 @@ static int any_pads(const way *ways)
     return pads;
 }
 
+/* The epoch that fills a bar: the longest, but no more than twice the shortest, past which all are far off.
+ */
+static double full_bar(const way *ways)
+{
+    double longest = 1, shortest = INFINITY;
+    for (int i = 0; i < WAYS; i++) {
+        double ns = (double)ways[i].report.epoch_ns;
+        if (ways[i].failed[0])
+            continue;
+        longest = ns > longest ? ns : longest;
+        shortest = ns < shortest ? ns : shortest;
+    }
+    return longest < 2 * shortest ? longest : 2 * shortest;
+}
+
 static void print_steps_of(const way *ways)
 {
     table t;
-    printf("\nA step holds (5 %% of the steps, the median, 95 %%)\n\n");
+    say("\nA step holds (5 %% of the steps, the median, 95 %%)\n\n");
     table_begin(&t, 8, (const char *[]){"<method", "samples", "", "", "tokens", "", "", "mixture"});
     for (int i = 0; i < WAYS; i++) {
         const hbp_report *r = &ways[i].report;
@@ -130,9 +146,13 @@ static void print_steps_of(const way *ways)
 
 static void print_text(const way *ways, int64_t fewest, int64_t bound_ns, const hbp_epoch_options *asked)
 {
-    static const char *const headers[COLUMNS] = {"<method",      "<best settings", "epoch", "x this",
-                                                 "gap",          "idle",           "ABR",   "CR",
-                                                 "tokens/s/GPU", "padding"};
+    char bar_header[32] = "#> 2 x";
+    if (bound_ns > 0)
+        snprintf(bar_header, sizeof bar_header, "#%s bound, > 2 x", bar_mark());
+    const char *const headers[COLUMNS] = {
+        "<method", "-<best settings", "epoch",  bar_header, "x this", "gap", "idle", "-ABR",
+        "-CR",     "tokens/s/GPU",    "padding"};
+    double full = full_bar(ways);
     table t;
     int pads = any_pads(ways), columns = COLUMNS - !pads;
     table_begin(&t, columns, headers);
@@ -145,7 +165,8 @@ static void print_text(const way *ways, int64_t fewest, int64_t bound_ns, const 
             continue;
         }
         table_add_text(&t, show_setting(&ways[i].setting));
-        table_add_text(&t, show_time((double)r->epoch_ns));
+        table_add_text(&t, show_compared_time((double)r->epoch_ns));
+        table_add_bar(&t, (double)r->epoch_ns / full, bound_ns > 0 ? (double)bound_ns / full : -1);
         table_add_text(&t, show_real("%.2f", (double)r->epoch_ns / (double)ways[0].report.epoch_ns));
         table_add_text(&t, bound_ns > 0 ? show_share((double)r->epoch_ns / (double)bound_ns - 1)
                                         : show_real("-", 0));
@@ -162,38 +183,58 @@ static void print_text(const way *ways, int64_t fewest, int64_t bound_ns, const 
     for (int i = 0; i < WAYS; i++) {
         slowest = i && ways[i].seconds > slowest ? ways[i].seconds : slowest;
         if (ways[i].failed[0])
-            printf("  %s: %s\n", ways[i].name, ways[i].failed);
+            say("  %s: %s\n", ways[i].name, ways[i].failed);
     }
-    printf("\n");
+    say("\n");
     if (bound_ns > 0)
-        printf("No plan of these samples in %s or more takes less than %s on %s under this cost.\n",
-               show_number(fewest, "step").s, show_time((double)bound_ns).s, show_gpus(&ways[0].summary).s);
-    printf("This plan was made in %.2f s, the others, with the search for their best settings, in at most "
-           "%.2f s.\n",
-           ways[0].seconds, slowest);
-    printf(
-        "best settings: of packs their length, SP degree and recomputed layers (c), swept over all degrees; "
-        "of hybrid-cp\n"
-        "and dynamic-cp tokens a rank and the least SP degree; flexsp is as published, with 16 buckets.\n"
+        say("No plan of these samples in %s or more takes less than %s on %s under this cost.\n",
+            show_number(fewest, "step").s, show_compared_time((double)bound_ns).s,
+            show_gpus(&ways[0].summary).s);
+    say("This plan was made in %.2f s, the others, with the search for their best settings, in at most "
+        "%.2f s.\n",
+        ways[0].seconds, slowest);
+    say("best settings: of packs their length, SP degree and recomputed layers (c), swept over all degrees; "
+        "of hybrid-cp and dynamic-cp tokens a rank and the least SP degree; flexsp is as published, with "
+        "16 buckets.\n"
         "idle: share of GPU time %s; ABR: attention balance ratio;\n"
         "CR: share of tokens in packs with sequence parallelism;\n"
         "mixture: how far a step's mixture of lengths is from the epoch's, 0 to 1.\n",
         ways[0].summary.lockstep_ranks ? "in steps without a pack"
                                        : "spent waiting for the slowest of a micro-batch");
     if (asked->samples_per_step || asked->batches)
-        printf(
-            "Only this plan, flexsp, hybrid-cp and dynamic-cp hold as many samples in each step as are asked "
-            "for; the others\nhold about as many tokens, in whole packs and micro-batches.\n");
+        say("Only this plan, flexsp, hybrid-cp and dynamic-cp hold as many samples in each step as are asked "
+            "for; the others hold about as many tokens, in whole packs and micro-batches.\n");
     if (asked->batches || asked->composition || asked->window_samples || asked->curriculum_steps ||
         asked->micro_batches_per_step || asked->equal_samples)
-        printf("A method that does not keep one of these options is planned without it "
-               "(docs/explanation/contract.md).\n");
+        say("A method that does not keep one of these options is planned without it "
+            "(docs/explanation/contract.md).\n");
     if (pads)
-        printf("padding: share of the tokens computed that only fill up multiples.\n");
+        say("padding: share of the tokens computed that only fill up multiples.\n");
+}
+
+/* A method a part, with its share of the time that all took for a million samples on 32 GPUs; what is swept
+ * plans again and again, nobody knows how often. */
+static void begin_progress(const cli *c)
+{
+    job_part parts[WAYS + 3] = {{"reading", 1, "read 100"}, {"this plan", 3, "steps 100"}};
+    int is_stepwise = c->samples_per_step || c->batches_file;
+    for (int i = 1; i < WAYS; i++) {
+        const char *name = cli_value_name("HBP_EPOCH_METHODS", i);
+        int is_step_method = strcmp(name, "hybrid-cp") == 0 || strcmp(name, "dynamic-cp") == 0;
+        int is_flexsp = strcmp(name, "flexsp") == 0;
+        parts[i + 1] = (job_part){name,
+                                  is_step_method ? 30
+                                  : is_flexsp    ? (is_stepwise ? 10 : 1)
+                                                 : 2,
+                                  is_flexsp ? "steps 100" : NULL};
+    }
+    parts[WAYS + 1] = (job_part){"bounding", 1, "bound 100"};
+    progress_begin(parts);
 }
 
 int cli_compare(cli *c)
 {
+    begin_progress(c);
     CLI_TRY(c, cli_read_lengths(c, c->file));
     CLI_TRY(c, cli_make_cost(c));
     hbp_epoch_options options;
@@ -204,9 +245,11 @@ int cli_compare(cli *c)
         options.tokens_per_step = cli_tokens_of_groups(c);
     }
     way ways[WAYS] = {{.name = "this plan"}};
+    progress_part(1);
     CLI_TRY(c, measure(c, &options, &ways[0]));
     for (int i = 1; i < WAYS; i++) {
         hbp_epoch_options asked = options;
+        progress_part(i + 1);
         asked.method = ways[i].name = cli_value_name("HBP_EPOCH_METHODS", i);
         if (strcmp(asked.method, "flexsp") == 0 && !c->all_methods && ways[0].report.steps > FLEXSP_STEPS) {
             snprintf(ways[i].failed, sizeof ways[i].failed,
@@ -222,6 +265,7 @@ int cli_compare(cli *c)
         if (measure(c, &asked, &ways[i]) == HBP_E_CANCELLED)
             return cli_failed(c);
     }
+    progress_part(WAYS + 1);
     int64_t bound_ns = 0;
     int64_t fewest = INT64_MAX;
     for (size_t i = 0; i < WAYS; i++)
@@ -229,7 +273,7 @@ int cli_compare(cli *c)
             fewest = ways[i].report.steps;
     if (!c->drop_last) /* each way drops samples of its own */
         CLI_TRY(c, cli_find_bound(c, options.tokens_per_step, fewest, &bound_ns));
-    cli_clear_progress();
+    cli_finish_progress();
     if (c->json)
         return print_json(c, ways, bound_ns);
     print_text(ways, fewest, bound_ns, &options);

@@ -54,6 +54,9 @@ static void put_commands(void)
         printf("%s%s", i ? " " : "", commands[i].name);
 }
 
+/* Commands whose argument is one of a list; a model or machine may be a file as well. */
+enum { LISTED = CLI_COMPLETION | CLI_HELP | CLI_MODEL | CLI_MACHINE };
+
 /* The words that the argument of a command may be; none: a file. */
 static void put_argument(const cli_command *command)
 {
@@ -61,6 +64,8 @@ static void put_argument(const cli_command *command)
         printf("bash zsh fish");
     else if (command->bit == CLI_HELP)
         put_commands();
+    else if (command->bit & (CLI_MODEL | CLI_MACHINE))
+        put_presets(command->name);
 }
 
 static void print_bash(void)
@@ -163,7 +168,7 @@ static void print_zsh(void)
         }
         if (commands[k].argument[0]) {
             printf(" \\\n        '1:%s:", commands[k].argument);
-            if (commands[k].bit & (CLI_COMPLETION | CLI_HELP)) {
+            if (commands[k].bit & LISTED) {
                 printf("(");
                 put_argument(&commands[k]);
                 printf(")");
@@ -187,7 +192,7 @@ static void print_fish(void)
         printf("complete -c hbp -f -n __fish_use_subcommand -a %s -d '", commands[k].name);
         put_quoted(commands[k].summary, "");
         printf("'\n");
-        if (commands[k].bit & (CLI_COMPLETION | CLI_HELP)) {
+        if (commands[k].bit & LISTED) {
             printf("complete -c hbp -f -n '__fish_seen_subcommand_from %s' -a '", commands[k].name);
             put_argument(&commands[k]);
             printf("'\n");
@@ -225,8 +230,11 @@ int cli_completion(cli *c)
         print_zsh();
     else if (strcmp(c->file, "fish") == 0)
         print_fish();
-    else
-        return cli_usage("there is no completion for '%s'; the shells are %s, %s and %s", c->file, shells[0],
-                         shells[1], shells[2]);
+    else {
+        const char *nearest = cli_nearest(c->file, shells, 3);
+        return cli_usage("there is no completion for '%s'; the shells are %s, %s and %s%s%s%s", c->file,
+                         shells[0], shells[1], shells[2], nearest ? "; did you mean " : "",
+                         nearest ? nearest : "", nearest ? "?" : "");
+    }
     return 0;
 }

@@ -41,6 +41,8 @@ static int copy_out(cli *c, const cli_object *object)
 
 int cli_dump(cli *c)
 {
+    static const job_part parts[] = {{"writing", 100, "load 20, json 80"}, {NULL, 0, NULL}};
+    progress_begin(parts);
     const cli_object *object = cli_find_object(c);
     int wrong = object ? cli_load_object(c, object) : 0;
     if (wrong)
@@ -50,9 +52,9 @@ int cli_dump(cli *c)
     if (!c->output)
         return copy_out(c, object);
     CLI_TRY(c, write_json(c, object, c->output));
-    cli_clear_progress();
+    cli_finish_progress();
     if (c->json) {
-        c->result = json_pack("{s:s}", "path", c->output);
+        c->result = json_pack("{s:o}", "path", json_path(c->output));
         return cli_print_json(c);
     }
     printf("wrote %s\n", show_name(c->output).s);

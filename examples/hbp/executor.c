@@ -62,7 +62,7 @@ hbp_status cli_run_executor(cli *c)
     if (!path || !command) {
         cli_own_failure("no memory for a command");
     } else if (strchr(stem, '\'')) {
-        status = cli_own_failure("the path %s has a ' in it, which the shell would take for an end", stem);
+        status = cli_own_usage("the path %s has a ' in it, which the shell would take for an end", stem);
     } else {
         sprintf(path, "%s%s", stem, c->output ? ".probe-XXXXXX" : "/hbp-probe-XXXXXX");
         int file = mkstemp(path);

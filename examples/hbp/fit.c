@@ -130,12 +130,12 @@ static int print_json(cli *c, const fitting *f)
         put_term(c, terms, tables[i].name, table_json(&f->prior, i), table_json(&f->fitted, i));
     for (int32_t row = 0; row < f->fitted.degrees; row++)
         json_array_append_new(degrees, json_integer(f->fitted.degree[row]));
-    c->result = json_pack("{s:s?,s:s?,s:s?,s:i,s:I,s:I,s:I,s:i,s:o,s:o,s:o,s:o}", "path", c->output, "device",
-                          f->columns.device, "date", f->columns.date, "ranks", (int)f->columns.ranks, "packs",
-                          (json_int_t)f->after.packs, "steps", (json_int_t)f->after.steps, "measured_ns",
-                          (json_int_t)f->after.measured_ns, "terms_fitted", (int)f->terms_fitted, "prior",
-                          errors_json(&f->before), "fitted", errors_json(&f->after), "degree", degrees,
-                          "terms", terms);
+    c->result = json_pack("{s:o,s:o,s:o,s:i,s:I,s:I,s:I,s:i,s:o,s:o,s:o,s:o}", "path", json_path(c->output),
+                          "device", json_path(f->columns.device), "date", json_path(f->columns.date), "ranks",
+                          (int)f->columns.ranks, "packs", (json_int_t)f->after.packs, "steps",
+                          (json_int_t)f->after.steps, "measured_ns", (json_int_t)f->after.measured_ns,
+                          "terms_fitted", (int)f->terms_fitted, "prior", errors_json(&f->before), "fitted",
+                          errors_json(&f->after), "degree", degrees, "terms", terms);
     return cli_print_json(c);
 }
 
@@ -167,10 +167,10 @@ static void add_term(const cli *c, table *t, const char *shown_name, const char 
 static void print_text(const cli *c, const fitting *f)
 {
     const int bytes = f->columns.peak_bytes != NULL;
-    printf("%s of %s on %s%s%s, %s fitted\n\n", show_number(f->after.packs, "pack").s,
-           show_number(f->after.steps, "step").s, show_number(f->columns.ranks, "rank").s,
-           f->columns.device ? " of " : "", f->columns.device ? f->columns.device : "",
-           show_number(f->terms_fitted, "term").s);
+    say("%s of %s on %s%s%s, %s fitted\n\n", show_number(f->after.packs, "pack").s,
+        show_number(f->after.steps, "step").s, show_number(f->columns.ranks, "rank").s,
+        f->columns.device ? " of " : "", f->columns.device ? f->columns.device : "",
+        show_number(f->terms_fitted, "term").s);
     table t;
     table_begin(&t, 4, (const char *[]){"<relative error of", "median", "95 %", "largest"});
     add_report(&t, &f->before, bytes,
@@ -178,7 +178,7 @@ static void print_text(const cli *c, const fitting *f)
     add_report(&t, &f->after, bytes,
                (const char *const[]){"packs, fitted", "steps, fitted", "peak bytes, fitted"});
     table_end(&t);
-    printf("\n");
+    say("\n");
     table_begin(&t, 4, (const char *[]){"<term", "prior", "fitted", "<source"});
     for (int i = 0; i < COUNT(numbers); i++)
         add_term(c, &t, numbers[i].name, numbers[i].name, number_of(&f->prior, i), number_of(&f->fitted, i));
@@ -190,14 +190,15 @@ static void print_text(const cli *c, const fitting *f)
         }
     table_end(&t);
     if (c->output)
-        printf("\nwrote %s; hbp plan --cost %s plans with it\n", show_name(c->output).s,
-               show_name(c->output).s);
+        say("\nwrote %s; hbp plan --cost %s plans with it\n", show_name(c->output).s, show_name(c->output).s);
     else
-        printf("\n-o FILE writes the cost\n");
+        say("\n-o FILE writes the cost\n");
 }
 
 int cli_fit(cli *c)
 {
+    static const job_part parts[] = {{"fitting", 100, "timeline 50, fit 50"}, {NULL, 0, NULL}};
+    progress_begin(parts);
     fitting f = {.terms_fitted = 0};
     CLI_TRY(c, hbp_timeline_load(c->context, c->file, &c->timeline));
     CLI_TRY(c, cli_make_cost(c));
@@ -216,7 +217,7 @@ int cli_fit(cli *c)
     CLI_TRY(c, hbp_cost_get_terms(c->context, c->fitted, &f.fitted));
     if (c->output)
         CLI_TRY(c, save(c, &f));
-    cli_clear_progress();
+    cli_finish_progress();
     const char *other = other_device(c, &f);
     if (other)
         fprintf(stderr, "hbp: warning: %s was measured on '%s'; the prior is of '%s'\n", show_name(c->file).s,

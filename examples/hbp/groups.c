@@ -89,8 +89,8 @@ static void print_groups(const hbp_groups *groups)
         all += (double)view.tokens[i];
     table t;
     table_begin(&t, 9,
-                (const char *[]){"samples up to", "pack", "SP", "recomputed layers", "packs / micro-batch",
-                                 "micro-batches / step", "tokens", "share", "step"});
+                (const char *[]){"samples up to", "pack", "SP", "-recomputed layers", "-packs / micro-batch",
+                                 "-micro-batches / step", "-tokens", "share", "step"});
     for (int64_t i = 0; i < view.groups; i++) {
         table_add_text(&t, show_length(view.thresholds[i]));
         table_add_text(&t, show_length(view.pack_lengths[i]));
@@ -111,33 +111,37 @@ static void print_candidates(const hbp_groups *groups, int all)
     (void)hbp_groups_get_view(groups, &view);
     int64_t count = view.candidates;
     int64_t rows = !all && count > 12 ? 12 : count;
-    printf("\nHierarchies considered, the chosen one first; one more level must save a thousandth\n\n");
+    say("\nHierarchies considered, the chosen one first; one more level must save a thousandth\n\n");
     table t;
-    table_begin(&t, 3, (const char *[]){"epoch", "x chosen", "<groups"});
+    double slowest = 0;
+    for (int64_t i = 0; i < rows; i++)
+        slowest = (double)view.candidate_ns[i] > slowest ? (double)view.candidate_ns[i] : slowest;
+    table_begin(&t, 4, (const char *[]){"epoch", "#", "x chosen", "~groups"});
     for (int64_t i = 0; i < rows; i++) {
-        table_add_text(&t, show_time((double)view.candidate_ns[i]));
+        table_add_text(&t, show_compared_time((double)view.candidate_ns[i]));
+        table_add_bar(&t, (double)view.candidate_ns[i] / slowest, -1);
         table_add_text(&t, show_real("%.3f", (double)view.candidate_ns[i] / (double)view.candidate_ns[0]));
         table_add(&t, "%s", view.candidate_texts[i]);
     }
     table_end(&t);
     if (rows < count)
-        printf("  and %s more; --all shows them\n", show_count(count - rows).s);
+        say("  and %s more; --all shows them\n", show_count(count - rows).s);
 }
 
 static void print_choices(int64_t length, const hbp_sp_choice *choices, int64_t count)
 {
-    printf("\nSP degrees for packs of %s\n\n", show_length(length).s);
+    say("\nSP degrees for packs of %s\n\n", show_length(length).s);
     table t;
     table_begin(&t, 6,
-                (const char *[]){"SP", "recomputed layers", "pack", "step", "peak / limit", "<verdict"});
+                (const char *[]){"SP", "-recomputed layers", "pack", "step", "peak / limit", "<verdict"});
     for (int64_t i = 0; i < count; i++) {
         const hbp_sp_choice *choice = &choices[i];
         int timed = choice->reason == HBP_SP_FEASIBLE;
         int sized = timed || choice->reason == HBP_SP_OUT_OF_MEMORY;
         table_add(&t, "%d", (int)choice->sp);
         table_add(&t, sized ? "%d" : "-", (int)choice->recompute);
-        table_add_text(&t, timed ? show_time((double)choice->pack_ns) : show_real("-", 0));
-        table_add_text(&t, timed ? show_time((double)choice->step_ns) : show_real("-", 0));
+        table_add_text(&t, timed ? show_compared_time((double)choice->pack_ns) : show_real("-", 0));
+        table_add_text(&t, timed ? show_compared_time((double)choice->step_ns) : show_real("-", 0));
         if (sized)
             table_add(&t, "%s / %s", show_bytes((double)choice->peak_bytes).s,
                       show_bytes((double)choice->limit_bytes).s);
@@ -165,9 +169,16 @@ static hbp_status plan_groups(cli *c, hbp_report *report)
 
 int cli_groups(cli *c)
 {
+    static const job_part parts[] = {{"reading", 15, "read 100"},
+                                     {"choosing groups", 10, "groups 100"},
+                                     {"planning", 65, "fill 50x16, check 50"},
+                                     {NULL, 0, NULL}};
+    progress_begin(parts);
     CLI_TRY(c, cli_read_lengths(c, c->file));
     CLI_TRY(c, cli_make_cost(c));
+    progress_part(1);
     CLI_TRY(c, cli_make_groups(c, c->method));
+    progress_part(2);
     hbp_groups_view view = {.struct_size = sizeof view};
     (void)hbp_groups_get_view(c->groups, &view);
     int64_t longest = view.pack_lengths[view.groups - 1];
@@ -180,18 +191,18 @@ int cli_groups(cli *c)
     if (planned == HBP_E_CANCELLED)
         status = planned;
     int exit_status = 0;
-    cli_clear_progress();
+    cli_finish_progress();
     if (status < 0) {
         exit_status = cli_failed(c);
     } else if (c->json) {
         exit_status = print_json(c, planned < 0 ? NULL : &report, choices, choice_count);
     } else {
-        printf("%s per step at most, as %s\n\n", show_number(view.tokens_per_step, "token").s,
-               c->tokens_per_step ? "asked for" : "chosen; --tokens-per-step asks for others");
+        say("%s per step at most, as %s\n\n", show_number(view.tokens_per_step, "token").s,
+            c->tokens_per_step ? "asked for" : "chosen; --tokens-per-step asks for others");
         print_groups(c->groups);
-        printf("\n");
+        say("\n");
         if (planned < 0)
-            printf("no steps of these groups: %s\n", cli_message(c));
+            say("no steps of these groups: %s\n", cli_message(c));
         else
             print_steps(&report);
         print_candidates(c->groups, c->all != 0);

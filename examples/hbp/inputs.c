@@ -5,7 +5,6 @@
 
 #include "cli.h"
 #include "hbp/io.h"
-#include "objects.h"
 #include "options.h"
 
 /* Failures of the command's own get status -100, so that CLI_TRY prints the message kept here, not the
@@ -113,6 +112,17 @@ char *cli_read_file(const char *path, int64_t *bytes)
     return data;
 }
 
+/* The library's formats, and those that the command reads besides. */
+static hbp_status name_formats(const cli *c, hbp_status status)
+{
+    static const char end[] = " or MDS";
+    const char *message = cli_message(c);
+    const size_t length = strlen(message), tail = sizeof end - 1;
+    if (length < tail || strcmp(message + length - tail, end) != 0)
+        return status;
+    return cli_own_failure("%.*s, MDS, Parquet or Arrow", (int)(length - tail), message);
+}
+
 hbp_status cli_read_lengths(cli *c, const char *path)
 {
     hbp_lengths_load_options options;
@@ -127,7 +137,11 @@ hbp_status cli_read_lengths(cli *c, const char *path)
     options.vision_column = c->vision_column;
     options.modality_column = c->modality_column;
     hbp_lengths *all = NULL;
-    hbp_status status = hbp_lengths_load(c->context, path, &options, &all);
+    hbp_status status = !c->format && cli_is_columnar(path)
+                            ? cli_read_columnar(c, path, &all)
+                            : hbp_lengths_load(c->context, path, &options, &all);
+    if (status == HBP_E_FORMAT)
+        return name_formats(c, status);
     if (status < 0)
         return status;
     if (c->max_length == 0) {
@@ -143,7 +157,7 @@ static hbp_status make_model(cli *c)
 {
     if (!c->model_text)
         return cli_own_usage("hbp %s needs --model, such as --model llama-3.1-8b", c->command);
-    return objects_make_model(c->context, c->model_text, &c->model);
+    return hbp_model_create_text(c->context, c->model_text, &c->model);
 }
 
 /* --nodes and --set replace fields of whatever machine there is. */
@@ -159,7 +173,7 @@ hbp_status cli_make_machine(cli *c)
 {
     if (!c->machine_text)
         return cli_own_usage("hbp %s needs --machine, such as --machine h100:4", c->command);
-    hbp_status status = objects_make_machine(c->context, c->machine_text, &c->machine);
+    hbp_status status = hbp_machine_create_text(c->context, c->machine_text, &c->machine);
     return status < 0 ? status : cli_set_machine(c);
 }
 
@@ -179,7 +193,7 @@ static hbp_status load_cost(cli *c)
                   {"--uneven-micro-batches", c->uneven_micro_batches != 0},
                   {"--fused-ce", c->fused_cross_entropy != 0},
                   {"--max-sp", c->max_sp != 0},
-                  {"--reserve", c->reserve_mib != 0},
+                  {"--reserve", c->reserve_bytes != 0},
                   {"--pack-overhead", c->pack_overhead_ns != 0},
                   {"--dp-overlap", c->dp_overlap > 0},
                   {"--sp-overlap", c->sp_overlap > 0}};
@@ -203,7 +217,7 @@ hbp_status cli_make_cost(cli *c)
     options.zero_stage = (int32_t)c->zero;
     options.fused_cross_entropy = (int32_t)c->fused_cross_entropy;
     options.max_sp = (int32_t)c->max_sp;
-    options.reserve_bytes = c->reserve_mib << 20;
+    options.reserve_bytes = c->reserve_bytes;
     options.pack_overhead_ns = c->pack_overhead_ns;
     options.dp_overlap = c->dp_overlap;
     options.sp_overlap = c->sp_overlap;

@@ -1,4 +1,5 @@
 #include <stdio.h>
+#include <string.h>
 
 #include "cli.h"
 
@@ -99,6 +100,7 @@ static int print_json(cli *c, const hbp_lengths_summary *s, const int64_t *quant
         (json_int_t)s->distinct_lengths, "overlong_samples", (json_int_t)s->overlong_samples,
         "overlong_tokens", (json_int_t)s->overlong_tokens, "has_links", (int)s->has_links, "digest",
         show_digest(s->digest).s, "quantiles", quantile_list, "histogram", histogram);
+    json_object_set_new(c->result, "column", cli_column_json(c, s));
     json_object_set_new(c->result, "vision", vision_json(s));
     json_object_set_new(c->result, "modalities", kinds_json(of));
     return cli_print_json(c);
@@ -106,7 +108,6 @@ static int print_json(cli *c, const hbp_lengths_summary *s, const int64_t *quant
 
 static void print_histogram(const hbp_lengths_summary *s, const classes *all)
 {
-    enum { WIDTH = 24 };
     double most_samples = 1;
     double most_tokens = 1;
     int first = CLASSES;
@@ -120,16 +121,13 @@ static void print_histogram(const hbp_lengths_summary *s, const classes *all)
         most_tokens = (double)all->tokens[k] > most_tokens ? (double)all->tokens[k] : most_tokens;
     }
     table t;
-    table_begin(&t, 5, (const char *[]){"up to", "samples", "<", "tokens", "<"});
+    table_begin(&t, 5, (const char *[]){"up to", "samples", "#", "tokens", "#"});
     for (int k = first; k <= last; k++) {
-        shown bar;
         table_add_text(&t, show_length(INT64_C(1) << k));
         table_add_text(&t, show_share((double)all->samples[k] / (double)s->samples));
-        show_bar((double)all->samples[k] / most_samples, WIDTH, bar.s);
-        table_add_text(&t, bar);
+        table_add_bar(&t, (double)all->samples[k] / most_samples, -1);
         table_add_text(&t, show_share((double)all->tokens[k] / (double)s->tokens));
-        show_bar((double)all->tokens[k] / most_tokens, WIDTH, bar.s);
-        table_add_text(&t, bar);
+        table_add_bar(&t, (double)all->tokens[k] / most_tokens, -1);
     }
     table_end(&t);
 }
@@ -138,12 +136,11 @@ static void print_histogram(const hbp_lengths_summary *s, const classes *all)
 static void print_vision(const hbp_lengths_summary *s, const kinds *of)
 {
     if (s->vision >= 0)
-        printf("%s: %s to %s a sample, mean %.2f\n", show_number(s->vision, "vision unit").s,
-               show_count(s->min_vision).s, show_count(s->max_vision).s,
-               (double)s->vision / (double)s->samples);
+        say("%s: %s to %s a sample, mean %.2f\n", show_number(s->vision, "vision unit").s,
+            show_count(s->min_vision).s, show_count(s->max_vision).s, (double)s->vision / (double)s->samples);
     if (s->vision < 0 && s->modalities == 1)
         return;
-    printf("\n");
+    say("\n");
     table t;
     table_begin(&t, 4, (const char *[]){"modality", "samples", "tokens", "vision units"});
     for (int k = 0; k < KINDS; k++) {
@@ -157,8 +154,26 @@ static void print_vision(const hbp_lengths_summary *s, const kinds *of)
     table_end(&t);
 }
 
+void cli_print_column(const cli *c, const hbp_lengths_summary *s)
+{
+    if (c->column)
+        say("lengths are of column '%s', as --column says\n", show_name(c->column).s);
+    else if (s->column)
+        say("lengths are of column '%s', %s; --column names another\n", s->column,
+            strcmp(s->column, "input_ids") == 0 ? "the tokens by their usual name"
+                                                : "the first there of length, len, tokens and num_tokens");
+}
+
+json_t *cli_column_json(const cli *c, const hbp_lengths_summary *s)
+{
+    const char *name = c->column ? c->column : s->column;
+    return name ? json_string(name) : json_null();
+}
+
 int cli_lengths(cli *c)
 {
+    static const job_part parts[] = {{"reading", 100, "read 100"}, {NULL, 0, NULL}};
+    progress_begin(parts);
     CLI_TRY(c, cli_read_lengths(c, c->file));
     hbp_lengths_summary s;
     s.struct_size = sizeof s;
@@ -178,20 +193,21 @@ int cli_lengths(cli *c)
     }
     kinds of = {0};
     count_kinds(c, &s, &of);
-    cli_clear_progress();
+    cli_finish_progress();
     if (c->json)
         return print_json(c, &s, quantiles, &all, &of);
-    printf("%s: %s, %s, mean %.1f, %s", show_name(c->file).s, show_number(s.samples, "sample").s,
-           show_number(s.tokens, "token").s, (double)s.tokens / (double)s.samples,
-           show_number(s.distinct_lengths, "distinct length").s);
+    say("%s: %s, %s, mean %.1f, %s", show_name(c->file).s, show_number(s.samples, "sample").s,
+        show_number(s.tokens, "token").s, (double)s.tokens / (double)s.samples,
+        show_number(s.distinct_lengths, "distinct length").s);
     if (s.loss_tokens != s.tokens)
-        printf(", %s%s", show_number(s.loss_tokens, "loss token").s, s.shifted_loss ? " (shifted)" : "");
-    printf("%s\n", s.has_links ? ", with links" : "");
+        say(", %s%s", show_number(s.loss_tokens, "loss token").s, s.shifted_loss ? " (shifted)" : "");
+    say("%s\n", s.has_links ? ", with links" : "");
+    cli_print_column(c, &s);
     if (s.overlong_samples)
-        printf("%s longer than %s, %s left out\n", show_number(s.overlong_samples, "sample").s,
-               show_length(c->max_length).s, show_number(s.overlong_tokens, "token").s);
+        say("%s longer than %s, %s left out\n", show_number(s.overlong_samples, "sample").s,
+            show_length(c->max_length).s, show_number(s.overlong_tokens, "token").s);
     print_vision(&s, &of);
-    printf("\n");
+    say("\n");
     table t;
     table_begin(&t, 2, (const char *[]){"<quantile", "length"});
     table_add(&t, "shortest");
@@ -203,7 +219,7 @@ int cli_lengths(cli *c)
     table_add(&t, "longest");
     table_add_text(&t, show_count(s.max_length));
     table_end(&t);
-    printf("\n");
+    say("\n");
     print_histogram(&s, &all);
     return 0;
 }

@@ -4,46 +4,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli.h"
 #include "hbp/io.h"
 
-static const cli_command commands[] = {
-    {"lengths", CLI_LENGTHS, 1, "FILE",
-     "What is in a file of lengths: count, tokens, quantiles, a histogram.", cli_lengths},
-    {"probe", CLI_PROBE, 0, "", "This machine, or one described by files; -o saves it as a profile.",
-     cli_probe},
-    {"groups", CLI_GROUPS, 1, "FILE", "The hierarchy of pack lengths it would choose, and those it rejected.",
-     cli_groups},
-    {"plan", CLI_PLAN, 1, "FILE", "Plan an epoch and write it to a plan file.", cli_plan},
-    {"step", CLI_STEP, 1, "FILE", "Plan one step: micro-batches of SP groups of different degrees.",
-     cli_step},
-    {"vlm", CLI_VLM, 1, "FILE",
-     "Plan a vision-language run: packs under two budgets, pipeline stages, recomputation.", cli_vlm},
-    {"stages", CLI_STAGES, 1, "LAYERS", "Cut layers into pipeline stages.", cli_stages},
-    {"tasks", CLI_TASKS, 1, "GRAPH",
-     "Plan many tasks on one machine: which operators on how many GPUs, on which, when.", cli_tasks},
-    {"fit", CLI_FIT, 1, "TIMELINE", "A cost from what a run measured; -o saves it for --cost.", cli_fit},
-    {"show", CLI_SHOW, 1, "PLAN", "A plan, one step of it, or what one rank runs in it.", cli_show},
-    {"compare", CLI_COMPARE, 1, "FILE", "This plan beside the classic methods of batching, and the bound.",
-     cli_compare},
-    {"trace", CLI_TRACE, 1, "PLAN", "A timeline of ranks that opens in Perfetto.", cli_trace},
-    {"validate", CLI_VALIDATE, 1, "PLAN", "Check every promise of a plan.", cli_validate},
-    {"dump", CLI_DUMP, 1, "PLAN", "A plan as JSON.", cli_dump},
-    {"methods", CLI_METHODS, 0, "", "Every method that the library has, with its paper.", cli_methods},
-    {"completion", CLI_COMPLETION, 1, "SHELL", "What bash, zsh or fish completes of hbp.", cli_completion},
-    {"help", CLI_HELP, 0, "COMMAND", "The options of a command; --man: all of hbp as a page for man.",
-     cli_help},
-};
-
-#define COMMAND_COUNT (sizeof commands / sizeof *commands)
-
 #define INTERRUPTED 130 /* as a shell reports SIGINT */
 
 static hbp_context *volatile interrupted;
 static volatile sig_atomic_t was_interrupted;
+
+int cli_is_interrupted(void)
+{
+    return was_interrupted;
+}
 
 /* The first Ctrl-C asks the running call to stop; the second one is the system's own. */
 static void on_interrupt(int signal_number)
@@ -54,43 +28,54 @@ static void on_interrupt(int signal_number)
         hbp_context_cancel(interrupted);
 }
 
-const cli_command *cli_get_commands(int *count)
+/* A first word that is no command: what was meant, by the words around it. */
+static int no_command(int argc, char **argv)
 {
-    *count = (int)COMMAND_COUNT;
-    return commands;
-}
-
-const cli_command *cli_find_command(const char *name)
-{
-    for (size_t i = 0; i < COMMAND_COUNT; i++)
-        if (strcmp(commands[i].name, name) == 0)
-            return &commands[i];
-    return NULL;
-}
-
-static int no_command(const char *name)
-{
-    const char *names[COMMAND_COUNT];
-    for (size_t i = 0; i < COMMAND_COUNT; i++)
-        names[i] = commands[i].name;
-    const char *nearest = cli_nearest(name, names, (int)COMMAND_COUNT);
+    const char *name = argv[1], *nearest = cli_nearest_command(name + strspn(name, "-"));
+    const cli_command *next = argc > 2 ? cli_find_command(argv[2]) : NULL;
+    if (strcmp(name, "version") == 0)
+        return cli_usage("there is no command 'version'; did you mean hbp --version?");
+    if (name[0] == '-' && name[1] && !nearest)
+        return cli_usage("'%s' stands before the command; options follow it: hbp COMMAND [FILE] [options]; "
+                         "see hbp --help",
+                         name);
+    if (next && (access(name, F_OK) == 0 || !nearest))
+        return cli_usage("there is no command '%s'; the command goes first, hbp %s %s", name, next->name,
+                         name);
+    if (access(name, F_OK) == 0 && !nearest)
+        return cli_usage("there is no command '%s'; the command goes before the file, as in hbp lengths %s",
+                         name, name);
     return nearest ? cli_usage("there is no command '%s'; did you mean %s?", name, nearest)
                    : cli_usage("there is no command '%s'; see hbp --help", name);
+}
+
+/* What hbp help was asked about is neither a command nor an option. */
+static int no_topic(const char *name)
+{
+    const char *command = name[0] == '-' ? NULL : cli_nearest_command(name);
+    const char *option = command ? NULL : cli_nearest_option(name + strspn(name, "-"));
+    if (command)
+        return cli_usage("there is no command '%s'; did you mean hbp help %s?", name, command);
+    if (option)
+        return cli_usage("there is no option '%s'; did you mean hbp help --%s?", name, option);
+    return cli_usage(
+        "there is no command or option '%s'; hbp help lists the commands, hbp help COMMAND its options",
+        name);
 }
 
 int cli_help(cli *c)
 {
     const cli_command *command = c->file ? cli_find_command(c->file) : NULL;
-    if (c->file && !command)
-        return no_command(c->file);
-    if (c->man && command)
+    if (c->man && c->file)
         return cli_usage("hbp help --man is the page of all commands; leave %s out", c->file);
     if (c->man)
         cli_print_man();
     else if (command)
         cli_print_options(command);
-    else
-        cli_print_help();
+    else if (!c->file)
+        cli_print_help(stdout);
+    else if (!cli_print_option(strcmp(c->file, "-o") == 0 ? "output" : c->file + strspn(c->file, "-")))
+        return no_topic(c->file);
     return 0;
 }
 
@@ -135,35 +120,6 @@ static void free_objects(cli *c)
     free(c->note);
 }
 
-static int is_same(const char *a, const char *b)
-{
-    struct stat one, two;
-    return stat(a, &one) == 0 && stat(b, &two) == 0 && S_ISREG(one.st_mode) && one.st_dev == two.st_dev &&
-           one.st_ino == two.st_ino;
-}
-
-/* A file that is read is not written over: what it held would be gone without a word. */
-static int check_outputs(const cli *c)
-{
-    const char *outputs[] = {c->output, c->trace_file, c->graph_out, c->run_out};
-    const char *inputs[] = {c->file,          c->vision_file,   c->cost_file,     c->batches_file,
-                            c->layers_file,   c->schedule_file, c->previous_file, c->lengths_file,
-                            c->measured_file, c->xml,           c->nccl_tests,    c->nccl_topo,
-                            c->model_text,    c->machine_text,  c->vlm_text,      c->graph_text};
-    for (size_t o = 0; o < sizeof outputs / sizeof *outputs; o++) {
-        if (outputs[o] && !*outputs[o])
-            return cli_usage("a file to write has an empty name");
-        for (size_t i = 0; outputs[o] && i < sizeof inputs / sizeof *inputs; i++)
-            if (inputs[i] && is_same(outputs[o], inputs[i]))
-                return cli_usage("%s is read and would be written over; give another file to write",
-                                 outputs[o]);
-        for (size_t p = 0; outputs[o] && p < o; p++)
-            if (outputs[p] && (strcmp(outputs[o], outputs[p]) == 0 || is_same(outputs[o], outputs[p])))
-                return cli_usage("%s is given for two files to write", outputs[o]);
-    }
-    return 0;
-}
-
 static int run(cli *c, const cli_command *command)
 {
     hbp_context_options options = {.struct_size = sizeof options};
@@ -177,42 +133,72 @@ static int run(cli *c, const cli_command *command)
     action.sa_flags = (int)SA_RESETHAND;
     interrupted = c->context;
     sigaction(SIGINT, &action, NULL);
-    int exit_status = command->run(c);
+    int exit_status = cli_check_names(c, command);
+    if (!exit_status)
+        exit_status = command->run(c);
     signal(SIGINT, SIG_DFL);
     interrupted = NULL;
     return was_interrupted && exit_status ? INTERRUPTED : exit_status;
 }
 
-int main(int argc, char **argv)
+/* hbp plan help, where no file is called help. */
+static int is_help_asked(int argc, char **argv, const cli_command *command)
+{
+    for (int i = 2; i < argc && strcmp(argv[i], "--") != 0; i++)
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
+            return 1;
+    return argc == 3 && strcmp(argv[2], "help") == 0 && command->bit != CLI_HELP && access("help", F_OK) != 0;
+}
+
+static int run_line(const cli_command *command, int argc, char **argv)
+{
+    cli c = {.command = command->name, .mixture_slack = -1};
+    int status = cli_parse(&c, command, argc, argv);
+    if (status == 0)
+        status = cli_check_rules(&c, command);
+    if (status == 0)
+        status = cli_check_outputs(&c);
+    if (status == 0)
+        status = cli_take_standard_output(&c);
+    if (status == 0) {
+        c.note = join(argc, argv);
+        screen_begin(c.wide != 0);
+        status = c.note ? run(&c, command) : cli_error("out of memory");
+    }
+    cli_clear_progress();
+    status = cli_give_standard_output(status);
+    free_objects(&c);
+    return status;
+}
+
+static int start(int argc, char **argv)
 {
     const char *name = argc > 1 ? argv[1] : "";
-    int asked = strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0;
-    if (strcmp(name, "--version") == 0) {
+    if (argc < 2) {
+        cli_print_help(stderr);
+        return 2;
+    }
+    if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0) {
         printf("hbp %s\n", hbp_version_string());
         return 0;
     }
-    if (asked) {
-        cli_print_help();
+    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) {
+        cli_print_help(stdout);
         return 0;
     }
     const cli_command *command = cli_find_command(name);
     if (!command)
-        return argc > 1 ? no_command(name) : cli_usage("no command given; see hbp --help");
-    for (int i = 2; i < argc; i++)
-        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
-            cli_print_options(command);
-            return 0;
-        }
-    cli c = {.command = command->name, .mixture_slack = -1};
-    int status = cli_parse(&c, command, argc, argv);
-    if (status == 0)
-        status = check_outputs(&c);
-    if (status == 0) {
-        c.note = join(argc, argv);
-        status = c.note ? run(&c, command) : cli_error("out of memory");
-    }
-    cli_clear_progress();
-    free_objects(&c);
+        return no_command(argc, argv);
+    if (!is_help_asked(argc, argv, command))
+        return run_line(command, argc, argv);
+    cli_print_options(command);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    int status = start(argc, argv);
+    say_end();
     if ((fflush(stdout) != 0 || ferror(stdout)) && status == 0) {
         status = cli_error("cannot write to standard output: %s", strerror(errno));
         if (was_interrupted)

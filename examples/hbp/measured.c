@@ -63,7 +63,7 @@ static void print_collectives(const hbp_machine *machine)
             table_add(&t, "%s", c.source);
         }
     if (rows) {
-        printf("\n");
+        say("\n");
         table_end(&t);
     }
 }
@@ -85,7 +85,7 @@ void print_measured(const hbp_machine *machine)
         table_add(&t, "%s", r.source);
     }
     if (rows) {
-        printf("\n");
+        say("\n");
         table_end(&t);
     }
 }

@@ -6,18 +6,18 @@
 
 static const struct {
     const char *plans;
-    const char *option; /* that takes the names */
+    const char *option; /* that takes the names; "": C and Python alone */
     const char *list;
 } families[] = {
     {"an epoch", "hbp plan --method", "HBP_EPOCH_METHODS"},
     {"what a step holds", "hbp plan --composition", "HBP_COMPOSITION"},
     {"a step", "hbp step --method", "HBP_STEP_METHODS"},
     {"groups of pack lengths", "hbp groups --method", "HBP_GROUPS_METHODS"},
-    {"samples into packs", "hbp_fill_options.method", "HBP_FILL_METHODS"},
-    {"packs into micro-batches", "hbp_balance_options.method", "HBP_BALANCE_METHODS"},
+    {"samples into packs", "", "HBP_FILL_METHODS"},
+    {"packs into micro-batches", "", "HBP_BALANCE_METHODS"},
     {"samples into micro-batches, vision and language", "hbp vlm --data-method", "HBP_VLM_DATA_METHODS"},
-    {"packs under two budgets", "hbp_iterative_fill_options.method", "HBP_ITERATIVE_FILL_METHODS"},
-    {"the two budgets", "hbp_budgets_options.method", "HBP_BUDGETS_METHODS"},
+    {"packs under two budgets", "", "HBP_ITERATIVE_FILL_METHODS"},
+    {"the two budgets", "", "HBP_BUDGETS_METHODS"},
     {"layers into stages", "hbp stages, vlm --partition-method", "HBP_LAYER_PARTITION_METHODS"},
     {"recomputation", "hbp vlm --recompute-method", "HBP_RECOMPUTE_METHODS"},
     {"many tasks", "hbp tasks --method", "HBP_TASKS_METHODS"},
@@ -45,9 +45,10 @@ static int print_json(cli *c)
     c->result = json_array();
     for (size_t k = 0; k < sizeof families / sizeof *families; k++)
         for (int64_t i = 0; get_method(families[k].list, i, &m); i++)
-            json_array_append_new(c->result, json_pack("{s:s,s:s,s:s,s:s,s:s}", "plans", families[k].plans,
-                                                       "option", families[k].option, "name", m.name, "paper",
-                                                       paper_of(&m), "text", m.text));
+            json_array_append_new(c->result,
+                                  json_pack("{s:s,s:s?,s:s,s:s,s:s}", "plans", families[k].plans, "option",
+                                            families[k].option[0] ? families[k].option : NULL, "name", m.name,
+                                            "paper", paper_of(&m), "text", m.text));
     return cli_print_json(c);
 }
 
@@ -58,8 +59,9 @@ int cli_methods(cli *c)
         return print_json(c);
     for (size_t k = 0; k < sizeof families / sizeof *families; k++) {
         table t;
-        printf("%s%s: %s\n", k ? "\n" : "", families[k].plans, families[k].option);
-        table_begin(&t, 3, (const char *[]){"<method", "<paper", "<what it does"});
+        say("%s%s: %s\n", k ? "\n" : "", families[k].plans,
+            families[k].option[0] ? families[k].option : "in C and Python, no option");
+        table_begin(&t, 3, (const char *[]){"<method", "-<paper", "~what it does"});
         for (int64_t i = 0; get_method(families[k].list, i, &m); i++) {
             table_add(&t, "%s", m.name);
             table_add(&t, "%s", paper_of(&m)[0] ? paper_of(&m) : "-");

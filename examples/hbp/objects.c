@@ -11,7 +11,7 @@ static int show_pipeline(cli *c)
     hbp_pipeline_run_view view = {.struct_size = sizeof view};
     CLI_TRY(c, hbp_pipeline_run_get_summary(c->context, c->pipeline_run, &s));
     (void)hbp_pipeline_run_get_view(c->pipeline_run, &view);
-    cli_clear_progress();
+    cli_finish_progress();
     if (c->json) {
         c->result = json_pack(
             "{s:i,s:i,s:i,s:I,s:I,s:I,s:I,s:o,s:o,s:o,s:s}", "stages", (int)s.stages, "virtual_stages",
@@ -22,8 +22,8 @@ static int show_pipeline(cli *c)
             json_columns_i64(view.stage_bytes, view.stages), "digest", show_digest(s.digest).s);
         return cli_print_json(c);
     }
-    printf("%s: a run of %s%s, %s\n\n", show_name(c->file).s, show_number(s.stages, "stage").s,
-           s.virtual_stages > 1 ? ", interleaved" : "", show_number(s.micro_batches, "micro-batch").s);
+    say("%s: a run of %s%s, %s\n\n", show_name(c->file).s, show_number(s.stages, "stage").s,
+        s.virtual_stages > 1 ? ", interleaved" : "", show_number(s.micro_batches, "micro-batch").s);
     table t;
     table_begin(&t, 4, (const char *[]){"stage", "busy", "waits", "peak"});
     for (int64_t i = 0; i < view.stages; i++) {
@@ -33,9 +33,9 @@ static int show_pipeline(cli *c)
         table_add_text(&t, show_bytes((double)view.stage_bytes[i]));
     }
     table_end(&t);
-    printf("\nstep %s, bubble %s; no order of these micro-batches takes less than %s; digest %s\n",
-           show_time((double)s.total_ns).s, show_share(s.bubble).s, show_time((double)s.bound_ns).s,
-           show_digest(s.digest).s);
+    say("\nstep %s, bubble %s; no order of these micro-batches takes less than %s; digest %s\n",
+        show_time((double)s.total_ns).s, show_share(s.bubble).s, show_time((double)s.bound_ns).s,
+        show_digest(s.digest).s);
     return 0;
 }
 
@@ -87,11 +87,17 @@ static void read_format(const char *path, char name[32])
     fclose(file);
 }
 
+const char *cli_find_format(const cli *c)
+{
+    static char name[32];
+    read_format(c->file, name);
+    return name;
+}
+
 const cli_object *cli_find_object(const cli *c)
 {
     static const cli_object *const all[] = {&cli_schedule_object, &cli_task_run_object, &pipeline_object};
-    char name[32];
-    read_format(c->file, name);
+    const char *name = cli_find_format(c);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (strcmp(all[i]->format, name) == 0)
             return all[i];
@@ -104,7 +110,7 @@ int cli_load_object(cli *c, const cli_object *object)
         const char *name;
         int given;
     } others[] = {{"--step", c->step >= 0},
-                  {"--steps", c->steps > 0},
+                  {"--steps", c->steps_text != NULL},
                   {"--rank", c->rank >= 0},
                   {"--measured", c->measured_file != NULL},
                   {"--lengths", c->lengths_file != NULL},
@@ -122,7 +128,7 @@ int cli_load_object(cli *c, const cli_object *object)
 
 int cli_print_validity(cli *c, hbp_status status, uint64_t digest, const char *what)
 {
-    cli_clear_progress();
+    cli_finish_progress();
     if (c->json) {
         c->result = json_pack("{s:b,s:s,s:s,s:b}", "valid", status >= 0, "message", cli_message(c), "digest",
                               show_digest(digest).s, "against_graph", c->graph != NULL);
@@ -131,17 +137,17 @@ int cli_print_validity(cli *c, hbp_status status, uint64_t digest, const char *w
     }
     if (status < 0)
         return cli_failed(c);
-    printf("%s %s, digest %s\n", show_name(c->file).s, what, show_digest(digest).s);
+    say("%s %s, digest %s\n", show_name(c->file).s, what, show_digest(digest).s);
     return 0;
 }
 
 int cli_print_written(cli *c)
 {
-    cli_clear_progress();
+    cli_finish_progress();
     if (c->json) {
-        c->result = json_pack("{s:s}", "path", c->output);
+        c->result = json_pack("{s:o}", "path", json_path(c->output));
         return cli_print_json(c);
     }
-    printf("wrote %s; open it at ui.perfetto.dev\n", show_name(c->output).s);
+    say("wrote %s; open it at ui.perfetto.dev\n", show_name(c->output).s);
     return 0;
 }

@@ -14,10 +14,12 @@ enum {
     CLI_WHOLE,
     CLI_LONG,
     CLI_TOKENS,
-    CLI_MIB,
+    CLI_SIZE, /* bytes, of which a plain number is MiB */
     CLI_REAL,
+    CLI_RATE, /* bytes a second, of which a plain number is GB/s */
     CLI_SHARE,
-    CLI_CHOICE
+    CLI_CHOICE,
+    CLI_WORD /* one of the words behind the first ": " of the option's own text */
 };
 
 /* Sections of --help. */

@@ -129,7 +129,7 @@ static int print_json(cli *c, const hbp_machine_fields *all)
 
 static void print_text(cli *c, const hbp_machine_fields *all)
 {
-    printf("%s\n\n", hbp_machine_get_name(c->machine));
+    say("%s\n\n", hbp_machine_get_name(c->machine));
     table t;
     table_begin(&t, 3, (const char *[]){"<field", "value", "<source"});
     for (size_t i = 0; i < FIELD_COUNT; i++) {
@@ -143,43 +143,43 @@ static void print_text(cli *c, const hbp_machine_fields *all)
     table_end(&t);
     print_measured(c->machine);
     if (all->gpus_per_node == 0)
-        printf("\nno GPU was recognised; --machine NAME or --set gpus_per_node=8,... describes one\n");
+        say("\nno GPU was recognised; --machine NAME or --set gpus_per_node=8,... describes one\n");
+}
+
+int cli_print_machine(cli *c)
+{
+    hbp_machine_fields all = {.struct_size = sizeof all};
+    CLI_TRY(c, hbp_machine_get_fields(c->context, c->machine, &all));
+    cli_finish_progress();
+    if (c->json)
+        return print_json(c, &all);
+    print_text(c, &all);
+    return 0;
 }
 
 int cli_probe(cli *c)
 {
-    if ((c->xml != NULL) + (c->synthetic != NULL) + (c->machine_text != NULL) +
-            (c->executor_command != NULL) >
-        1)
-        return cli_usage("--machine, --xml, --synthetic and --executor exclude one another");
-    if (c->nccl_tests && c->ranks == 0)
-        return cli_usage("--nccl-tests needs --ranks: the text does not name the number of GPUs");
     if (c->machine_text) {
         CLI_TRY(c, cli_make_machine(c));
     } else if (c->executor_command) {
         CLI_TRY(c, cli_run_executor(c));
-        CLI_TRY(c, cli_set_machine(c));
+        CLI_TRY(c, cli_as_usage(c, cli_set_machine(c)));
     } else {
         int32_t type = c->xml         ? HBP_PROBE_XML_FILE
                        : c->synthetic ? HBP_PROBE_SYNTHETIC
                                       : HBP_PROBE_THIS_MACHINE;
         CLI_TRY(c, hbp_machine_probe(c->context, type, c->xml ? c->xml : c->synthetic, &c->machine));
-        CLI_TRY(c, cli_set_machine(c));
+        CLI_TRY(c, cli_as_usage(c, cli_set_machine(c)));
     }
     int status = c->nccl_topo ? apply(c, c->nccl_topo, 1) : 0;
     if (status == 0 && c->nccl_tests)
         status = apply(c, c->nccl_tests, 0);
     if (status)
         return status;
-    hbp_machine_fields all = {.struct_size = sizeof all};
-    CLI_TRY(c, hbp_machine_get_fields(c->context, c->machine, &all));
     if (c->output)
         CLI_TRY(c, hbp_machine_save(c->context, c->machine, c->output));
-    cli_clear_progress();
-    if (c->json)
-        return print_json(c, &all);
-    print_text(c, &all);
-    if (c->output)
-        printf("\nwrote %s; use it as --machine %s\n", show_name(c->output).s, show_name(c->output).s);
-    return 0;
+    status = cli_print_machine(c);
+    if (!status && c->output && !c->json)
+        say("\nwrote %s; use it as --machine %s\n", show_name(c->output).s, show_name(c->output).s);
+    return status;
 }

@@ -20,7 +20,7 @@ hbp_status cli_read_graph(cli *c, const char *text)
     if (status < 0)
         return status;
     if (access(text, R_OK) != 0 && (named || !strpbrk(text, "./"))) /* the library names the nearest */
-        return hbp_graph_create_workload(c->context, text, c->machine, &c->graph);
+        return cli_as_usage(c, hbp_graph_create_workload(c->context, text, c->machine, &c->graph));
     return hbp_graph_load(c->context, text, &c->graph);
 }
 
@@ -83,8 +83,9 @@ static void print_slices(const cli *c, int64_t most)
     (void)hbp_task_schedule_get_view(s, &view);
     int64_t count = view.slices;
     table t;
-    table_begin(&t, 8,
-                (const char *[]){"wave", "<task", "<MetaOp", "<operators", "GPUs", "<ranks", "start", "end"});
+    table_begin(
+        &t, 8,
+        (const char *[]){"wave", "-<task", "<MetaOp", "-<operators", "GPUs", "<ranks", "start", "end"});
     for (int64_t i = 0, wave = 0; i < count && i < most; i++) {
         while (view.wave_offsets[wave + 1] <= i)
             wave++;
@@ -100,7 +101,7 @@ static void print_slices(const cli *c, int64_t most)
     }
     table_end(&t);
     if (count > most)
-        printf("  ... and %s more; --all shows them\n", show_number(count - most, "slice").s);
+        say("  ... and %s more; --all shows them\n", show_number(count - most, "slice").s);
 }
 
 static double share_of(int64_t part, int64_t whole)
@@ -136,27 +137,27 @@ json_t *cli_schedule_json(const hbp_task_summary *s, const hbp_task_run_summary 
 
 static void print_run(const hbp_task_run_summary *r)
 {
-    printf("with transfers and gradients %s; GPUs idle %s of the slices' time\n",
-           show_time((double)r->total_ns).s, show_share(r->idle).s);
+    say("with transfers and gradients %s; GPUs idle %s of the slices' time\n",
+        show_time((double)r->total_ns).s, show_share(r->idle).s);
 }
 
 void cli_print_schedule(const cli *c, const hbp_task_summary *s, const hbp_task_run_summary *r)
 {
-    printf("%s: %s, %s in %s on %s; %s\n\n", show_name(c->file).s, show_number(s->tasks, "task").s,
-           show_number(s->operators, "operator").s, show_number(s->meta_ops, "MetaOp").s,
-           show_number(s->levels, "level").s, show_number(s->gpus, "GPU").s);
+    say("%s: %s, %s in %s on %s; %s\n\n", show_name(c->file).s, show_number(s->tasks, "task").s,
+        show_number(s->operators, "operator").s, show_number(s->meta_ops, "MetaOp").s,
+        show_number(s->levels, "level").s, show_number(s->gpus, "GPU").s);
     print_slices(c, c->all ? INT64_MAX : PRINTED_SLICES);
-    printf("\n%s: %s a step, at most %s above the best there can be (%s); %.3f of the sum of C*\n", s->method,
-           show_time((double)s->makespan_ns).s, show_share(s->gap).s, show_time((double)s->bound_ns).s,
-           share_of(s->makespan_ns, s->relaxed_ns));
+    say("\n%s: %s a step, at most %s above the best there can be (%s); %.3f of the sum of C*\n", s->method,
+        show_time((double)s->makespan_ns).s, show_share(s->gap).s, show_time((double)s->bound_ns).s,
+        share_of(s->makespan_ns, s->relaxed_ns));
     if (r)
         print_run(r);
-    printf("%s between slices, of which %s leaves its GPU and %s its NVLink domain\n",
-           show_bytes((double)s->flow_bytes).s, show_share(share_of(s->moved_bytes, s->flow_bytes)).s,
-           show_share(share_of(s->crossing_bytes, s->flow_bytes)).s);
-    printf("fullest GPU %s%s%s; %d waves, %d slices, %d communicators", show_bytes((double)s->peak_bytes).s,
-           s->limit_bytes ? " of " : "", s->limit_bytes ? show_bytes((double)s->limit_bytes).s : "",
-           (int)s->waves, (int)s->slices, (int)s->groups);
+    say("%s between slices, of which %s leaves its GPU and %s its NVLink domain\n",
+        show_bytes((double)s->flow_bytes).s, show_share(share_of(s->moved_bytes, s->flow_bytes)).s,
+        show_share(share_of(s->crossing_bytes, s->flow_bytes)).s);
+    say("fullest GPU %s%s%s; %d waves, %d slices, %d communicators", show_bytes((double)s->peak_bytes).s,
+        s->limit_bytes ? " of " : "", s->limit_bytes ? show_bytes((double)s->limit_bytes).s : "",
+        (int)s->waves, (int)s->slices, (int)s->groups);
 }
 
 /* --- files -------------------------------------------------------------------------------------------------
@@ -166,7 +167,7 @@ static int show_schedule(cli *c)
 {
     hbp_task_summary s = {.struct_size = sizeof s};
     CLI_TRY(c, hbp_task_schedule_get_summary(c->context, c->schedule, &s));
-    cli_clear_progress();
+    cli_finish_progress();
     const char *digest = show_digest(s.digest).s;
     if (c->json) {
         c->result = cli_schedule_json(&s, NULL);
@@ -177,7 +178,7 @@ static int show_schedule(cli *c)
         return cli_print_json(c);
     }
     cli_print_schedule(c, &s, NULL);
-    printf("\ndigest %s\n", digest);
+    say("\ndigest %s\n", digest);
     return 0;
 }
 
@@ -187,7 +188,7 @@ static int show_run(cli *c)
     hbp_task_run_view view = {.struct_size = sizeof view};
     CLI_TRY(c, hbp_task_run_get_summary(c->context, c->task_run, &s));
     (void)hbp_task_run_get_view(c->task_run, &view);
-    cli_clear_progress();
+    cli_finish_progress();
     if (c->json) {
         c->result =
             json_pack("{s:i,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:o,s:s,s:s}", "gpus", (int)s.gpus,
@@ -199,13 +200,13 @@ static int show_run(cli *c)
                       show_digest(s.schedule_digest).s, "digest", show_digest(s.digest).s);
         return cli_print_json(c);
     }
-    printf("%s: a run of %s on %s\n", show_name(c->file).s, show_number(view.slices, "slice").s,
-           show_number(s.gpus, "GPU").s);
+    say("%s: a run of %s on %s\n", show_name(c->file).s, show_number(view.slices, "slice").s,
+        show_number(s.gpus, "GPU").s);
     print_run(&s);
-    printf("%s of it behind the last slice; waiting for transfers takes %s of all GPUs' time; fullest GPU "
-           "%s\ndigest %s, of schedule %s\n",
-           show_time((double)s.gradient_ns).s, show_time((double)s.transfer_ns).s,
-           show_bytes((double)s.peak_bytes).s, show_digest(s.digest).s, show_digest(s.schedule_digest).s);
+    say("%s of it behind the last slice; waiting for transfers takes %s of all GPUs' time; fullest GPU "
+        "%s\ndigest %s, of schedule %s\n",
+        show_time((double)s.gradient_ns).s, show_time((double)s.transfer_ns).s,
+        show_bytes((double)s.peak_bytes).s, show_digest(s.digest).s, show_digest(s.schedule_digest).s);
     return 0;
 }
 

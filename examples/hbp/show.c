@@ -16,43 +16,92 @@ typedef struct kind {
     int64_t tokens;
     int64_t vision;
     double vision_room; /* of packs that have a limit */
-    int64_t micro_batches;
-    int64_t ns; /* of micro-batches that begin with a pack of this kind */
+    double gpu_ns;      /* each pack's time on all of its GPUs */
+    int64_t holding;    /* micro-batches with such a pack */
+    int64_t last_micro_batch;
+    int64_t micro_batches; /* that begin with one */
+    int64_t ns;            /* of those */
 } kind;
 
-enum { KINDS = 64 };
+typedef struct kind_list {
+    kind *list;
+    int64_t count;
+    int64_t room;
+} kind_list;
 
-/* Tells packs apart by degree, recomputed layers and capacity; kinds past the table's end share its last row.
- */
-static int count_kinds(const hbp_plan *plan, kind *kinds)
+enum { SHOWN_KINDS = 20 };
+
+/* By SP degree, then capacity, then recomputed layers. */
+static int order_of(const kind *a, const kind *b)
+{
+    if (a->sp != b->sp)
+        return a->sp < b->sp ? -1 : 1;
+    if (a->capacity != b->capacity)
+        return a->capacity < b->capacity ? -1 : 1;
+    return (a->recompute > b->recompute) - (a->recompute < b->recompute);
+}
+
+/* The kind like `wanted` in the sorted list, which gets it; NULL: there is no memory. */
+static kind *find_kind(kind_list *l, const kind *wanted)
+{
+    int64_t low = 0, high = l->count;
+    while (low < high) {
+        int64_t middle = low + (high - low) / 2;
+        if (order_of(&l->list[middle], wanted) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low < l->count && order_of(&l->list[low], wanted) == 0)
+        return &l->list[low];
+    if (l->count == l->room) {
+        int64_t room = l->room ? 2 * l->room : 64;
+        kind *more = realloc(l->list, (size_t)room * sizeof *more);
+        if (!more)
+            return NULL;
+        l->list = more;
+        l->room = room;
+    }
+    memmove(&l->list[low + 1], &l->list[low], (size_t)(l->count - low) * sizeof *l->list);
+    l->list[low] = *wanted;
+    l->count++;
+    return &l->list[low];
+}
+
+static void count_pack(const hbp_plan_view *view, int64_t m, int64_t p, kind *k)
+{
+    k->packs++;
+    k->padding += view->pack_offsets[p + 1] == view->pack_offsets[p];
+    k->samples += view->pack_offsets[p + 1] - view->pack_offsets[p];
+    k->tokens += view->pack_tokens[p];
+    k->vision += view->pack_vision ? view->pack_vision[p] : 0;
+    k->vision_room += view->pack_vision && view->pack_vision_capacity[p] < INT64_MAX
+                          ? (double)view->pack_vision_capacity[p]
+                          : 0;
+    k->gpu_ns += (double)view->pack_ns[p] * (double)view->pack_sp[p];
+    k->holding += k->last_micro_batch != m;
+    k->last_micro_batch = m;
+    k->micro_batches += p == view->micro_batch_offsets[m];
+    k->ns += p == view->micro_batch_offsets[m] ? view->micro_batch_ns[m] : 0;
+}
+
+/* 0: there is no memory. */
+static int count_kinds(const hbp_plan *plan, kind_list *kinds)
 {
     hbp_plan_view view = {.struct_size = sizeof view};
     (void)hbp_plan_get_view(plan, &view);
-    int count = 0;
     for (int64_t m = 0; m < view.micro_batches; m++)
         for (int64_t p = view.micro_batch_offsets[m]; p < view.micro_batch_offsets[m + 1]; p++) {
-            int k = 0;
-            while (k < count &&
-                   (kinds[k].sp != view.pack_sp[p] || kinds[k].recompute != view.pack_recompute[p] ||
-                    kinds[k].capacity != view.pack_capacity[p]))
-                k++;
-            if (k == count && count < KINDS)
-                kinds[count++] = (kind){.sp = view.pack_sp[p],
-                                        .recompute = view.pack_recompute[p],
-                                        .capacity = view.pack_capacity[p]};
-            k = k < KINDS ? k : KINDS - 1;
-            kinds[k].packs++;
-            kinds[k].padding += view.pack_offsets[p + 1] == view.pack_offsets[p];
-            kinds[k].samples += view.pack_offsets[p + 1] - view.pack_offsets[p];
-            kinds[k].tokens += view.pack_tokens[p];
-            kinds[k].vision += view.pack_vision ? view.pack_vision[p] : 0;
-            kinds[k].vision_room += view.pack_vision && view.pack_vision_capacity[p] < INT64_MAX
-                                        ? (double)view.pack_vision_capacity[p]
-                                        : 0;
-            kinds[k].micro_batches += p == view.micro_batch_offsets[m];
-            kinds[k].ns += p == view.micro_batch_offsets[m] ? view.micro_batch_ns[m] : 0;
+            const kind own = {.sp = view.pack_sp[p],
+                              .recompute = view.pack_recompute[p],
+                              .capacity = view.pack_capacity[p],
+                              .last_micro_batch = -1};
+            kind *k = find_kind(kinds, &own);
+            if (!k)
+                return 0;
+            count_pack(&view, m, p, k);
         }
-    return count;
+    return 1;
 }
 
 /* Vision units, or null for a plan without a second size. */
@@ -82,10 +131,10 @@ static shown show_modalities(int64_t mask)
     return text;
 }
 
-static int overview_json(cli *c, const hbp_plan_summary *s, const kind *kinds, int count)
+static int overview_json(cli *c, const hbp_plan_summary *s, const kind *kinds, int64_t count)
 {
     json_t *rows = json_array();
-    for (int i = 0; i < count; i++)
+    for (int64_t i = 0; i < count; i++)
         json_array_append_new(
             rows,
             json_pack("{s:I,s:i,s:i,s:I,s:I,s:I,s:I,s:I,s:o,s:I}", "capacity", (json_int_t)kinds[i].capacity,
@@ -110,70 +159,86 @@ static int overview_json(cli *c, const hbp_plan_summary *s, const kind *kinds, i
     return cli_print_json(c);
 }
 
+static void print_kinds(const cli *c, const hbp_plan_summary *s, const kind *kinds, int64_t count)
+{
+    int64_t rows = !c->all && count > SHOWN_KINDS ? SHOWN_KINDS : count;
+    table t;
+    table_begin(&t, s->vision < 0 ? 9 : 11,
+                (const char *[]){"pack", "SP", "-recomputed layers", "-micro-batches", "packs", "-padding",
+                                 "samples", "filled", c->vlm_plan ? "packs' time" : "GPU time",
+                                 "vision units", "of their limit"});
+    for (int64_t i = 0; i < rows; i++) {
+        const kind *k = &kinds[i];
+        table_add_text(&t, show_length(k->capacity));
+        table_add(&t, "%d", (int)k->sp);
+        table_add(&t, "%d", (int)k->recompute);
+        table_add_text(&t, show_count(k->holding));
+        table_add_text(&t, show_count(k->packs));
+        table_add_text(&t, show_count(k->padding));
+        table_add_text(&t, show_count(k->samples));
+        table_add_text(&t, show_share((double)k->tokens / ((double)k->packs * (double)k->capacity)));
+        table_add_text(&t, show_time(k->gpu_ns));
+        if (s->vision < 0)
+            continue;
+        table_add_text(&t, show_count(k->vision));
+        table_add_text(&t, k->vision_room > 0 ? show_share((double)k->vision / k->vision_room)
+                                              : show_real("-", 0));
+    }
+    table_end(&t);
+    if (rows < count)
+        say("  and %s more; --all shows them\n", show_count(count - rows).s);
+}
+
+static void print_overview(const cli *c, const hbp_plan_summary *s)
+{
+    say("%s: %s on %s, %s, %s, predicted %s%s\n", show_name(c->file).s, show_number(s->steps, "step").s,
+        c->vlm_plan ? show_number(s->ranks, "replica").s : show_gpus(s).s,
+        show_number(s->samples, "sample").s, show_number(s->tokens, "token").s,
+        show_time((double)s->predicted_ns).s, c->vlm_plan ? " with even stages" : "");
+    shown contract = show_contract(s, "");
+    if (contract.s[0])
+        say("steps%s\n", contract.s);
+    print_hierarchy(s);
+    if (s->bound_ns > 0)
+        say("no %s takes less than %s %s: this plan is %s above it\n", show_rivals(s).s,
+            show_time((double)s->bound_ns).s, show_conditions(s).s, show_share(s->gap).s);
+    print_price(s, s->bound_ns);
+    say("seed %llu, epoch %llu, digest %s", (unsigned long long)s->seed, (unsigned long long)s->epoch,
+        show_digest(s->digest).s);
+    if (s->dropped)
+        say(", %s dropped", show_number(s->dropped, "sample").s);
+    say("\n");
+    if (s->vision >= 0)
+        say("%s\n", show_number(s->vision, "vision unit").s);
+    if (s->shifted_loss)
+        say("shifted loss: the first token of a sample has none\n");
+    if (s->modalities)
+        say("every micro-batch holds the same modalities on all ranks, of %s\n",
+            show_modalities(s->modalities).s);
+    say("\n");
+}
+
 static int overview(cli *c)
 {
     CLI_TRY(c, cli_load_plan(c));
     hbp_plan_summary s;
     s.struct_size = sizeof s;
     CLI_TRY(c, hbp_plan_get_summary(c->context, c->plan, &s));
-    kind kinds[KINDS];
-    int count = count_kinds(c->plan, kinds);
-    cli_clear_progress();
-    if (c->json)
-        return overview_json(c, &s, kinds, count);
-    printf("%s: %s on %s, %s, %s, predicted %s%s\n", show_name(c->file).s, show_number(s.steps, "step").s,
-           c->vlm_plan ? show_number(s.ranks, "replica").s : show_gpus(&s).s,
-           show_number(s.samples, "sample").s, show_number(s.tokens, "token").s,
-           show_time((double)s.predicted_ns).s, c->vlm_plan ? " with even stages" : "");
-    shown contract = show_contract(&s, "");
-    if (contract.s[0])
-        printf("steps%s\n", contract.s);
-    print_hierarchy(&s);
-    if (s.bound_ns > 0)
-        printf("no %s takes less than %s %s: this plan is %s above it\n", show_rivals(&s).s,
-               show_time((double)s.bound_ns).s, show_conditions(&s).s, show_share(s.gap).s);
-    print_price(&s, s.bound_ns);
-    printf("seed %llu, epoch %llu, digest %s", (unsigned long long)s.seed, (unsigned long long)s.epoch,
-           show_digest(s.digest).s);
-    if (s.dropped)
-        printf(", %s dropped", show_number(s.dropped, "sample").s);
-    printf("\n");
-    if (s.vision >= 0)
-        printf("%s\n", show_number(s.vision, "vision unit").s);
-    if (s.shifted_loss)
-        printf("shifted loss: the first token of a sample has none\n");
-    if (s.modalities)
-        printf("every micro-batch holds the same modalities on all ranks, of %s\n",
-               show_modalities(s.modalities).s);
-    printf("\n");
-    table t;
-    table_begin(&t, s.vision < 0 ? 9 : 11,
-                (const char *[]){"pack", "SP", "recomputed layers", "micro-batches", "packs", "padding",
-                                 "samples", "filled", "time", "vision units", "of their limit"});
-    for (int i = 0; i < count; i++) {
-        double room = (double)kinds[i].packs * (double)kinds[i].capacity;
-        table_add_text(&t, show_length(kinds[i].capacity));
-        table_add(&t, "%d", (int)kinds[i].sp);
-        table_add(&t, "%d", (int)kinds[i].recompute);
-        table_add_text(&t, show_count(kinds[i].micro_batches));
-        table_add_text(&t, show_count(kinds[i].packs));
-        table_add_text(&t, show_count(kinds[i].padding));
-        table_add_text(&t, show_count(kinds[i].samples));
-        table_add_text(&t, show_share((double)kinds[i].tokens / room));
-        table_add_text(&t, show_time((double)kinds[i].ns));
-        if (s.vision < 0)
-            continue;
-        table_add_text(&t, show_count(kinds[i].vision));
-        table_add_text(&t, kinds[i].vision_room > 0
-                               ? show_share((double)kinds[i].vision / kinds[i].vision_room)
-                               : show_real("-", 0));
+    kind_list kinds = {NULL, 0, 0};
+    int failed = count_kinds(c->plan, &kinds) ? 0 : cli_error("out of memory");
+    cli_finish_progress();
+    if (!failed && c->json) {
+        failed = overview_json(c, &s, kinds.list, kinds.count);
+    } else if (!failed) {
+        print_overview(c, &s);
+        print_kinds(c, &s, kinds.list, kinds.count);
+        if (c->vlm_plan) {
+            say("\n");
+            cli_print_vlm(c);
+        }
     }
-    table_end(&t);
-    if (c->vlm_plan) {
-        printf("\n");
-        cli_print_vlm(c);
-    }
-    return 0;
+    free(kinds.list);
+    return failed;
 }
 
 static json_t *samples_json(const hbp_plan *plan, int64_t pack)
@@ -218,6 +283,12 @@ static json_t *pack_json(const hbp_plan *plan, int64_t micro_batch, int64_t p)
     return pack;
 }
 
+/* Packs of a vision-language plan have none: its stages do. */
+static int has_peaks(const hbp_plan_view *view)
+{
+    return view->pack_offsets[view->packs] > 0 && view->pack_bytes[0] > 0;
+}
+
 static void add_pack(table *t, const hbp_plan *plan, int64_t micro_batch, int64_t p)
 {
     hbp_plan_view view = {.struct_size = sizeof view};
@@ -233,7 +304,8 @@ static void add_pack(table *t, const hbp_plan *plan, int64_t micro_batch, int64_
     table_add_text(t, show_length(view.pack_capacity[p]));
     table_add_text(t, show_real("%.3g", (double)view.pack_squares[p]));
     table_add_text(t, show_time((double)view.pack_ns[p]));
-    table_add_text(t, show_bytes((double)view.pack_bytes[p]));
+    if (has_peaks(&view))
+        table_add_text(t, show_bytes((double)view.pack_bytes[p]));
     if (view.pack_vision)
         table_add_text(t, show_count(view.pack_vision[p]));
     if (view.micro_batch_modalities)
@@ -242,12 +314,13 @@ static void add_pack(table *t, const hbp_plan *plan, int64_t micro_batch, int64_
 
 static void begin_packs(table *t, const hbp_plan *plan)
 {
-    const char *headers[12] = {"micro-batch", "ranks",  "SP",       "recomputed layers",
-                               "samples",     "tokens", "capacity", "squares",
-                               "time",        "peak"};
-    int columns = 10;
+    const char *headers[12] = {"micro-batch", "ranks",    "SP",  "-recomputed layers", "samples", "tokens",
+                               "-capacity",   "-squares", "time"};
+    int columns = 9;
     hbp_plan_view view = {.struct_size = sizeof view};
     (void)hbp_plan_get_view(plan, &view);
+    if (has_peaks(&view))
+        headers[columns++] = "peak";
     if (view.pack_vision)
         headers[columns++] = "vision units";
     if (view.micro_batch_modalities)
@@ -263,18 +336,18 @@ static void print_samples(const hbp_plan *plan, int64_t micro_batch, int64_t p, 
     int64_t end = view.pack_offsets[p + 1];
     if (!all && end - view.pack_offsets[p] > SHOWN)
         end = view.pack_offsets[p] + SHOWN;
-    printf("\nmicro-batch %lld, samples as id:tokens%s\n ", (long long)micro_batch,
-           view.sample_vision ? "+vision units" : "");
+    say("\nmicro-batch %lld, samples as id:tokens%s\n ", (long long)micro_batch,
+        view.sample_vision ? "+vision units" : "");
     for (int64_t i = view.pack_offsets[p]; i < end; i++) {
-        printf(" %lld:%d", (long long)view.sample_ids[i], (int)view.sample_tokens[i]);
+        say(" %lld:%d", (long long)view.sample_ids[i], (int)view.sample_tokens[i]);
         if (view.sample_vision)
-            printf("+%d", (int)view.sample_vision[i]);
+            say("+%d", (int)view.sample_vision[i]);
         if (view.sample_first_tokens && view.sample_first_tokens[i])
-            printf("@%lld", (long long)view.sample_first_tokens[i]);
+            say("@%lld", (long long)view.sample_first_tokens[i]);
     }
     if (end < view.pack_offsets[p + 1])
-        printf(" and %lld more; --all shows them", (long long)(view.pack_offsets[p + 1] - end));
-    printf(view.pack_offsets[p + 1] == view.pack_offsets[p] ? " none: a padding pack\n" : "\n");
+        say(" and %lld more; --all shows them", (long long)(view.pack_offsets[p + 1] - end));
+    say(view.pack_offsets[p + 1] == view.pack_offsets[p] ? " none: a padding pack\n" : "\n");
 }
 
 /* One step: all of its packs, or those of one rank with their samples. */
@@ -291,6 +364,11 @@ static int one_step(cli *c)
     if (c->rank >= s.ranks)
         return cli_error("there is no rank %lld; the plan is for %d", (long long)c->rank, (int)s.ranks);
     CLI_TRY(c, hbp_plan_file_read(c->context, c->plan_file, step, 1, &c->plan));
+    hbp_vlm_plan_view pipelines = {.struct_size = sizeof pipelines};
+    if (hbp_plan_file_has_vlm(c->plan_file) && !c->json) {
+        CLI_TRY(c, hbp_vlm_plan_load(c->context, c->file, &c->vlm_plan));
+        CLI_TRY(c, hbp_vlm_plan_get_view(c->vlm_plan, &pipelines));
+    }
     hbp_plan_view view = {.struct_size = sizeof view};
     (void)hbp_plan_get_view(c->plan, &view);
     json_t *packs = json_array();
@@ -307,19 +385,28 @@ static int one_step(cli *c)
                 add_pack(&t, c->plan, m, p);
         }
     }
-    cli_clear_progress();
+    cli_finish_progress();
     c->result = json_pack("{s:I,s:I,s:I,s:I,s:I,s:I,s:o}", "step", (json_int_t)step, "micro_batches",
                           (json_int_t)(view.step_offsets[1] - view.step_offsets[0]), "samples",
                           (json_int_t)view.step_samples[0], "tokens", (json_int_t)view.step_tokens[0],
                           "loss_tokens", (json_int_t)view.step_loss_tokens[0], "predicted_ns",
                           (json_int_t)view.step_ns[0], "packs", packs);
     if (c->json) {
-        free(t.cell);
+        table_free(&t);
         return cli_print_json(c);
     }
-    printf("step %lld of %s: %s, %s, %s, predicted %s\n\n", (long long)step, show_count(s.steps).s,
-           show_number(view.step_samples[0], "sample").s, show_number(view.step_tokens[0], "token").s,
-           show_number(view.step_loss_tokens[0], "loss token").s, show_time((double)view.step_ns[0]).s);
+    say("step %lld of %s: %s, %s, %s, predicted ", (long long)step, show_count(s.steps).s,
+        show_number(view.step_samples[0], "sample").s, show_number(view.step_tokens[0], "token").s,
+        show_number(view.step_loss_tokens[0], "loss token").s);
+    if (c->vlm_plan)
+        say("%s in the pipelines; packs side by side, with even stages: ",
+            show_time((double)pipelines.step_ns[step - s.first_step]).s);
+    say("%s\n\n", show_time((double)view.step_ns[0]).s);
+    if (!print_ranks(c->plan, &s, c->rank)) {
+        table_free(&t);
+        return cli_error("out of memory");
+    }
+    say("\n");
     table_end(&t);
     for (int64_t m = 0; c->rank >= 0 && m < view.step_offsets[1] - view.step_offsets[0]; m++)
         print_samples(c->plan, m, hbp_plan_get_rank_pack(c->plan, 0, m, (int32_t)c->rank), c->all != 0);
@@ -328,6 +415,8 @@ static int one_step(cli *c)
 
 int cli_show(cli *c)
 {
+    static const job_part parts[] = {{"reading", 100, "load 100"}, {NULL, 0, NULL}};
+    progress_begin(parts);
     const cli_object *object = cli_find_object(c);
     if (object) {
         int wrong = cli_load_object(c, object);

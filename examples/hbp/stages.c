@@ -66,10 +66,10 @@ static int print_text(cli *c, const hbp_layer_partition *partition, const hbp_la
     hbp_layer_partition_view view = {.struct_size = sizeof view};
     (void)hbp_layer_partition_get_view(partition, &view);
     int64_t stages = view.stages;
-    printf("%s, %s, %s\n\n", show_number(view.cuts[view.chunks], "layer").s, show_number(stages, "stage").s,
-           show_number(s->micro_batches, "micro-batch").s);
+    say("%s, %s, %s\n\n", show_number(view.cuts[view.chunks], "layer").s, show_number(stages, "stage").s,
+        show_number(s->micro_batches, "micro-batch").s);
     table t;
-    table_begin(&t, 5, (const char *[]){"stage", "<layers", "micro-batch", "busy", "peak"});
+    table_begin(&t, 5, (const char *[]){"stage", "~layers", "micro-batch", "busy", "peak"});
     for (int64_t i = 0; i < stages; i++) {
         shown text = {""};
         int at = 0;
@@ -83,16 +83,16 @@ static int print_text(cli *c, const hbp_layer_partition *partition, const hbp_la
         table_add_text(&t, show_bytes((double)view.stage_bytes[i]));
     }
     table_end(&t);
-    printf("\nstep %s (formula %s%s), bubble %s, %s over the cuts\n", show_time((double)s->simulated_ns).s,
-           show_time((double)s->predicted_ns).s,
-           s->proven && s->predicted_ns == s->bound_ns ? ", which no cuts go below" : "",
-           show_share(s->bubble).s, show_bytes((double)s->cut_bytes).s);
+    say("\nstep %s (formula %s%s), bubble %s, %s over the cuts\n", show_time((double)s->simulated_ns).s,
+        show_time((double)s->predicted_ns).s,
+        s->proven && s->predicted_ns == s->bound_ns ? ", which no cuts go below" : "",
+        show_share(s->bubble).s, show_bytes((double)s->cut_bytes).s);
     if (!s->proven && s->bound_ns > 0 && !c->partition)
-        printf("a limit cut the search short; no partition has less than %s by the formula\n",
-               show_time((double)s->bound_ns).s);
+        say("a limit cut the search short; no partition has less than %s by the formula\n",
+            show_time((double)s->bound_ns).s);
     if (!c->all)
         return 0;
-    printf("\n");
+    say("\n");
     table_begin(&t, 5, (const char *[]){"<cuts", "step", "formula", "over the cuts", "<best by"});
     for (int64_t i = 0; i < view.candidates; i++) {
         table_add_text(&t, show_cuts(view.candidate_cuts + i * (view.chunks + 1), view.chunks + 1));
@@ -117,8 +117,6 @@ static hbp_status write_run(cli *c, const hbp_pipeline_options *pipeline)
 
 int cli_stages(cli *c)
 {
-    if (!c->stages)
-        return cli_usage("hbp stages needs --stages N");
     int64_t *limit = NULL;
     hbp_pipeline_options pipeline = {.struct_size = sizeof pipeline};
     hbp_layer_partition_options options = {.struct_size = sizeof options};
@@ -126,16 +124,18 @@ int cli_stages(cli *c)
     pipeline.stages = (int32_t)c->stages;
     pipeline.virtual_stages = (int32_t)c->virtual_stages;
     pipeline.micro_batches = (int32_t)(c->step_micro_batches ? c->step_micro_batches : 4 * c->stages);
-    pipeline.link_bytes_per_s = c->link_gb_per_s * 1e9;
+    pipeline.link_bytes_per_s = c->link_bytes_per_s;
     pipeline.link_overlap = c->link_overlap;
     options.method = cli_value_name("HBP_LAYER_PARTITION_METHODS", c->partition);
+    static const job_part parts[] = {{"cutting layers", 100, "partition 50, candidates 50"}, {NULL, 0, NULL}};
+    progress_begin(parts);
     CLI_TRY(c, hbp_layers_load(c->context, c->file, &c->layers));
-    if (c->memory_mib) {
+    if (c->memory_bytes) {
         limit = malloc((size_t)c->stages * sizeof *limit);
         if (!limit)
             return cli_error("out of memory");
         for (int64_t i = 0; i < c->stages; i++)
-            limit[i] = c->memory_mib << 20;
+            limit[i] = c->memory_bytes;
         pipeline.limit_bytes = limit;
     }
     hbp_status status = hbp_partition_layers(c->context, c->layers, &pipeline, &options, &c->partition_found);
@@ -144,11 +144,11 @@ int cli_stages(cli *c)
     free(limit);
     CLI_TRY(c, status);
     CLI_TRY(c, hbp_layer_partition_get_summary(c->context, c->partition_found, &s));
-    cli_clear_progress();
+    cli_finish_progress();
     if (c->json)
         return print_json(c, c->partition_found, &s);
     int failed = print_text(c, c->partition_found, &s);
     if (!failed && c->output)
-        printf("wrote %s\n", show_name(c->output).s);
+        say("wrote %s\n", show_name(c->output).s);
     return failed;
 }

@@ -181,10 +181,16 @@ static int read_options(cli *c, hbp_step_options *options)
     options->sequence_multiple_per_sp = c->sequence_multiple_per_sp;
     options->pack_multiple_per_sp = c->pack_multiple_per_sp;
     options->max_vision = c->max_vision;
-    if ((c->samples_per_step || c->skip) && (c->link_column || c->loss_column))
-        return cli_usage("--samples-per-step and --skip keep neither loss tokens nor links: leave "
-                         "--loss-column and --link-column out");
     return c->micro_batches ? parse_range(c->micro_batches, options) : 0;
+}
+
+/* The same options for a step of one sample. */
+static hbp_status plan_one(cli *c, const hbp_lengths *one, const void *options)
+{
+    hbp_plan *plan = NULL;
+    hbp_status status = hbp_plan_step(c->context, one, c->cost, options, &plan);
+    hbp_plan_free(plan);
+    return status;
 }
 
 /* Plans the step one way into c->plan, at the best settings of that way if `swept`. */
@@ -261,7 +267,7 @@ static int print_json(cli *c, const way *w)
     }
     c->result = way_json(w);
     if (c->result) {
-        json_object_set_new(c->result, "path", c->output ? json_string(c->output) : json_null());
+        json_object_set_new(c->result, "path", json_path(c->output));
         json_object_set_new(c->result, "groups", rows);
     }
     return cli_print_json(c);
@@ -270,12 +276,12 @@ static int print_json(cli *c, const way *w)
 static int print_text(const cli *c, const way *w)
 {
     const hbp_plan_summary *s = &w->summary;
-    printf("%s, %s on %s\n\n", show_number(s->samples, "sample").s, show_number(s->tokens, "token").s,
-           show_gpus(s).s);
+    say("%s, %s on %s\n\n", show_number(s->samples, "sample").s, show_number(s->tokens, "token").s,
+        show_gpus(s).s);
     table t;
     table_begin(&t, 8,
-                (const char *[]){"micro-batch", "<groups", "samples", "tokens", "longest",
-                                 "recomputed layers", "time", "idle"});
+                (const char *[]){"micro-batch", "<groups", "samples", "tokens", "-longest",
+                                 "-recomputed layers", "time", "idle"});
     for (int64_t m = 0; m < s->micro_batches; m++) {
         micro_batch b = describe(c->plan, s, m);
         table_add_text(&t, show_count(m));
@@ -288,17 +294,17 @@ static int print_text(const cli *c, const way *w)
         table_add_text(&t, s->lockstep_ranks ? show_real("-", 0) : show_share(b.idle));
     }
     table_end(&t);
-    printf("\npredicted %s", show_time((double)s->predicted_ns).s);
+    say("\npredicted %s", show_time((double)s->predicted_ns).s);
     if (s->proven)
-        printf(", the best there can be %s", show_conditions(s).s);
+        say(", the best there can be %s", show_conditions(s).s);
     else if (s->bound_ns > 0)
-        printf(", at most %s above the best there can be %s (%s)", show_share(s->gap).s, show_conditions(s).s,
-               show_time((double)s->bound_ns).s);
-    printf("; idle %s; planned in %s\n", show_share(w->idle).s, show_time(w->seconds * 1e9).s);
+        say(", at most %s above the best there can be %s (%s)", show_share(s->gap).s, show_conditions(s).s,
+            show_time((double)s->bound_ns).s);
+    say("; idle %s; planned in %s\n", show_share(w->idle).s, show_time(w->seconds * 1e9).s);
     if (!s->complete)
-        printf("a limit cut the search short\n");
+        say("a limit cut the search short\n");
     if (c->output)
-        printf("wrote %s, digest %s\n", show_name(c->output).s, show_digest(s->digest).s);
+        say("wrote %s, digest %s\n", show_name(c->output).s, show_digest(s->digest).s);
     return 0;
 }
 
@@ -344,8 +350,8 @@ static void print_ways(const way *ways, int64_t bound_ns, int is_exact)
 {
     table t;
     table_begin(&t, 8,
-                (const char *[]){"<method", "<best settings", "step", "x search", "gap", "micro-batches",
-                                 "idle", "planned in"});
+                (const char *[]){"<method", "-<best settings", "step", "x search", "gap", "-micro-batches",
+                                 "idle", "-planned in"});
     for (int32_t i = 0; i < WAYS; i++) {
         const hbp_plan_summary *s = &ways[i].summary;
         table_add(&t, "%s", ways[i].method);
@@ -356,7 +362,7 @@ static void print_ways(const way *ways, int64_t bound_ns, int is_exact)
         }
         double ns = (double)s->predicted_ns;
         table_add_text(&t, show_settings(&ways[i]));
-        table_add_text(&t, show_time(ns));
+        table_add_text(&t, show_compared_time(ns));
         table_add_text(&t, show_real("%.3f", ns / (double)ways[0].summary.predicted_ns));
         table_add_text(&t, bound_ns > 0 ? show_share(ns / (double)bound_ns - 1) : show_real("-", 0));
         table_add_text(&t, show_count(s->micro_batches));
@@ -366,36 +372,44 @@ static void print_ways(const way *ways, int64_t bound_ns, int is_exact)
     table_end(&t);
     for (int32_t i = 0; i < WAYS; i++)
         if (ways[i].failed[0])
-            printf("  %s: %s\n", ways[i].method, ways[i].failed);
+            say("  %s: %s\n", ways[i].method, ways[i].failed);
     int is_swept = 0;
     for (int32_t i = 0; i < WAYS; i++)
         is_swept |= ways[i].tokens_per_rank > 0;
     if (is_swept)
-        printf("\nbest settings: swept were tokens a rank by all methods but search%s, static-sp's degree "
-               "and the least degree\nof hybrid-cp and dynamic-cp%s.\n",
-               is_exact ? " and flexsp" : "",
-               is_exact ? "; flexsp has 16 buckets, as published"
-                        : "; of flexsp also its buckets: 16 as published, 64 and none");
+        say("\nbest settings: swept were tokens a rank by all methods but search%s, static-sp's degree "
+            "and the least degree "
+            "of hybrid-cp and dynamic-cp%s.\n",
+            is_exact ? " and flexsp" : "",
+            is_exact ? "; flexsp has 16 buckets, as published"
+                     : "; of flexsp also its buckets: 16 as published, 64 and none");
     if (bound_ns > 0)
-        printf("\nNo plan of this step takes less than %s %s.\n", show_time((double)bound_ns).s,
-               show_conditions(&ways[0].summary).s);
+        say("\nNo plan of this step takes less than %s %s.\n", show_compared_time((double)bound_ns).s,
+            show_conditions(&ways[0].summary).s);
 }
 
 static int compare(cli *c, hbp_step_options *options)
 {
     way ways[WAYS] = {{0}};
+    job_part parts[WAYS + 1] = {{0}};
+    for (int i = 0; i < WAYS; i++)
+        parts[i] = (job_part){cli_value_name("HBP_STEP_METHODS", i), 1, i ? NULL : "step 100"};
+    progress_begin(parts);
     for (int i = 0; i < WAYS; i++) {
+        progress_part(i);
         options->method = cli_value_name("HBP_STEP_METHODS", i);
         options->exact =
             c->exact && (i == 0 || strcmp(options->method, "flexsp") == 0); /* others have none */
         hbp_status status = measure(c, options, 1, &ways[i]);
         hbp_plan_free(c->plan);
         c->plan = NULL;
-        if (status == HBP_E_CANCELLED || (status < 0 && i == 0))
+        if (i == 0)
+            CLI_TRY(c, cli_as_options(c, status, plan_one, options));
+        if (status == HBP_E_CANCELLED)
             return cli_failed(c);
     }
     int64_t bound_ns = ways[0].summary.bound_ns;
-    cli_clear_progress();
+    cli_finish_progress();
     if (c->json)
         return print_ways_json(c, ways, bound_ns);
     print_ways(ways, bound_ns, c->exact != 0);
@@ -409,9 +423,6 @@ int cli_step(cli *c)
     int wrong = read_options(c, &options);
     if (wrong)
         return wrong;
-    if (c->compare && (c->output || c->method))
-        return cli_usage("--compare plans by every method and writes none of the plans: it goes without %s",
-                         c->method ? "--method" : "--output");
 #ifdef HBP_COMMAND_GLPK
     if (c->exact)
         CLI_TRY(c, hbp_context_set_solver(c->context, hbp_glpk_solver()));
@@ -419,14 +430,18 @@ int cli_step(cli *c)
     if (c->exact)
         return cli_error("--exact needs libhbp-glpk, and this hbp was built without it");
 #endif
+    static const job_part parts[] = {
+        {"reading", 5, "read 100"}, {"planning", 95, "step 60, bound 40x40"}, {NULL, 0, NULL}};
+    progress_begin(parts);
     CLI_TRY(c, cli_read_lengths(c, c->file));
     CLI_TRY(c, cut_batch(c, &options.longest_tokens));
     CLI_TRY(c, cli_make_cost(c));
     if (c->compare)
         return compare(c, &options);
-    CLI_TRY(c, measure(c, &options, 0, &w));
+    progress_part(1);
+    CLI_TRY(c, cli_as_options(c, measure(c, &options, 0, &w), plan_one, &options));
     if (c->output)
         CLI_TRY(c, save(c));
-    cli_clear_progress();
+    cli_finish_progress();
     return c->json ? print_json(c, &w) : print_text(c, &w);
 }

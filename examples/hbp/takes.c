@@ -62,10 +62,9 @@ static int kind_of(const hbp_field *field)
 /* A number that the library takes for "none" and the like is no number of the command line. */
 static void take_range(cli_taken *taken, const hbp_field *field)
 {
-    int shift = taken->kind == CLI_MIB ? 20 : 0;
     taken->is_ranged = 1;
-    taken->least = field->least > 0 ? field->least >> shift : 0;
-    taken->most = field->most >> shift;
+    taken->least = field->least > 0 ? field->least : 0;
+    taken->most = field->most;
     taken->least_real = field->least_real;
     taken->most_real = field->most_real;
 }
@@ -82,12 +81,15 @@ cli_taken cli_option_takes(const cli_option *option)
         taken.most = INT32_MAX;
     if (taken.kind == CLI_SHARE)
         taken.most_real = 1;
-    if (taken.kind == CLI_TOKENS)
+    if (taken.kind == CLI_TOKENS || taken.kind == CLI_SIZE)
         taken.most = INT64_MAX;
     if (known && field.is_ranged)
         take_range(&taken, &field);
+    if (strcmp(option->name, "nodes") == 0) /* of a machine's fields, 0 is not known */
+        taken.least = 1;
     taken.choices = known && taken.kind == CLI_CHOICE ? field.choices : NULL;
-    known = known && taken.kind != CLI_FLAG && taken.kind != CLI_CHOICE && taken.kind != CLI_TEXT;
+    known = known && taken.kind != CLI_FLAG && taken.kind != CLI_CHOICE && taken.kind != CLI_TEXT &&
+            taken.kind != CLI_WORD;
     for (const char *at = option->fields; known; at = strchr(at, ' ')) {
         if (!at || !find_field(at + (*at == ' '), &field))
             break;
@@ -105,8 +107,29 @@ cli_taken cli_option_takes(const cli_option *option)
     return taken;
 }
 
+/* Word `index` of "format of the file: npy, text, csv (default: found out)"; NULL past the last. */
+static const char *word_of(const char *text, int index)
+{
+    enum { WORDS = 16, LETTERS = 16 };
+    static char words[WORDS][LETTERS];
+    const char *at = strstr(text, ": ");
+    for (int i = 0; at && i <= index && i < WORDS; i++) {
+        at += 2;
+        size_t length = strcspn(at, ", (;");
+        snprintf(words[i], LETTERS, "%.*s", (int)length, at);
+        if (i == index)
+            return words[i];
+        at = strncmp(at + length, ", ", 2) == 0 ? at + length : NULL;
+    }
+    return NULL;
+}
+
 const char *cli_choice_name(const cli_taken *taken, int index, int64_t *value)
 {
+    if (taken->kind == CLI_WORD) {
+        *value = index;
+        return word_of(taken->text, index);
+    }
     if (taken->kind != CLI_CHOICE)
         return NULL;
     int left = index;
@@ -212,7 +235,8 @@ void cli_describe(const cli_option *option, char *text, size_t bytes)
         put_choices(&taken, range, sizeof range);
     else if (taken.kind == CLI_SHARE || (taken.kind == CLI_REAL && taken.is_ranged))
         snprintf(range, sizeof range, "%g..%g", taken.least_real, taken.most_real);
-    else if (taken.is_ranged && taken.kind != CLI_FLAG && taken.kind != CLI_TEXT && !is_open)
+    else if (taken.is_ranged && taken.kind != CLI_FLAG && taken.kind != CLI_TEXT && taken.kind != CLI_WORD &&
+             taken.kind != CLI_RATE && !is_open)
         snprintf(range, sizeof range, "%lld..%.40s", (long long)taken.least, show_limit(taken.most).s);
     if ((range[0] || taken.preset[0]) && at < bytes)
         snprintf(text + at, bytes - at, " [%s%s%s%s]", range, range[0] && taken.preset[0] ? "; " : "",

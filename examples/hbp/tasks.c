@@ -21,8 +21,8 @@ static void read_options(const cli *c, hbp_tasks_options *options)
     options->method = cli_value_name("HBP_TASKS_METHODS", c->method);
     options->placement_method = cli_value_name("HBP_PLACEMENT_METHODS", c->placement);
     options->effort = (int32_t)c->effort;
-    options->reserve_bytes = c->reserve_mib << 20;
-    options->limit_bytes = c->memory_mib << 20;
+    options->reserve_bytes = c->reserve_bytes;
+    options->limit_bytes = c->memory_bytes;
     options->previous = c->previous;
     options->seed = (uint64_t)c->seed;
 }
@@ -81,7 +81,7 @@ static int print_json(cli *c, const way *w)
     if (c->result) {
         json_object_set_new(c->result, "digest", json_string(show_digest(w->summary.digest).s));
         json_object_set_new(c->result, "slices", cli_slices_json(c->schedule));
-        json_object_set_new(c->result, "path", c->output ? json_string(c->output) : json_null());
+        json_object_set_new(c->result, "path", json_path(c->output));
     }
     return cli_print_json(c);
 }
@@ -91,17 +91,17 @@ static int print_text(cli *c, const way *w)
     const hbp_task_summary *s = &w->summary;
     cli_print_schedule(c, s, &w->run);
     if (w->seconds > 0)
-        printf("; planned in %s", show_time(w->seconds * 1e9).s);
+        say("; planned in %s", show_time(w->seconds * 1e9).s);
     if (c->previous)
-        printf("\nof the states, %s stay on their GPUs and %s come from others",
-               show_bytes((double)s->kept_bytes).s, show_bytes((double)s->fetched_bytes).s);
-    printf("\n");
+        say("\nof the states, %s stay on their GPUs and %s come from others",
+            show_bytes((double)s->kept_bytes).s, show_bytes((double)s->fetched_bytes).s);
+    say("\n");
     if (c->output)
-        printf("wrote %s, digest %s\n", show_name(c->output).s, show_digest(s->digest).s);
+        say("wrote %s, digest %s\n", show_name(c->output).s, show_digest(s->digest).s);
     if (c->run_out)
-        printf("wrote %s, digest %s\n", show_name(c->run_out).s, show_digest(w->run.digest).s);
+        say("wrote %s, digest %s\n", show_name(c->run_out).s, show_digest(w->run.digest).s);
     if (c->trace_file)
-        printf("wrote %s; open it at ui.perfetto.dev\n", show_name(c->trace_file).s);
+        say("wrote %s; open it at ui.perfetto.dev\n", show_name(c->trace_file).s);
     return 0;
 }
 
@@ -109,6 +109,8 @@ static double share_of(int64_t part, int64_t whole)
 {
     return whole > 0 ? (double)part / (double)whole : 0;
 }
+
+#define PLANNING "curves 10, waves 20x10, shorter schedules 40, place slices 30x10"
 
 static int compare(cli *c)
 {
@@ -121,12 +123,17 @@ static int compare(cli *c)
     enum { WAYS = sizeof ways / sizeof *ways };
     hbp_tasks_options options;
     read_options(c, &options);
+    job_part parts[WAYS + 1] = {{0}};
+    for (int i = 0; i < WAYS; i++)
+        parts[i] = (job_part){ways[i].name, 1, PLANNING};
+    progress_begin(parts);
     for (int i = 0; i < WAYS; i++) {
+        progress_part(i);
         hbp_status status = measure(c, &options, &ways[i]);
         if (status < 0 && (i == 0 || status != HBP_E_INFEASIBLE))
             return cli_failed(c);
     }
-    cli_clear_progress();
+    cli_finish_progress();
     if (c->json) {
         c->result = json_array();
         for (int i = 0; i < WAYS; i++)
@@ -134,13 +141,13 @@ static int compare(cli *c)
         return cli_print_json(c);
     }
     const hbp_task_summary *own = &ways[0].summary;
-    printf("%s: %s, %s in %s on %s; %s\n\n", show_name(c->file).s, show_number(own->tasks, "task").s,
-           show_number(own->operators, "operator").s, show_number(own->meta_ops, "MetaOp").s,
-           show_number(own->levels, "level").s, show_number(own->gpus, "GPU").s);
+    say("%s: %s, %s in %s on %s; %s\n\n", show_name(c->file).s, show_number(own->tasks, "task").s,
+        show_number(own->operators, "operator").s, show_number(own->meta_ops, "MetaOp").s,
+        show_number(own->levels, "level").s, show_number(own->gpus, "GPU").s);
     table t;
     table_begin(&t, 10,
-                (const char *[]){"<method", "step", "x this", "gap", "with transfers", "moved", "crossing",
-                                 "idle", "fullest GPU", "planned in"});
+                (const char *[]){"<method", "step", "x this", "gap", "with transfers", "-moved", "-crossing",
+                                 "idle", "-fullest GPU", "-planned in"});
     for (int i = 0; i < WAYS; i++) {
         const way *w = &ways[i];
         table_add(&t, "%s", w->name);
@@ -150,10 +157,10 @@ static int compare(cli *c)
                 table_add(&t, "-");
             continue;
         }
-        table_add_text(&t, show_time((double)w->summary.makespan_ns));
+        table_add_text(&t, show_compared_time((double)w->summary.makespan_ns));
         table_add(&t, "%.2f", share_of(w->summary.makespan_ns, own->makespan_ns));
         table_add_text(&t, show_share(w->summary.gap));
-        table_add_text(&t, show_time((double)w->run.total_ns));
+        table_add_text(&t, show_compared_time((double)w->run.total_ns));
         table_add_text(&t, show_bytes((double)w->summary.moved_bytes));
         table_add_text(&t, show_bytes((double)w->summary.crossing_bytes));
         table_add_text(&t, show_share(w->run.idle));
@@ -161,8 +168,8 @@ static int compare(cli *c)
         table_add_text(&t, show_time(w->seconds * 1e9));
     }
     table_end(&t);
-    printf("\nno schedule takes less than %s; sum of C* over levels %s\n", show_time((double)own->bound_ns).s,
-           show_time((double)own->relaxed_ns).s);
+    say("\nno schedule takes less than %s; sum of C* over levels %s\n",
+        show_compared_time((double)own->bound_ns).s, show_compared_time((double)own->relaxed_ns).s);
     return 0;
 }
 
@@ -189,7 +196,7 @@ static hbp_status check_memory(cli *c, const hbp_task_summary *s)
 {
     hbp_machine_fields fields = {.struct_size = sizeof fields};
     hbp_status status = hbp_machine_get_fields(c->context, c->machine, &fields);
-    int64_t limit = c->memory_mib ? c->memory_mib << 20 : fields.hbm_bytes;
+    int64_t limit = c->memory_bytes ? c->memory_bytes : fields.hbm_bytes;
     if (status >= 0 && limit > 0 && s->peak_bytes > limit)
         return cli_own_failure("%s: the fullest GPU needs %s; there are %s", c->schedule_file,
                                show_bytes((double)s->peak_bytes).s, show_bytes((double)limit).s);
@@ -198,22 +205,13 @@ static hbp_status check_memory(cli *c, const hbp_task_summary *s)
 
 int cli_tasks(cli *c)
 {
-    if (!c->machine_text)
-        return cli_usage("hbp tasks needs --machine, such as --machine a800-80:2");
-    if (c->compare &&
-        (c->output || c->run_out || c->trace_file || c->graph_out || c->schedule_file || c->method))
-        return cli_usage(
-            "--compare plans by every method and writes nothing; leave out --method, -o, --run-out, --trace, "
-            "--graph-out and --schedule");
-    if (c->schedule_file && (c->previous_file || c->method || c->placement || c->effort || c->reserve_mib))
-        return cli_usage(
-            "--schedule plans nothing; leave out --previous, --method, --placement-method, --effort and "
-            "--reserve");
     CLI_TRY(c, cli_read_graph(c, c->file));
     if (c->previous_file)
         CLI_TRY(c, hbp_task_schedule_load(c->context, c->previous_file, &c->previous));
     if (c->compare)
         return compare(c);
+    static const job_part parts[] = {{"planning", 100, PLANNING}, {NULL, 0, NULL}};
+    progress_begin(parts);
     way w = {.method = cli_value_name("HBP_TASKS_METHODS", c->method),
              .placement = cli_value_name("HBP_PLACEMENT_METHODS", c->placement)};
     if (c->schedule_file) {
@@ -229,6 +227,6 @@ int cli_tasks(cli *c)
     }
     w.name = w.summary.method;
     CLI_TRY(c, write_files(c));
-    cli_clear_progress();
+    cli_finish_progress();
     return c->json ? print_json(c, &w) : print_text(c, &w);
 }

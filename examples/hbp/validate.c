@@ -4,6 +4,8 @@
 
 int cli_validate(cli *c)
 {
+    static const job_part parts[] = {{"validating", 100, "load 40, read 20, validate 40x3"}, {NULL, 0, NULL}};
+    progress_begin(parts);
     const cli_object *object = cli_find_object(c);
     if (object) {
         int wrong = cli_load_object(c, object);
@@ -11,8 +13,8 @@ int cli_validate(cli *c)
     }
     if (c->graph_text || c->schedule_file || c->barriers)
         return cli_usage("--graph, --schedule and --barriers are for task schedules and their runs");
-    if ((c->model_text != NULL) != (c->machine_text != NULL))
-        return cli_usage("--model and --machine go together");
+    if (c->machine_text && !c->model_text)
+        return cli_usage("--machine needs --model, or --graph of a task schedule: they go together");
     CLI_TRY(c, cli_load_plan(c));
     if (c->lengths_file)
         CLI_TRY(c, cli_read_lengths(c, c->lengths_file));
@@ -23,7 +25,7 @@ int cli_validate(cli *c)
     hbp_status status = hbp_plan_validate(c->context, c->plan, c->lengths, c->cost);
     if (status >= 0 && c->vlm_plan)
         status = hbp_vlm_plan_validate(c->context, c->vlm_plan, c->lengths);
-    cli_clear_progress();
+    cli_finish_progress();
     if (c->json) {
         c->result = json_pack("{s:b,s:s,s:s,s:b,s:b}", "valid", status >= 0, "message", cli_message(c),
                               "digest", show_digest(s.digest).s, "against_lengths", c->lengths != NULL,
@@ -33,9 +35,9 @@ int cli_validate(cli *c)
     }
     if (status < 0)
         return cli_failed(c);
-    printf("%s keeps every promise%s%s%s, digest %s\n", show_name(c->file).s,
-           c->lengths ? ", holds the data set's samples" : "", c->cost ? ", fits the machine" : "",
-           c->vlm_plan ? ", its stages and steps take what its layers and packs do" : "",
-           show_digest(s.digest).s);
+    say("%s keeps every promise%s%s%s, digest %s\n", show_name(c->file).s,
+        c->lengths ? ", holds the data set's samples" : "", c->cost ? ", fits the machine" : "",
+        c->vlm_plan ? ", its stages and steps take what its layers and packs do" : "",
+        show_digest(s.digest).s);
     return 0;
 }

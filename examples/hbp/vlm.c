@@ -18,9 +18,6 @@ static const char *const choice_names[] = {"none", "attention", "mlp", "layer"};
 
 static hbp_status make_inputs(cli *c)
 {
-    if (!c->vlm_text && !c->layers_file)
-        return cli_own_usage("hbp %s needs --vlm, such as --vlm internvl-1.5-26b, or --layers FILE",
-                             c->command);
     hbp_lengths_summary summary = {.struct_size = sizeof summary};
     hbp_status status = cli_read_lengths(c, c->file);
     if (status >= 0)
@@ -59,7 +56,7 @@ static void read_options(const cli *c, hbp_vlm_options *options)
     options->fused_cross_entropy = (int32_t)c->fused_cross_entropy;
     options->max_vision = c->max_vision;
     options->max_tokens = c->max_tokens;
-    options->reserve_bytes = c->reserve_mib << 20;
+    options->reserve_bytes = c->reserve_bytes;
     options->layers = c->layers;
     options->layers_vision = (double)c->layers_vision;
     options->layers_tokens = (double)c->layers_tokens;
@@ -82,6 +79,15 @@ static hbp_status measure(cli *c, hbp_vlm_options *options, way *w)
         status = hbp_vlm_plan_get_summary(c->context, c->vlm_plan, &w->summary);
     if (status < 0)
         snprintf(w->failed, sizeof w->failed, "%s", cli_message(c));
+    return status;
+}
+
+/* The same options for a run of one sample. */
+static hbp_status plan_one(cli *c, const hbp_lengths *one, const void *options)
+{
+    hbp_vlm_plan *plan = NULL;
+    hbp_status status = hbp_plan_vlm(c->context, one, c->vlm, c->machine, options, &plan);
+    hbp_vlm_plan_free(plan);
     return status;
 }
 
@@ -171,7 +177,7 @@ static int print_json(cli *c, const way *w)
         json_object_set_new(c->result, "pack_samples", json_integer(w->summary.pack_samples));
         json_object_set_new(c->result, "plan_digest", json_string(show_data_digest(c).s));
         add_stages(c, c->result);
-        json_object_set_new(c->result, "path", c->output ? json_string(c->output) : json_null());
+        json_object_set_new(c->result, "path", json_path(c->output));
     }
     return cli_print_json(c);
 }
@@ -222,7 +228,7 @@ static void print_stages(const cli *c)
     (void)hbp_vlm_plan_get_view(c->vlm_plan, &view);
     const hbp_layers *layers = hbp_vlm_plan_get_layers(c->vlm_plan);
     table t;
-    table_begin(&t, 5, (const char *[]){"stage", "<layers", "micro-batch", "peak", "recomputed layers"});
+    table_begin(&t, 5, (const char *[]){"stage", "~layers", "micro-batch", "peak", "recomputed layers"});
     for (int64_t i = 0; i < view.stages; i++) {
         table_add(&t, "%lld", (long long)i);
         table_add_text(&t, show_layers(layers, view.cuts, view.chunks, view.stages, i));
@@ -237,13 +243,13 @@ static void print_stages(const cli *c)
 /* `seconds` < 0: planned at another time. */
 static void print_totals(const hbp_vlm_plan_summary *s, double seconds)
 {
-    printf("\npredicted %s, %s GPU-days; idle %s", show_time((double)s->epoch_ns).s,
-           show_real("%.3f", s->gpu_days).s, show_share(s->bubble).s);
+    say("\npredicted %s, %s GPU-days; idle %s", show_time((double)s->epoch_ns).s,
+        show_real("%.3f", s->gpu_days).s, show_share(s->bubble).s);
     if (seconds >= 0)
-        printf("; planned in %s", show_time(seconds * 1e9).s);
-    printf("\nat most %s above the best for these packs and steps (%s), %s above work spread evenly (%s)\n",
-           show_over(s->epoch_ns, s->packs_bound_ns).s, show_time((double)s->packs_bound_ns).s,
-           show_over(s->epoch_ns, s->bound_ns).s, show_time((double)s->bound_ns).s);
+        say("; planned in %s", show_time(seconds * 1e9).s);
+    say("\nat most %s above the best for these packs and steps (%s), %s above work spread evenly (%s)\n",
+        show_over(s->epoch_ns, s->packs_bound_ns).s, show_time((double)s->packs_bound_ns).s,
+        show_over(s->epoch_ns, s->bound_ns).s, show_time((double)s->bound_ns).s);
 }
 
 void cli_print_vlm(const cli *c)
@@ -251,7 +257,7 @@ void cli_print_vlm(const cli *c)
     hbp_vlm_plan_summary s = {.struct_size = sizeof s};
     if (hbp_vlm_plan_get_summary(c->context, c->vlm_plan, &s) < 0)
         return;
-    printf("%s of %s\n\n", show_number(s.replicas, "replica").s, show_number(s.stages, "stage").s);
+    say("%s of %s\n\n", show_number(s.replicas, "replica").s, show_number(s.stages, "stage").s);
     print_stages(c);
     print_totals(&s, -1);
 }
@@ -259,24 +265,24 @@ void cli_print_vlm(const cli *c)
 static int print_text(cli *c, const way *w)
 {
     const hbp_vlm_plan_summary *s = &w->summary;
-    printf("%s on %s: %s of %s; %s in %s of %s\n", show_name(c->vlm_text ? c->vlm_text : c->layers_file).s,
-           show_number(s->gpus, "GPU").s, show_number(s->replicas, "replica").s,
-           show_number(s->stages, "stage").s, show_number(s->samples, "sample").s,
-           show_number(s->steps, "step").s, show_number(s->micro_batches, "micro-batch").s);
+    say("%s on %s: %s of %s; %s in %s of %s\n", show_name(c->vlm_text ? c->vlm_text : c->layers_file).s,
+        show_number(s->gpus, "GPU").s, show_number(s->replicas, "replica").s,
+        show_number(s->stages, "stage").s, show_number(s->samples, "sample").s,
+        show_number(s->steps, "step").s, show_number(s->micro_batches, "micro-batch").s);
     if (s->max_tokens)
-        printf("a pack holds at most %s and %s; %.2f samples on average\n",
-               show_number(s->max_vision, "vision unit").s, show_number(s->max_tokens, "token").s,
-               samples_per_pack(c));
+        say("a pack holds at most %s and %s; %.2f samples on average\n",
+            show_number(s->max_vision, "vision unit").s, show_number(s->max_tokens, "token").s,
+            samples_per_pack(c));
     if (s->pack_samples < (c->samples ? c->samples : 4))
-        printf("memory holds no more than %s a pack\n", show_number(s->pack_samples, "sample").s);
-    printf("padding %s; imbalance of replicas %s in vision, %s in tokens\n\n", show_share(s->padding).s,
-           show_share(s->dist_vision).s, show_share(s->dist_tokens).s);
+        say("memory holds no more than %s a pack\n", show_number(s->pack_samples, "sample").s);
+    say("padding %s; imbalance of replicas %s in vision, %s in tokens\n\n", show_share(s->padding).s,
+        show_share(s->dist_vision).s, show_share(s->dist_tokens).s);
     print_stages(c);
     print_totals(s, w->seconds);
     if (s->dropped)
-        printf("%s dropped\n", show_number(s->dropped, "sample").s);
+        say("%s dropped\n", show_number(s->dropped, "sample").s);
     if (c->output)
-        printf("wrote %s, digest %s\n", show_name(c->output).s, show_data_digest(c).s);
+        say("wrote %s, digest %s\n", show_name(c->output).s, show_data_digest(c).s);
     return 0;
 }
 
@@ -311,7 +317,7 @@ static void print_ways(const way *found)
     table t;
     table_begin(&t, 9,
                 (const char *[]){"<balanced", "GPU-days", "x usual", "idle", "padding", "imbalance: vision",
-                                 "tokens", "recomputed", "planned in"});
+                                 "tokens", "-recomputed", "-planned in"});
     for (int i = 0; i < WAYS; i++) {
         const hbp_vlm_plan_summary *s = &found[i].summary;
         table_add(&t, "%s", found[i].name);
@@ -334,24 +340,34 @@ static void print_ways(const way *found)
     table_end(&t);
     for (int i = 0; i < WAYS; i++)
         if (found[i].failed[0])
-            printf("  %s: %s\n", found[i].name, found[i].failed);
+            say("  %s: %s\n", found[i].name, found[i].failed);
         else if (found[i].summary.dropped)
-            printf("  %s: %s of %s dropped\n", found[i].name, show_count(found[i].summary.dropped).s,
-                   show_number(found[i].summary.dropped + found[i].summary.samples, "sample").s);
+            say("  %s: %s of %s dropped\n", found[i].name, show_count(found[i].summary.dropped).s,
+                show_number(found[i].summary.dropped + found[i].summary.samples, "sample").s);
 }
+
+/* Shares of the time that 70,706 samples on 64 GPUs take. */
+#define PLANNING "even packs 80x200, balance 7x40, recompute 3, steps 5, order 5"
 
 static int compare(cli *c, hbp_vlm_options *options)
 {
     way found[WAYS];
     memcpy(found, ways, sizeof ways);
+    job_part parts[WAYS + 1] = {{0}};
+    for (int i = 0; i < WAYS; i++)
+        parts[i] = (job_part){ways[i].name, 1, PLANNING};
+    progress_begin(parts);
     for (int i = 0; i < WAYS; i++) {
+        progress_part(i);
         hbp_status status = measure(c, options, &found[i]);
         hbp_vlm_plan_free(c->vlm_plan);
         c->vlm_plan = NULL;
-        if (status < 0 && status != HBP_E_INFEASIBLE && (i == 0 || status == HBP_E_CANCELLED))
+        if (i == 0 && status != HBP_E_INFEASIBLE)
+            CLI_TRY(c, cli_as_options(c, status, plan_one, options));
+        if (status == HBP_E_CANCELLED)
             return cli_failed(c);
     }
-    cli_clear_progress();
+    cli_finish_progress();
     if (c->json)
         return print_ways_json(c, found);
     print_ways(found);
@@ -368,8 +384,11 @@ static hbp_status save(cli *c)
 int cli_vlm(cli *c)
 {
     hbp_vlm_options options;
-    if (c->compare && (c->output || c->data || c->partition || c->memory))
-        return cli_usage("--compare plans by several methods and writes none of the plans");
+    const job_part parts[] = {{"reading", 2, "read 100"},
+                              {"planning", 94, PLANNING},
+                              {c->output ? "writing" : NULL, 4, "save 100"},
+                              {NULL, 0, NULL}};
+    progress_begin(parts);
     CLI_TRY(c, make_inputs(c));
     read_options(c, &options);
     if (c->compare)
@@ -377,9 +396,11 @@ int cli_vlm(cli *c)
     way w = {.data = options.data_method,
              .partition = options.partition_method,
              .recompute = options.recompute_method};
-    CLI_TRY(c, measure(c, &options, &w));
+    progress_part(1);
+    CLI_TRY(c, cli_as_options(c, measure(c, &options, &w), plan_one, &options));
+    progress_part(2);
     if (c->output)
         CLI_TRY(c, save(c));
-    cli_clear_progress();
+    cli_finish_progress();
     return c->json ? print_json(c, &w) : print_text(c, &w);
 }

@@ -8,7 +8,12 @@
 
 enum { LONGEST_WORD = 48 };
 
-/* Letters to insert, delete, replace or swap with the next until `a` is `b`: O(|a| |b|). */
+static int is_letter_of(char a, char b)
+{
+    return tolower((unsigned char)a) == tolower((unsigned char)b);
+}
+
+/* Letters to insert, delete, replace or swap with the next until `a` is `b`, capitals or not: O(|a| |b|). */
 static int distance(const char *a, const char *b)
 {
     int row[3][LONGEST_WORD + 1];
@@ -22,10 +27,11 @@ static int distance(const char *a, const char *b)
         const int *before = row[(i + 1) % 3];
         now[0] = i;
         for (int j = 1; j <= m; j++) {
-            int best = last[j - 1] + (a[i - 1] != b[j - 1]);
+            int best = last[j - 1] + !is_letter_of(a[i - 1], b[j - 1]);
             best = last[j] + 1 < best ? last[j] + 1 : best;
             best = now[j - 1] + 1 < best ? now[j - 1] + 1 : best;
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && before[j - 2] + 1 < best)
+            if (i > 1 && j > 1 && is_letter_of(a[i - 1], b[j - 2]) && is_letter_of(a[i - 2], b[j - 1]) &&
+                before[j - 2] + 1 < best)
                 best = before[j - 2] + 1;
             now[j] = best;
         }
@@ -37,7 +43,7 @@ const char *cli_nearest(const char *word, const char *const *words, int count)
 {
     int most = (int)strlen(word) / 3, found = most > 3 ? 3 : most < 1 ? 1 : most;
     const char *nearest = NULL;
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < count && word[0] && word[1]; i++) { /* any letter is near to another */
         int d = distance(word, words[i]);
         if (d < found + !nearest) {
             found = d;
@@ -98,6 +104,14 @@ static const cli_option *find_option(int bit, const char *word, size_t length, i
 const char *cli_message(const cli *c)
 {
     static char text[4096];
+    static const char cancelled[] = "cancelled in stage ";
+    const char *given = hbp_context_message(c->context), *stage = strstr(given, cancelled);
+    if (stage) { /* "step 3: cancelled while planning steps" */
+        const char *doing = progress_words(stage + strlen(cancelled));
+        snprintf(text, sizeof text, "%.*scancelled%s%s", (int)(stage - given), given, doing ? " while " : "",
+                 doing ? doing : "");
+        return text;
+    }
     const cli_command *command = cli_find_command(c->command);
     const char *from = hbp_context_message(c->context);
     size_t at = 0;
@@ -114,8 +128,10 @@ const char *cli_message(const cli *c)
                                        ? find_option(command->bit, word, length, is_quoted)
                                        : NULL;
         if (option) {
-            at += (size_t)snprintf(text + at, sizeof text - at, "--%s%s", option->name,
-                                   option->kind == CLI_MIB ? " in bytes" : "");
+            at += (size_t)snprintf(
+                text + at, sizeof text - at, "--%s%s", option->name,
+                option->kind == CLI_SIZE && strncmp(word + length + is_quoted, " is ", 4) == 0 ? " in bytes"
+                                                                                               : "");
             from = word + length + is_quoted;
         } else {
             length += (size_t)(word - from);

@@ -215,6 +215,18 @@ HBP_API const char *hbp_context_message(const hbp_context *context);
  * another one on the same context, on any thread or in a signal handler. */
 HBP_API void hbp_context_cancel(hbp_context *context);
 
+/* ---- Quantities ----
+ *
+ * Numbers with units, "192GiB", wherever a text gives a field its value. */
+
+/* Reads what `text` gives a field of that name into *value, in the field's own unit: a decimal number, which
+ * may stand before a unit of what the field counts. The end of the name says what that is: bytes ("80GB" is
+ * 80 x 10^9, "80GiB" 80 x 2^30), bytes_per_s ("50GB/s", or in bits "400Gb/s"), flops_per_s ("989TFLOPS"), ns
+ * ("20us"), an efficiency or overlap ("45%"), tokens or a length ("128K", 128 x 1024); others have no unit.
+ * HBP_E_INVALID names the field, the text and the units that it may have. Thread: one per context. */
+HBP_API hbp_status hbp_read_quantity(hbp_context *context, const char *field, const char *text,
+                                     double *value);
+
 /* ---- Solvers of programs ---- */
 
 /* The seam to a solver of linear and mixed-integer programs. libhbp has none of its own: libhbp-glpk

@@ -19,11 +19,13 @@ HBP_BEGIN_DECLS
 
 /* ---- Lengths ---- */
 
-/* How to read a file of lengths. Columns are those of CSV, or fields of JSON. */
+/* How to read a file of lengths. Columns are those of CSV or of MDS shards, or fields of JSON. */
 typedef struct hbp_lengths_load_options {
     uint32_t struct_size;
-    const char *format;        /* "npy", "text", "csv", "jsonl", "idx"; NULL: from the content and the name */
-    const char *column;        /* of the length; NULL: "length", then "len", "tokens", "num_tokens" */
+    const char *format;        /* "npy", "text", "csv", "jsonl", "idx", "mds"; NULL: from the content and the
+                                  name */
+    const char *column;        /* of the length; NULL: "length", then "len", "tokens", "num_tokens"; of shards
+                                  also "input_ids", or the only array */
     const char *count_column;  /* CSV: of a histogram's counts; NULL: "count" where present; "": none */
     const char *loss_column;   /* of loss tokens; NULL: none */
     const char *link_column;   /* values that link samples; NULL: none */
@@ -37,12 +39,15 @@ typedef struct hbp_lengths_load_options {
 
 /* Reads .npy (1-D integers), text (one length a line, # comments), CSV (comma, tab or semicolon; with a
  * header, or bare lengths, or bare "length,count"), JSON lines, Megatron or DeepSpeed .idx (a sample is a
- * sequence); each plain or gzipped; "-" is standard input. A JSON field that is an array counts its elements,
- * so "input_ids" gives the length and "images" the vision units; an empty link, null or none, is -1, and
- * empty vision units are 0. Memory is bounded by the lengths held, not by the file. Returns HBP_E_FORMAT with
- * line or byte offset, HBP_E_VERSION for a version of .npy or .idx it does not know, HBP_E_SYSTEM when a file
- * cannot be read, HBP_E_INVALID when `vision_path` holds more or fewer numbers than there are lengths, and
- * the errors of hbp_lengths_create_*, with the line. Thread: one per context. */
+ * sequence), and MDS, the index.json of a MosaicML StreamingDataset, or its folder, with the shards that it
+ * names beside it; each plain, gzipped or, in a build with zstd, compressed with that, in a window of at most
+ * 128 MiB; "-" is standard input. An array, of JSON or of shards, counts its elements, so "input_ids" gives
+ * the length and "images" the vision units; an empty link, null or none, is -1, and empty vision units are 0.
+ * A column of bytes in shards is named with the type of its tokens, "tokens:int64". Memory is bounded by the
+ * lengths held, not by the file. Returns HBP_E_FORMAT with line or byte offset, HBP_E_VERSION for a version
+ * of .npy, .idx or MDS it does not know, HBP_E_SYSTEM when a file cannot be read, HBP_E_INVALID when
+ * `vision_path` holds more or fewer numbers than there are lengths, and the errors of hbp_lengths_create_*,
+ * with the line. Thread: one per context. */
 HBP_API hbp_status hbp_lengths_load(hbp_context *context, const char *path,
                                     const hbp_lengths_load_options *options, hbp_lengths **out);
 
@@ -52,11 +57,16 @@ HBP_API hbp_status hbp_lengths_load(hbp_context *context, const char *path,
  * qwen3, qwen2_moe, qwen3_moe, deepseek_v2, deepseek_v3, gpt2, gpt_neox, gemma, gemma2, gemma3_text and
  * cohere by `model_type`; another type is read as llama when it has llama's keys. HBP_E_FORMAT names the
  * missing or wrong key, or the key by which the model is no decoder of equal layers that attend to all
- * before: sliding windows, state-space, recurrent or linear layers, encoders. Behind a file that ends in
- * .json may stand fields to replace, as hbp_model_create_variant takes them: "config.json,layers=4". */
+ * before: sliding windows, state-space, recurrent or linear layers, encoders. A path may be a folder's that
+ * holds config.json, a checkout's. Behind a file that ends in .json, or a folder, may stand fields to
+ * replace, as hbp_model_create_variant takes them: "config.json,layers=4". */
 HBP_API hbp_status hbp_model_create_config(hbp_context *context, const char *json, int64_t bytes,
                                            hbp_model **out);
 HBP_API hbp_status hbp_model_load(hbp_context *context, const char *path, hbp_model **out);
+
+/* Makes what a text of a user's names: what hbp_model_create_preset takes, or a path of hbp_model_load that
+ * ends in .json, has a slash or is a folder's. A preset's name goes before a folder's. */
+HBP_API hbp_status hbp_model_create_text(hbp_context *context, const char *text, hbp_model **out);
 
 /* ---- Machines ---- */
 
@@ -73,11 +83,17 @@ enum { HBP_PROBE_THIS_MACHINE = 0, HBP_PROBE_XML_FILE = 1, HBP_PROBE_SYNTHETIC =
  * probe. Probe once, and give ranks the saved profile. */
 HBP_API hbp_status hbp_machine_probe(hbp_context *context, int32_t type, const char *text, hbp_machine **out);
 
-/* The profile file of the project: JSON, an object {value, source} for each field, and lists of measured
- * collectives and rates. Saved atomically. A library from before there were rates and spreads reads such a
- * profile and leaves them out. */
+/* The profile file of the project: JSON, an object {value, source} for each field, or a value alone, and
+ * lists of measured collectives and rates. A value is a number or a text with a unit, as hbp_read_quantity
+ * takes it: "80GiB". Behind a file that ends in .json may stand a number of nodes, and fields to replace:
+ * "profile.json:8,cores=96". Saved atomically. A library from before there were rates and spreads reads such
+ * a profile and leaves them out. */
 HBP_API hbp_status hbp_machine_load(hbp_context *context, const char *path, hbp_machine **out);
 HBP_API hbp_status hbp_machine_save(hbp_context *context, const hbp_machine *machine, const char *path);
+
+/* Makes what a text of a user's names: what hbp_machine_create_preset takes, or a path of hbp_machine_load
+ * that has .json or a slash in it. */
+HBP_API hbp_status hbp_machine_create_text(hbp_context *context, const char *text, hbp_machine **out);
 
 /* Adds what nccl-tests printed (text of 2.13 to 2.19, or JSON v3; `data` [bytes]) for a collective over
  * `ranks` GPUs: fits latency + bytes / bandwidth by least squares and stores both. The text names no
@@ -104,8 +120,9 @@ typedef struct hbp_cost_file_options {
 HBP_API hbp_status hbp_cost_save(hbp_context *context, const hbp_cost *cost, const char *path,
                                  const hbp_cost_file_options *options);
 
-/* Reads it back; a cost that plans as the saved one does, sources included. HBP_E_FORMAT names the line or
- * term, HBP_E_VERSION a later format. */
+/* Reads it back; a cost that plans as the saved one does, sources included. Of a plan file: the cost that it
+ * was saved with, whose terms' source is "plan file". HBP_E_FORMAT names the line or term, or a plan without
+ * one, HBP_E_VERSION a later format. */
 HBP_API hbp_status hbp_cost_load(hbp_context *context, const char *path, hbp_cost **out);
 
 /* ---- Plans ---- */
@@ -141,6 +158,15 @@ HBP_API hbp_status hbp_plan_file_get_summary(hbp_context *context, const hbp_pla
 /* Nonzero: the plan is the data of a vision-language plan, which hbp_vlm_plan_load reads whole. */
 HBP_API int32_t hbp_plan_file_has_vlm(const hbp_plan_file *file);
 
+/* The cost that the plan was saved with (hbp_plan_save_options), an object of its own, to be freed. Sources
+ * of its terms are "plan file". HBP_E_INVALID where it was saved without one; HBP_E_FORMAT names what is
+ * wrong in it. Thread: one per context. */
+HBP_API hbp_status hbp_plan_file_get_cost(hbp_context *context, const hbp_plan_file *file, hbp_cost **out);
+
+/* The note that the plan was saved with, such as a command line; "" where there is none. The file's own.
+ * Thread: shareable. */
+HBP_API const char *hbp_plan_file_get_note(const hbp_plan_file *file);
+
 /* Reads steps [first, first + count) as a plan of their own (its summary's first_step is `first`, its digest
  * its own); only the chunks that hold them are read. */
 HBP_API hbp_status hbp_plan_file_read(hbp_context *context, hbp_plan_file *file, int64_t first, int64_t count,
@@ -151,13 +177,18 @@ typedef struct hbp_trace_options {
     int64_t first_step;           /* [0..INT64_MAX] the first one shown */
     int64_t steps;                /* [0..INT64_MAX] shown; 0: all from there on */
     const hbp_timeline *timeline; /* plans: what was measured, beside what was predicted; NULL: that alone */
+    const hbp_cost *cost; /* plans: the one it was made under, for the parts of each pack's time; NULL:
+                             packs are shown whole */
 } hbp_trace_options;
 
-/* Writes a Chrome trace (opens in Perfetto) of the plan's steps: a row for each rank, an event for each pack
- * on each of its ranks. With a timeline every rank is there twice, as predicted and as measured; steps that
- * the timeline lacks are shown as predicted alone, both begin at 0 with the first step shown, and
- * HBP_E_INVALID names the row by which timeline and plan do not match (another SP degree, first rank, number
- * of samples or of ranks, a pack twice). `options` may be NULL. Atomic. Thread: one per context. */
+/* Writes a Chrome trace (opens in Perfetto; docs: traces) of the plan's steps: a process for each node, a
+ * thread for each rank with its packs, its waiting and what ends a step, and a thread of the steps; gzipped
+ * where `path` ends in ".gz", as all traces. With the cost each pack has its parts: computation, all-to-all,
+ * ZeRO and overhead; HBP_E_INVALID names the pack for which it predicts another time. With a timeline every
+ * rank is there twice, as predicted and as measured; steps that the timeline lacks are shown as predicted
+ * alone, both begin at 0 with the first step shown, and HBP_E_INVALID names the row by which timeline and
+ * plan do not match (another SP degree, first rank, number of samples or of ranks, a pack twice). `options`
+ * may be NULL. Atomic. Thread: one per context. */
 HBP_API hbp_status hbp_plan_trace(hbp_context *context, const hbp_plan *plan, const char *path,
                                   const hbp_trace_options *options);
 
@@ -209,8 +240,9 @@ HBP_API hbp_status hbp_vlm_plan_save(hbp_context *context, const hbp_vlm_plan *p
  * plan alone, HBP_E_VERSION for a file of a later format. */
 HBP_API hbp_status hbp_vlm_plan_load(hbp_context *context, const char *path, hbp_vlm_plan **out);
 
-/* Writes a Chrome trace (opens in Perfetto) of the plan's steps: a process for each replica, a row for each
- * stage, an event for each forward and backward. `options` may be NULL, and its timeline must be. Atomic.
+/* Writes a Chrome trace (opens in Perfetto; docs: traces) of the plan's steps: a process for each replica, a
+ * row for each stage, an event for each forward and backward, a row of the steps. `options` may be NULL, and
+ * its timeline and cost must be. Atomic.
  * Thread: one per context. */
 HBP_API hbp_status hbp_vlm_plan_trace(hbp_context *context, const hbp_vlm_plan *plan, const char *path,
                                       const hbp_trace_options *options);

@@ -93,6 +93,11 @@ static int read_exponent(const char *text, int64_t bytes, int64_t *exponent)
 
 int hbp__read_decimal(const char *text, int64_t bytes, double *out)
 {
+    return hbp__read_scaled(text, bytes, 0, out);
+}
+
+int hbp__read_scaled(const char *text, int64_t bytes, int32_t power, double *out)
+{
     int negative = bytes > 0 && text[0] == '-';
     if (bytes > 0 && (text[0] == '-' || text[0] == '+')) {
         text++;
@@ -100,7 +105,7 @@ int hbp__read_decimal(const char *text, int64_t bytes, double *out)
     }
     decimal d;
     d.digits = 0;
-    d.exponent = 0;
+    d.exponent = power;
     d.digit[HBP__DECIMAL_DIGITS] = 0;
     int64_t used = read_digits(text, bytes, &d);
     if (!used)

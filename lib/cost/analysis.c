@@ -4,14 +4,12 @@
 #include "base/options.h"
 #include "cost/communication.h"
 #include "cost/cost.h"
+#include "cost/shortage.h"
 #include "cost/states.h"
 
 /* What the optimiser moves per parameter: reads gradients and its states, writes its states and the bf16
  * weights. */
 #define UPDATE_BYTES (HBP__GRADIENT_BYTES + 2 * HBP__OPTIMISER_BYTES + HBP__WEIGHT_BYTES)
-
-/* Layers whose weights ZeRO-3 holds whole: the one at work and the one being fetched. */
-#define GATHERED_LAYERS 2.0
 
 /* What the derivation reads. */
 typedef struct analysis {
@@ -20,6 +18,8 @@ typedef struct analysis {
     hbp__fabric fabric;
     hbp__fabric shard;        /* the ranks that ZeRO shards over */
     hbp_cost_options options; /* defaults filled in */
+    int32_t given_shard_ranks;
+    int32_t given_lockstep_ranks;
 } analysis;
 
 static hbp_status read_options(hbp_context *context, const hbp_cost_options *given, hbp_cost_options *o)
@@ -36,6 +36,8 @@ static hbp_status read_sets(hbp_context *context, analysis *a)
 {
     hbp_cost_options *o = &a->options;
     int32_t ranks = a->fabric.ranks;
+    a->given_shard_ranks = o->shard_ranks;
+    a->given_lockstep_ranks = o->lockstep_ranks;
     if (!o->shard_ranks)
         o->shard_ranks = ranks;
     if (o->shard_ranks < 1 || ranks % o->shard_ranks)
@@ -88,11 +90,8 @@ static double layer_parameters(const analysis *a)
 
 static void derive_memory(const analysis *a, hbp_cost_terms *t)
 {
-    int32_t stage = a->options.zero_stage;
-    double ranks = a->shard.ranks;
-    t->static_bytes = hbp__cost_state_bytes(stage, ranks) * (double)a->summary->parameters;
-    if (stage == HBP_ZERO_3 && a->shard.ranks > 1)
-        t->static_bytes += GATHERED_LAYERS * HBP__WEIGHT_BYTES * layer_parameters(a);
+    t->static_bytes = hbp__cost_static_bytes(a->options.zero_stage, a->shard.ranks,
+                                             (double)a->summary->parameters, layer_parameters(a));
     t->activation_bytes = (double)a->summary->activation_bytes;
     t->recomputed_bytes = (double)a->summary->recomputed_bytes;
     t->working_bytes = t->activation_bytes;
@@ -217,15 +216,21 @@ static void name_sources(const analysis *a, hbp_cost *cost, const char *gather, 
     hbp__cost_set_source(cost, HBP__COST_sp_ns_per_token, sp);
 }
 
-static hbp_status check_fit(hbp_context *context, const hbp_model *model, const hbp_cost_terms *t)
+static hbp__cost_origin name_origin(const analysis *a)
 {
-    int64_t states = hbp__round_i64(t->static_bytes);
-    if (states > t->limit_bytes)
-        return hbp__fail(
-            context, HBP_E_INFEASIBLE,
-            "%s needs %lld bytes on each of %d ranks for weights, gradients and optimiser; a rank has %lld",
-            model->name, (long long)states, (int)t->ranks, (long long)t->limit_bytes);
-    return HBP_OK;
+    const hbp_machine_fields *machine = &a->fabric.machine->fields;
+    const int32_t domain = a->fabric.machine->preset_domain_gpus;
+    return (hbp__cost_origin){.parameters = (double)a->summary->parameters,
+                              .layer_parameters = layer_parameters(a),
+                              .hbm_bytes = machine->hbm_bytes,
+                              .reserve_bytes = a->options.reserve_bytes,
+                              .nodes = machine->nodes,
+                              .gpus_per_node = machine->gpus_per_node,
+                              .domain_gpus = domain ? domain : machine->domain_gpus,
+                              .shard_ranks = a->options.shard_ranks,
+                              .given_shard_ranks = a->given_shard_ranks,
+                              .given_lockstep_ranks = a->given_lockstep_ranks,
+                              .max_sp = a->options.max_sp};
 }
 
 hbp_status hbp__cost_create(hbp_context *context, const hbp_model *model, const hbp_machine *machine,
@@ -248,7 +253,10 @@ hbp_status hbp__cost_create(hbp_context *context, const hbp_model *model, const 
     derive_compute(&a, &terms);
     derive_memory(&a, &terms);
     derive_step(&a, &terms, &gather_source, &reduce_source);
-    HBP__TRY(check_fit(context, model, &terms));
+    const hbp__cost_origin origin = name_origin(&a);
+    if (hbp__round_i64(terms.static_bytes) > terms.limit_bytes)
+        return hbp__cost_refuse_states(context, hbp__model_said(model), a.options.zero_stage, &origin,
+                                       &terms);
 
     uint64_t room = (uint64_t)a.model->heads;
     int32_t *degree = hbp__new(&context->memory, room, sizeof *degree);
@@ -267,6 +275,7 @@ hbp_status hbp__cost_create(hbp_context *context, const hbp_model *model, const 
             cost->heads = a.model->heads;
             cost->kv_heads = a.model->mla_kv_lora > 0 ? a.model->heads : a.model->kv_heads;
             cost->zero_stage = a.options.zero_stage;
+            cost->origin = origin;
             hbp__cost_set_name(cost->model_name, model->name);
             hbp__cost_set_name(cost->machine_name, machine->name);
             name_sources(&a, cost, gather_source, reduce_source, source);

@@ -13,39 +13,41 @@ hbp_status hbp__cost_read_fabric(hbp_context *context, const hbp_machine *machin
     const hbp_machine_fields *f = &machine->fields;
     int64_t ranks = (int64_t)f->nodes * f->gpus_per_node;
     const struct {
-        const char *name;
-        double value;
-        double most; /* 0: no limit */
+        int32_t index; /* HBP__MACHINE_<name> */
         int needed;
     } fields[] = {
-        {"nodes", f->nodes, 0, 1},
-        {"gpus_per_node", f->gpus_per_node, 0, 1},
-        {"domain_gpus", f->domain_gpus, 0, 1},
-        {"hbm_bytes", (double)f->hbm_bytes, 0, 1},
-        {"hbm_bytes_per_s", f->hbm_bytes_per_s, 0, 1},
-        {"flops_per_s", f->flops_per_s, 0, 1},
-        {"gemm_efficiency", f->gemm_efficiency, 1, 1},
-        {"attention_efficiency", f->attention_efficiency, 1, 1},
-        {"nvlink_bytes_per_s", f->nvlink_bytes_per_s, 0, ranks > 1 && f->domain_gpus > 1},
-        {"network_bytes_per_s", f->network_bytes_per_s, 0, ranks > f->domain_gpus},
-        {"nvlink_latency_ns", f->nvlink_latency_ns, 0, 0},
-        {"network_latency_ns", f->network_latency_ns, 0, 0},
+        {HBP__MACHINE_nodes, 1},
+        {HBP__MACHINE_gpus_per_node, 1},
+        {HBP__MACHINE_domain_gpus, 1},
+        {HBP__MACHINE_hbm_bytes, 1},
+        {HBP__MACHINE_hbm_bytes_per_s, 1},
+        {HBP__MACHINE_flops_per_s, 1},
+        {HBP__MACHINE_gemm_efficiency, 1},
+        {HBP__MACHINE_attention_efficiency, 1},
+        /* A machine of which nodes, GPUs or domains are not known may need any link. */
+        {HBP__MACHINE_nvlink_bytes_per_s, ranks == 0 || (ranks > 1 && f->domain_gpus != 1)},
+        {HBP__MACHINE_network_bytes_per_s, ranks == 0 || ranks > f->domain_gpus},
+        {HBP__MACHINE_nvlink_latency_ns, 0},
+        {HBP__MACHINE_network_latency_ns, 0},
     };
+    uint32_t missing = 0;
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
-        if (fields[i].needed && fields[i].value == 0)
-            return hbp__fail(context, HBP_E_INVALID, "%s of machine %s is 0 or unknown; set it",
-                             fields[i].name, machine->name);
-        if (!isfinite(fields[i].value) || fields[i].value < 0)
+        const char *name = hbp__machine_field_name(fields[i].index);
+        double value = hbp__machine_field_value(machine, fields[i].index);
+        if (!isfinite(value) || value < 0)
             return hbp__fail(context, HBP_E_INVALID,
-                             "%s of machine %s is %g; it must be finite and at least 0", fields[i].name,
-                             machine->name, fields[i].value);
-        if (fields[i].most > 0 && fields[i].value > fields[i].most)
-            return hbp__fail(context, HBP_E_INVALID, "%s of machine %s is %g; it is a share, at most %g",
-                             fields[i].name, machine->name, fields[i].value, fields[i].most);
+                             "%s of machine %s is %g; it must be finite and at least 0", name, machine->name,
+                             value);
+        if (fields[i].needed && value == 0)
+            missing |= UINT32_C(1) << fields[i].index;
     }
-    if (ranks > INT32_MAX)
-        return hbp__fail(context, HBP_E_OVERFLOW, "machine %s has %lld GPUs; at most %d", machine->name,
-                         (long long)ranks, INT32_MAX);
+    if (missing)
+        return hbp__machine_fail_missing(context, machine, missing);
+    if (ranks > HBP_MAX_RANKS)
+        return hbp__fail(context, HBP_E_OVERFLOW,
+                         "machine %s has %lld GPUs, nodes=%d of gpus_per_node=%d; it must have at most %d",
+                         machine->name, (long long)ranks, (int)f->nodes, (int)f->gpus_per_node,
+                         HBP_MAX_RANKS);
     fabric->machine = machine;
     fabric->ranks = (int32_t)ranks;
     fabric->domain = f->domain_gpus < ranks ? f->domain_gpus : (int32_t)ranks;

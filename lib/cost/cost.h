@@ -63,6 +63,23 @@ static inline int32_t hbp__cost_row(const hbp_cost *cost, int32_t sp)
     return -1;
 }
 
+/* The terms of T that are not compute, unrounded: the all-to-alls of S `tokens`, the encoder of V `vision`.
+ */
+static inline double hbp__cost_all_to_all_ns(const hbp_cost *cost, int32_t row, int32_t recompute,
+                                             double tokens)
+{
+    const double share = (double)recompute / (double)cost->terms.layers;
+    return (cost->sp_latency_ns[row] + cost->sp_ns_per_token[row] * tokens) *
+           (1 + cost->terms.recompute_communication * share);
+}
+
+static inline double hbp__cost_vision_ns(const hbp_cost *cost, int32_t row, int32_t recompute, double vision)
+{
+    const double share = (double)recompute / (double)cost->terms.layers;
+    return cost->terms.ns_per_vision * vision * (1 + cost->terms.recompute_vision * share) /
+           (double)cost->degree[row];
+}
+
 /* T of cost.h for the degree in table row `row`; S `tokens`, Q `squares`, V `vision`; ns, unrounded. */
 static inline double hbp__cost_ns(const hbp_cost *cost, int32_t row, int32_t recompute, double tokens,
                                   double squares, double vision)
@@ -71,11 +88,9 @@ static inline double hbp__cost_ns(const hbp_cost *cost, int32_t row, int32_t rec
     double share = (double)recompute / (double)t->layers, degree = (double)cost->degree[row];
     double compute = t->ns_per_token * tokens * (1 + t->recompute_linear * share) +
                      t->ns_per_token_squared * squares * (1 + t->recompute_attention * share);
-    double communication = (cost->sp_latency_ns[row] + cost->sp_ns_per_token[row] * tokens) *
-                           (1 + t->recompute_communication * share);
-    double ns = compute / degree + communication + t->pack_ns;
+    double ns = compute / degree + hbp__cost_all_to_all_ns(cost, row, recompute, tokens) + t->pack_ns;
     if (vision > 0)
-        ns += t->ns_per_vision * vision * (1 + t->recompute_vision * share) / degree;
+        ns += hbp__cost_vision_ns(cost, row, recompute, vision);
     return ns;
 }
 

@@ -22,4 +22,17 @@ static inline double hbp__cost_state_bytes(int32_t stage, double ranks)
     return weights + gradients + states;
 }
 
+/* Layers whose weights ZeRO-3 holds whole: the one at work and the one being fetched. */
+#define HBP__GATHERED_LAYERS 2.0
+
+/* What does not grow with a pack, on each of `ranks` that ZeRO shards over. */
+static inline double hbp__cost_static_bytes(int32_t stage, double ranks, double parameters,
+                                            double layer_parameters)
+{
+    double bytes = hbp__cost_state_bytes(stage, ranks) * parameters;
+    return stage == HBP_ZERO_3 && ranks > 1
+               ? bytes + HBP__GATHERED_LAYERS * HBP__WEIGHT_BYTES * layer_parameters
+               : bytes;
+}
+
 #endif

@@ -2,6 +2,7 @@
 #include "parallel/choose_sp.h"
 
 #include "base/options.h"
+#include "base/quantity.h"
 #include "cost/point.h"
 #include "hbp/lengths.h"
 #include "hbp/pack.h"
@@ -48,6 +49,17 @@ static int64_t most_tokens(const contest *c)
     return most;
 }
 
+/* Not one pack can be timed, which no fewer tokens mend. */
+static hbp_status fail_slow(hbp_context *context, const contest *c, int32_t sp)
+{
+    return hbp__fail(
+        context, HBP_E_OVERFLOW,
+        "a step of one pack of %lld tokens on SP %d takes past 2^63 - 1 ns, which overflows: a token "
+        "takes %.3g ns (ns_per_token), its squares %.3g (ns_per_token_squared); is flops_per_s of the "
+        "machine in operations per second, 989e12 or 989TFLOPS?",
+        (long long)c->pack.tokens, (int)sp, c->cost->terms.ns_per_token, c->cost->terms.ns_per_token_squared);
+}
+
 /* Times the degree in table row `row`. */
 static hbp_status judge_row(hbp_context *context, const contest *c, int32_t row, hbp_sp_choice *choice)
 {
@@ -66,11 +78,13 @@ static hbp_status judge_row(hbp_context *context, const contest *c, int32_t row,
         choice->micro_batches = hbp__ceil_div(slots, cost->terms.ranks);
     if (!fits || !hbp__mul_i64(choice->micro_batches, choice->pack_ns, &choice->step_ns) ||
         !hbp__add_i64(choice->step_ns, hbp__round_i64(cost->terms.step_ns), &choice->step_ns))
-        return hbp__fail(
-            context, HBP_E_OVERFLOW,
-            "tokens_per_step is %lld; in packs of %lld tokens on SP %d a step of more than %lld takes past "
-            "2^63 - 1 ns, which overflows",
-            (long long)c->tokens, (long long)c->pack.tokens, (int)sp, (long long)most_tokens(c));
+        return most_tokens(c) < c->pack.tokens ? fail_slow(context, c, sp)
+                                               : hbp__fail(context, HBP_E_OVERFLOW,
+                                                           "tokens_per_step is %lld; in packs of %lld tokens "
+                                                           "on SP %d a step of more than %lld takes past "
+                                                           "2^63 - 1 ns, which overflows",
+                                                           (long long)c->tokens, (long long)c->pack.tokens,
+                                                           (int)sp, (long long)most_tokens(c));
     return HBP_OK;
 }
 
@@ -97,10 +111,11 @@ static hbp_status refuse_pack(hbp_context *context, const contest *c, const hbp_
                          (long long)c->pack.tokens, (long long)c->cost->tokens_per_rank, (long long)per_rank);
     return hbp__fail(
         context, HBP_E_INFEASIBLE,
-        "a pack of %lld tokens needs %lld bytes on each of %d ranks with all %d layers recomputed; a rank "
-        "has %lld, %lld short",
-        (long long)c->pack.tokens, (long long)leanest->peak_bytes, (int)leanest->sp, (int)leanest->recompute,
-        (long long)leanest->limit_bytes, (long long)(leanest->peak_bytes - leanest->limit_bytes));
+        "a pack of %lld tokens needs %s on each of %d ranks with all %d layers recomputed; a rank has %s, %s "
+        "short",
+        (long long)c->pack.tokens, hbp__say_bytes(leanest->peak_bytes).text, (int)leanest->sp,
+        (int)leanest->recompute, hbp__say_bytes(leanest->limit_bytes).text,
+        hbp__say_bytes(leanest->peak_bytes - leanest->limit_bytes).text);
 }
 
 /* The fastest degree, `reason` set where none runs the pack; *leanest takes the least memory. */

@@ -14,6 +14,7 @@ typedef struct hbp__shortage {
     int32_t has_more; /* nonzero: further chunks */
     int64_t need_bytes;
     int64_t limit_bytes;
+    const char *remedy; /* what may make room; NULL: more stages or memory */
 } hbp__shortage;
 
 /* Its message; HBP_E_INFEASIBLE. */

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/quantity.h"
 #include "base/scratch.h"
 #include "cost/plan_writer.h"
 #include "schedule/microbatch.h"
@@ -208,9 +209,10 @@ static hbp_status check_memory(const assembly *a)
         if (plan->pack_vision[p] && plan->pack_bytes[p] > limit)
             return hbp__fail(
                 a->context, HBP_E_INFEASIBLE,
-                "a pack of %lld tokens and %lld vision units needs %lld bytes at SP %d; a GPU has %lld",
+                "a pack of %lld tokens and %lld vision units needs %s at SP %d; a GPU has %s, %s short",
                 (long long)plan->pack_tokens[p], (long long)plan->pack_vision[p],
-                (long long)plan->pack_bytes[p], (int)plan->pack_sp[p], (long long)limit);
+                hbp__say_bytes(plan->pack_bytes[p]).text, (int)plan->pack_sp[p], hbp__say_bytes(limit).text,
+                hbp__say_bytes(plan->pack_bytes[p] - limit).text);
     return HBP_OK;
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/checked.h"
 #include "base/options.h"
+#include "base/quantity.h"
 #include "base/scratch.h"
 #include "cost/cost.h"
 #include "data/graph/graph_check.h"
@@ -33,13 +34,14 @@ static hbp_status read_limit(hbp__planning *p, const hbp_machine_fields *fields)
     }
     if (fields->hbm_bytes < 1)
         return hbp__fail(p->context, HBP_E_INVALID,
-                         "the machine's hbm_bytes is not known; set it, or give limit_bytes (-1: no limit)");
+                         "the machine's hbm_bytes is not known; set it, for example hbm_bytes=80GiB, or give "
+                         "limit_bytes (-1: no limit)");
     int64_t reserve = hbp__reserve(o->reserve_bytes);
     p->limit_bytes = fields->hbm_bytes - reserve;
     if (p->limit_bytes < 1)
         return hbp__fail(p->context, HBP_E_INFEASIBLE,
-                         "reserve_bytes is %lld; the machine's hbm_bytes is %lld: nothing is left",
-                         (long long)reserve, (long long)fields->hbm_bytes);
+                         "reserve_bytes keeps %s free on each GPU, which has %s: nothing is left",
+                         hbp__say_bytes(reserve).text, hbp__say_bytes(fields->hbm_bytes).text);
     return HBP_OK;
 }
 
@@ -134,9 +136,12 @@ static hbp_status check_bytes(hbp__planning *p, const hbp__scaling *scaling)
     hbp__scratch_release(p->context, mark);
     if (sum <= all)
         return HBP_OK;
-    return hbp__fail(p->context, HBP_E_INFEASIBLE,
-                     "states and activations need at least %lld bytes; %d GPUs of %lld bytes have %lld",
-                     (long long)sum, (int)p->gpus, (long long)p->limit_bytes, (long long)all);
+    return hbp__fail(
+        p->context, HBP_E_INFEASIBLE,
+        "states and activations need at least %s; %d GPUs of %s have %s: at least %lld such GPUs are "
+        "needed",
+        hbp__say_bytes(sum).text, (int)p->gpus, hbp__say_bytes(p->limit_bytes).text, hbp__say_bytes(all).text,
+        (long long)hbp__ceil_div(sum, p->limit_bytes));
 }
 
 static hbp_status fail_anywhere(hbp__planning *p, const hbp__misfit *wanted)

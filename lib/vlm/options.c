@@ -3,6 +3,7 @@
 
 #include "base/checked.h"
 #include "base/options.h"
+#include "base/quantity.h"
 #include "cost/cost.h"
 #include "data/lengths/lengths.h"
 #include "data/machine/machine.h"
@@ -106,14 +107,15 @@ hbp_status hbp__vlm_open(hbp_context *context, const hbp_lengths *lengths, const
     if (!lengths->vision_sum)
         return hbp__fail(context, HBP_E_INVALID, "none of %lld samples has vision units",
                          (long long)lengths->count);
+    run->fields = machine->fields;
+    HBP__TRY(place_replicas(run)); /* which asks nothing of the lengths, so before them */
     if (!o->layers)
         HBP__TRY(check_projected(context, lengths, vlm));
-    run->fields = machine->fields;
-    HBP__TRY(place_replicas(run));
     run->limit_bytes = run->fields.hbm_bytes - o->reserve_bytes;
     if (run->limit_bytes <= 0)
-        return hbp__fail(context, HBP_E_INVALID, "`reserve_bytes` is %lld; a GPU has %lld",
-                         (long long)o->reserve_bytes, (long long)run->fields.hbm_bytes);
+        return hbp__fail(context, HBP_E_INVALID,
+                         "reserve_bytes keeps %s free on each GPU, which has %s: nothing is left",
+                         hbp__say_bytes(o->reserve_bytes).text, hbp__say_bytes(run->fields.hbm_bytes).text);
     if (o->virtual_stages > 1 && o->micro_batches % o->pipeline_stages)
         return hbp__fail(context, HBP_E_INVALID,
                          "`micro_batches` is %d; interleaved stages need a multiple of pipeline_stages %d",

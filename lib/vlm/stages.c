@@ -347,7 +347,8 @@ static hbp_status find_stages(search *s)
         status = search_turns(s, HBP_RECOMPUTE_LAYER);
     if (status < 0 && status != HBP_E_INFEASIBLE)
         return status;
-    const hbp__shortage shortage = s->shortage; /* of the turns, where they found nothing */
+    hbp__shortage shortage = s->shortage; /* of the turns, where they found nothing */
+    shortage.remedy = "more pipeline_stages, a larger tensor_parallel or GPUs with more memory may do";
     if (is_optimal && recompute == HBP__RECOMPUTE_OPTIMAL) {
         HBP__TRY(search_unlimited(s, HBP_RECOMPUTE_NONE));
         HBP__TRY(search_unlimited(s, HBP_RECOMPUTE_LAYER));

@@ -145,7 +145,7 @@ START_TEST_IN_CONTEXT(zero_stages_move_bytes_and_traffic)
     options.zero_stage = HBP_ZERO_NONE;
     hbp_cost *cost = NULL;
     OK(context, hbp_machine_set_field(context, machine, "hbm_bytes", 141e9, "test"));
-    FAILS(context, HBP_E_INFEASIBLE, "llama-3.1-8b needs 144",
+    FAILS(context, HBP_E_INFEASIBLE, "llama-3.1-8b needs 134.6 GiB on each of 32 GPUs",
           hbp_cost_create(context, model, machine, &options, &cost));
     ck_assert_ptr_null(cost);
     OK(context, hbp_machine_set_field(context, machine, "hbm_bytes", 2e11, "test"));
@@ -307,21 +307,17 @@ START_TEST_IN_CONTEXT(bad_input_is_named)
         const char *field;
         double value;
         const char *message;
-    } rows[] = {
-        {"nodes", 0, "nodes of machine h100 is 0 or unknown"},
-        {"gpus_per_node", 0, "gpus_per_node of machine h100 is 0 or unknown"},
-        {"domain_gpus", 0, "domain_gpus of machine h100 is 0 or unknown"},
-        {"domain_gpus", 7, "domain_gpus of machine h100 is 7, which does not divide its 16 GPUs"},
-        {"hbm_bytes", 0, "hbm_bytes of machine h100 is 0"},
-        {"hbm_bytes_per_s", 0, "hbm_bytes_per_s of machine h100 is 0"},
-        {"flops_per_s", 0, "flops_per_s of machine h100 is 0"},
-        {"gemm_efficiency", 0, "gemm_efficiency of machine h100 is 0"},
-        {"gemm_efficiency", 1.01, "gemm_efficiency of machine h100 is 1.01; it is a share, at most 1"},
-        {"attention_efficiency", 0, "attention_efficiency of machine h100 is 0"},
-        {"attention_efficiency", 1.01,
-         "attention_efficiency of machine h100 is 1.01; it is a share, at most 1"},
-        {"nvlink_bytes_per_s", 0, "nvlink_bytes_per_s of machine h100 is 0"},
-        {"network_bytes_per_s", 0, "network_bytes_per_s of machine h100 is 0"}};
+    } rows[] = {{"nodes", 0, "nodes of machine h100 is 0 or unknown"},
+                {"gpus_per_node", 0, "gpus_per_node of machine h100 is 0 or unknown"},
+                {"domain_gpus", 0, "domain_gpus of machine h100 is 0 or unknown"},
+                {"domain_gpus", 7, "domain_gpus of machine h100 is 7, which does not divide its 16 GPUs"},
+                {"hbm_bytes", 0, "hbm_bytes of machine h100 is 0"},
+                {"hbm_bytes_per_s", 0, "hbm_bytes_per_s of machine h100 is 0"},
+                {"flops_per_s", 0, "flops_per_s of machine h100 is 0"},
+                {"gemm_efficiency", 0, "gemm_efficiency of machine h100 is 0"},
+                {"attention_efficiency", 0, "attention_efficiency of machine h100 is 0"},
+                {"nvlink_bytes_per_s", 0, "nvlink_bytes_per_s of machine h100 is 0"},
+                {"network_bytes_per_s", 0, "network_bytes_per_s of machine h100 is 0"}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         machine = preset_machine(context, "h100", 2);
         OK(context, hbp_machine_set_field(context, machine, rows[i].field, rows[i].value, "test"));
@@ -329,6 +325,19 @@ START_TEST_IN_CONTEXT(bad_input_is_named)
         ck_assert_ptr_null(cost);
         hbp_machine_free(machine);
     }
+    hbp_machine_fields none = {.struct_size = sizeof none};
+    OK(context, hbp_machine_create(context, &none, &machine));
+    FAILS(context, HBP_E_INVALID,
+          "10 fields of machine given are 0 or unknown; set them, for example "
+          "nodes=4,gpus_per_node=8,domain_gpus=8,"
+          "hbm_bytes=80GiB,hbm_bytes_per_s=3.35TB/s,flops_per_s=989TFLOPS,gemm_efficiency=0.45,"
+          "attention_efficiency=0.45,nvlink_bytes_per_s=371GB/s,network_bytes_per_s=400Gb/s",
+          hbp_cost_create(context, model, machine, NULL, &cost));
+    OK(context, hbp_machine_set_fields(context, machine, strstr(hbp_context_message(context), "nodes=4")));
+    OK(context, hbp_cost_create(context, model, machine, NULL, &cost));
+    hbp_cost_free(cost);
+    cost = NULL;
+    hbp_machine_free(machine);
     machine = preset_machine(context, "h100", 2);
 #define REFUSES(text, change)                                                                                \
     do {                                                                                                     \
@@ -362,11 +371,12 @@ START_TEST_IN_CONTEXT(bad_input_is_named)
     machine = preset_machine(context, "h100", 4);
     FAILS(context, HBP_E_INFEASIBLE, "llama-3.1-405b needs 2",
           hbp_cost_create(context, model, machine, NULL, &cost));
-    ck_assert_ptr_nonnull(strstr(hbp_context_message(context), "on each of 32 ranks"));
+    ck_assert_ptr_nonnull(strstr(hbp_context_message(context), "on each of 32 GPUs"));
     /* A reserve above the memory leaves none. */
     hbp_cost_options options = some_options();
     options.reserve_bytes = INT64_C(1) << 50;
-    FAILS(context, HBP_E_INFEASIBLE, "a rank has 0",
+    FAILS(context, HBP_E_INFEASIBLE,
+          "reserve_bytes keeps 1024.0 TiB free on each GPU, which has 80.0 GiB: nothing is left for",
           hbp_cost_create(context, model, machine, &options, &cost));
     hbp_machine_free(machine);
 }

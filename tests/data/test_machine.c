@@ -46,19 +46,26 @@ START_TEST_IN_CONTEXT(fields_keep_their_values_and_sources)
 }
 END_TEST
 
+/* A share is at most 1. */
+static double value_of(const char *name, int32_t i)
+{
+    return strstr(name, "_efficiency") ? i / 64. : i + 10;
+}
+
 /* Each field is set to a value of its own through its name and read back through the struct. */
 START_TEST_IN_CONTEXT(every_field_is_reached_by_name)
 {
     hbp_machine *machine = make(context);
     for (int32_t i = 0; i < HBP__MACHINE_FIELD_COUNT; i++) {
-        OK(context, hbp_machine_set_field(context, machine, hbp__machine_field_name(i), i + 10, "test"));
-        ck_assert_double_eq(hbp__machine_field_value(machine, i), i + 10);
+        const char *name = hbp__machine_field_name(i);
+        OK(context, hbp_machine_set_field(context, machine, name, value_of(name, i), "test"));
+        ck_assert_double_eq(hbp__machine_field_value(machine, i), value_of(name, i));
     }
     hbp_machine_fields got = {.struct_size = sizeof got};
     OK(context, hbp_machine_get_fields(context, machine, &got));
-    int32_t i = 10;
+    int32_t i = 0;
 #define SAME(name, type)                                                                                     \
-    ck_assert_double_eq((double)got.name, i++);                                                              \
+    ck_assert_double_eq((double)got.name, value_of(#name, i++));                                             \
     ck_assert_str_eq(hbp_machine_get_source(machine, #name), "test");
     HBP__MACHINE_FIELDS(SAME)
     hbp_machine_free(machine);
@@ -76,6 +83,9 @@ START_TEST_IN_CONTEXT(wrong_values_change_nothing)
     WRONG(HBP_E_OVERFLOW, "nodes is 2147483648; it must be at most 2147483647", "nodes", 2147483648.);
     WRONG(HBP_E_OVERFLOW, "hbm_bytes is 9007199254740994; it must be at most 9007199254740992", "hbm_bytes",
           9007199254740994.);
+    WRONG(HBP_E_OVERFLOW, "hbm_bytes is 1e+300; it must be at most", "hbm_bytes", 1e300);
+    WRONG(HBP_E_INVALID, "gemm_efficiency is 45; it is a share, at most 1, such as 0.45 or 45%",
+          "gemm_efficiency", 45);
     WRONG(HBP_E_INVALID, "hbm_bytes is inf", "hbm_bytes", INFINITY);
     WRONG(HBP_E_INVALID, "flops_per_s is", "flops_per_s", NAN);
     WRONG(HBP_E_INVALID, "flops_per_s is -inf", "flops_per_s", -INFINITY);
@@ -183,7 +193,7 @@ START_TEST_IN_CONTEXT(a_text_sets_all_of_its_fields_or_none)
           hbp_machine_set_fields(context, machine, "nodes=9,colour=1"));
     FAILS(context, HBP_E_INVALID, "nodes is given twice",
           hbp_machine_set_fields(context, machine, "nodes=9,nodes=9"));
-    FAILS(context, HBP_E_INVALID, "'' is not FIELD=NUMBER", hbp_machine_set_fields(context, machine, ""));
+    FAILS(context, HBP_E_INVALID, "'' is not FIELD=VALUE", hbp_machine_set_fields(context, machine, ""));
     FAILS(context, HBP_E_INVALID, "text is NULL", hbp_machine_set_fields(context, machine, NULL));
     FAILS(context, HBP_E_INVALID, "machine is NULL", hbp_machine_set_fields(context, NULL, "nodes=9"));
     ck_assert_int_eq(machine->fields.nodes, 7);

@@ -130,7 +130,17 @@ static const struct wrong {
 } wrongs[] = {
     {"h10", "no machine preset 'h10'; the nearest is 'h100'"},
     {"h10:4,cores=x", "no machine preset 'h10'; the nearest is 'h100'"},
-    {"", "no machine preset ''; the nearest is 'h100'"},
+    {"", "no machine preset ''; there are a100-40, a100-80, a800-80, h100, h200, b200, gb200-nvl72"},
+    {"H100-80GB", "no machine preset 'H100-80GB'; the nearest is 'h100'; there are a100-40, a100-80"},
+    {"h100,memory=80GiB", "there is no field 'memory'; the nearest is 'hbm_bytes'"},
+    {"h100,xyz=1", "there is no field 'xyz'; there are nodes, gpus_per_node, domain_gpus, cpu_packages"},
+    {"h100,cores=8GB", "cores is '8GB'; it must be a finite decimal number, without a unit"},
+    {"h100,hbm_bytes=80Gb",
+     "hbm_bytes is '80Gb'; it must be a number of bytes or one with a unit, such as 80GB or 80GiB"},
+    {"h100,hbm_bytes=0.3B", "hbm_bytes is '0.3B', which rounds to 0"},
+    {"h100,hbm_bytes=-1GiB", "hbm_bytes is -1GiB; it must be finite and at least 0"},
+    {"h100,hbm_bytes=0.3", "hbm_bytes is 0.3; it must be a whole number"},
+    {"h100,gemm_efficiency=3", "gemm_efficiency is 3; it is a share, at most 1"},
     {":4", "no machine preset ''"},
     {"nodes=4", "no machine preset 'nodes=4'"},
     {"h100:", "machine 'h100:': nodes is ''; it must be a number in 1..268435455"},
@@ -147,15 +157,16 @@ static const struct wrong {
     {"h100,nodes=0", "machine 'h100,nodes=0': `nodes` is 0; it must be in 1..268435455"},
     {"h100,nodes=1.5", "nodes is 1.5; it must be a whole number in 1..268435455"},
     {"h100,nodes=1e20", "nodes is 1e+20; it must be a whole number in 1..268435455"},
-    {"h100:4,", "machine 'h100:4,': '' is not FIELD=NUMBER"},
-    {"h100:4,,cores=1", "machine 'h100:4,,cores=1': '' is not FIELD=NUMBER"},
-    {"h100:4,cores", "'cores' is not FIELD=NUMBER"},
-    {"h100:4,=3", "'=3' is not FIELD=NUMBER"},
-    {"h100:4,cores=", "cores is ''; it must be a finite decimal number"},
+    {"h100:4,", "machine 'h100:4,': '' is not FIELD=VALUE"},
+    {"h100:4,,cores=1", "machine 'h100:4,,cores=1': '' is not FIELD=VALUE"},
+    {"h100:4,cores", "'cores' is not FIELD=VALUE"},
+    {"h100:4,=3", "'=3' is not FIELD=VALUE"},
+    {"h100:4,cores=", "cores is ''; it must be a finite decimal number, without a unit"},
     {"h100:4,cores=1=2", "cores is '1=2'"},
     {"h100:4,cores=nan", "cores is 'nan'; it must be a finite decimal number"},
     {"h100:4,cores=inf", "cores is 'inf'"},
-    {"h100:4,nvlink_bytes_per_s=1e999", "nvlink_bytes_per_s is '1e999'; it must be a finite decimal number"},
+    {"h100:4,nvlink_bytes_per_s=1e999",
+     "nvlink_bytes_per_s is '1e999'; it must be a number of bytes per second or one with a unit"},
     {"h100:4,cores=1,cores=1", "machine 'h100:4,cores=1,cores=1': cores is given twice"},
     {"h100:4,core=1", "machine 'h100:4,core=1': there is no field 'core'; the nearest is 'cores'"},
     {"h100,cores=-1", "machine 'h100,cores=-1': cores is -1; it must be finite and at least 0"},
@@ -190,7 +201,7 @@ START_TEST_IN_CONTEXT(long_texts_are_refused)
     FAILS(context, HBP_E_INVALID, "no machine preset 'h100aaa",
           hbp_machine_create_preset(context, text, &machine));
     memcpy(text, "h100,cores", 10);
-    FAILS(context, HBP_E_INVALID, "is not FIELD=NUMBER", hbp_machine_create_preset(context, text, &machine));
+    FAILS(context, HBP_E_INVALID, "is not FIELD=VALUE", hbp_machine_create_preset(context, text, &machine));
     text[4000] = '=';
     FAILS(context, HBP_E_INVALID, "there is no field 'coresaaa",
           hbp_machine_create_preset(context, text, &machine));

@@ -64,9 +64,9 @@ START_TEST_IN_CONTEXT(a_variant_has_the_fields_of_its_base)
     ck_assert_ptr_null(none);
     FAILS(context, HBP_E_INVALID, "text is NULL", hbp_model_create_variant(context, base, NULL, &none));
     FAILS(context, HBP_E_INVALID, "out is NULL", hbp_model_create_variant(context, base, "layers=2", NULL));
-    FAILS(context, HBP_E_INVALID, "model '': '' is not FIELD=NUMBER",
+    FAILS(context, HBP_E_INVALID, "model '': '' is not FIELD=VALUE",
           hbp_model_create_variant(context, base, "", &none));
-    FAILS(context, HBP_E_INVALID, "'llama-3.1-8b' is not FIELD=NUMBER",
+    FAILS(context, HBP_E_INVALID, "'llama-3.1-8b' is not FIELD=VALUE",
           hbp_model_create_variant(context, base, "llama-3.1-8b", &none));
 }
 END_TEST
@@ -78,10 +78,10 @@ static const struct wrong {
      "model 'llama-3.1-8b,layer=4': there is no field 'layer'; the nearest is 'layers'"},
     {"llama-3-8,layers=4", "no model preset 'llama-3-8'; the nearest is 'llama-3-8b'"},
     {"llama-3.1-8b:4", "no model preset 'llama-3.1-8b:4'; the nearest is 'llama-3.1-8b'"},
-    {"llama-3.1-8b,", "model 'llama-3.1-8b,': '' is not FIELD=NUMBER"},
-    {"llama-3.1-8b,layers", "'layers' is not FIELD=NUMBER"},
+    {"llama-3.1-8b,", "model 'llama-3.1-8b,': '' is not FIELD=VALUE"},
+    {"llama-3.1-8b,layers", "'layers' is not FIELD=VALUE"},
     {",layers=4", "no model preset ''"},
-    {"=", "'=' is not FIELD=NUMBER"},
+    {"=", "'=' is not FIELD=VALUE"},
     {"llama-3.1-8b,layers=4,layers=5", "layers is given twice"},
     {"llama-3.1-8b,layers=0", "model 'llama-3.1-8b,layers=0': `layers` is 0; it must be in 1..16777216"},
     {"llama-3.1-8b,layers=-1", "layers is -1; it must be a whole number in 0..2147483647"},
@@ -94,7 +94,13 @@ static const struct wrong {
      "model 'llama-3.1-8b,kv_heads=5': kv_heads is 5, which does not divide heads, 32"},
     {"llama-3.1-8b,qkv_bias=-1", "qkv_bias is -1; it must be a whole number in 0..2147483647"},
     {"layers=16,colour=1", "model 'layers=16,colour=1': there is no field 'colour'"},
-    {"layers=16", "model 'layers=16': `hidden` is 0; it must be in 1..16777216"},
+    {"layers=16",
+     "model 'layers=16': 4 fields are 0 or not given; set them, for example hidden=4096,ffn=14336,heads=32,"
+     "vocab=128256"},
+    {"layers=16,ffn=64,heads=8,vocab=99", "`hidden` is 0; it must be in 1..16777216"},
+    {"llama-3.1-8b,num_hidden_layers=4", "there is no field 'num_hidden_layers'; the nearest is 'layers'"},
+    {"llama-3.1-8b,vocab=128K", "vocab is '128K'; it must be a finite decimal number, without a unit"},
+    {"ck", "no model preset 'ck'; there are llama-3-8b, llama-3.1-8b"},
 };
 
 START_TEST_IN_CONTEXT(wrong_texts_are_named)

@@ -215,8 +215,9 @@ START_TEST_IN_CONTEXT(machines)
     static const char *const fields[] = {"nodes", "gpus_per_node", "domain_gpus"};
     for (int i = 0; i < 3; i++) {
         OK(context, hbp_machine_set_field(context, machine, fields[i], 0, "test"));
-        char message[64];
-        snprintf(message, sizeof message, "%s of machine given is 0; it needs 1 at least", fields[i]);
+        char message[96];
+        snprintf(message, sizeof message,
+                 "%s of machine given is 0 or unknown; set it, for example %s=", fields[i], fields[i]);
         FAILS(context, HBP_E_INVALID, message, hbp__task_machine(context, machine, &gpus, &domain));
         OK(context, hbp_machine_set_field(context, machine, fields[i], 70000, "test"));
     }

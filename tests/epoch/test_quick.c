@@ -74,7 +74,8 @@ START_TEST(failures_say_why)
     REFUSED(HBP_E_INVALID, "NULL", tokens, SAMPLES, "llama-3.1-8b", NULL, NULL);
     REFUSED(HBP_E_INVALID, "`effort` is 12; it must be in 0..9", tokens, SAMPLES, "llama-3.1-8b", "h100",
             &wrong);
-    REFUSED(HBP_E_INFEASIBLE, "bytes on each of 8 ranks", tokens, SAMPLES, "llama-3.1-70b", "h100", NULL);
+    REFUSED(HBP_E_INFEASIBLE, "GiB on each of 8 GPUs for weights", tokens, SAMPLES, "llama-3.1-70b", "h100",
+            NULL);
     char why[9] = "";
     hbp_plan *plan = NULL;
     ck_assert_int_eq(hbp_plan_quick(NULL, 4, "llama-3.1-8b", "h100", NULL, &plan, why, sizeof why),

@@ -295,11 +295,21 @@ static const struct good_file {
     const char *reader;
     const char *name;
 } good_files[] = {
-    {"hbp_plan_load", "plan"},           {"hbp_plan_file_open", "plan"}, {"hbp_cost_load", "cost"},
-    {"hbp_machine_load", "machine"},     {"hbp_graph_load", "graph"},    {"hbp_timeline_load", "timeline"},
-    {"hbp_task_schedule_load", "tasks"}, {"hbp_layers_load", "layers"},  {"hbp_lengths_load", "lengths"},
-    {"hbp_model_load", "config"},        {"hbp_vlm_plan_load", "vlm"},   {"hbp_pipeline_run_load", "run"},
+    {"hbp_plan_load", "plan"},
+    {"hbp_plan_file_open", "plan"},
+    {"hbp_cost_load", "cost"},
+    {"hbp_machine_load", "machine"},
+    {"hbp_graph_load", "graph"},
+    {"hbp_timeline_load", "timeline"},
+    {"hbp_task_schedule_load", "tasks"},
+    {"hbp_layers_load", "layers"},
+    {"hbp_lengths_load", "lengths"},
+    {"hbp_model_load", "config"},
+    {"hbp_vlm_plan_load", "vlm"},
+    {"hbp_pipeline_run_load", "run"},
     {"hbp_task_run_load", "task-run"},
+    {"hbp_model_create_text", "config"},
+    {"hbp_machine_create_text", "machine"},
 };
 enum { GOOD_FILES = sizeof good_files / sizeof *good_files };
 

@@ -79,7 +79,7 @@ enum { NONE, OLD, ALL, TWICE, COLUMNS };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const char *const formats[] = {NULL, "npy", "text", "csv", "jsonl", "idx"};
+    static const char *const formats[] = {NULL, "npy", "text", "csv", "jsonl", "idx", "mds"};
     hbp_context *context;
     CHECK(hbp_context_create(NULL, &context) == HBP_OK);
     for (size_t f = 0; f < sizeof formats / sizeof *formats; f++)

@@ -1,10 +1,13 @@
 /* Reads any bytes as a plan file, as they are and with the checksums made right; what comes out must keep a
- * plan's promises, whole and step by step. */
+ * plan's promises, whole and step by step; a cost in the header has terms that a cost may have. */
 #include <stdlib.h>
 
 #include "../reseal.h"
 #include "hbp/io.h"
 
+#include "base/scratch.h"
+#include "cost/cost.h"
+#include "io/cost/cost_file.h"
 #include "io/plan/plan_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -23,6 +26,20 @@ static void check_status(hbp_context *context, hbp_status status, const hbp_plan
     CHECK(!plan || hbp__plan_check(context, plan) == HBP_OK);
 }
 
+static void check_cost(hbp_context *context, const hbp_plan_file *file)
+{
+    hbp_cost *cost, *again;
+    int64_t mark = hbp__scratch_mark(context);
+    hbp_status status = hbp__leave(context, mark, hbp__cost_of_plan(context, file, &cost));
+    CHECK((status == HBP_OK) == (cost != NULL));
+    CHECK(status == HBP_OK || status == HBP_E_FORMAT || status == HBP_E_NO_MEMORY);
+    if (!cost)
+        return;
+    CHECK(hbp_cost_create_terms(context, &cost->terms, &again) == HBP_OK);
+    hbp_cost_free(again);
+    hbp_cost_free(cost);
+}
+
 static void run(hbp_context *context, const uint8_t *data, size_t size)
 {
     hbp_plan_file *file = NULL;
@@ -34,6 +51,7 @@ static void run(hbp_context *context, const uint8_t *data, size_t size)
     hbp_status loaded = hbp__plan_file_load(context, file, &plan);
     check_status(context, loaded, plan);
     hbp_plan_free(plan);
+    check_cost(context, file);
     for (int64_t step = 0; step < file->summary.steps && step < 8; step++) {
         hbp_status status = hbp_plan_file_read(context, file, step, 1, &plan);
         check_status(context, status, plan);

@@ -26,7 +26,7 @@ START_TEST(what_is_not_plain_attention_is_named)
          "model_type 'mistral' with 'sliding_window' 4096"},
         {TYPE("phi3") "\"sliding_window\": 2047, " PLAIN, "model_type 'phi3' with 'sliding_window' 2047"},
         {TYPE("mistral") "\"sliding_window\": 4096, " PLAIN, "\"sliding_window\": null makes it plain"},
-        {TYPE("mistral") "\"sliding_window\": 4096, " PLAIN, "hbp_model_create, or --model layers="},
+        {TYPE("mistral") "\"sliding_window\": 4096, " PLAIN, "(as the text layers="},
         {TYPE("qwen2") "\"sliding_window\": 4096, \"use_sliding_window\": true, " PLAIN,
          "'sliding_window' 4096"},
         {TYPE("qwen3") "\"use_sliding_window\": true, " PLAIN, "'use_sliding_window' true"},

@@ -164,8 +164,18 @@ START_TEST(bad_profiles_are_refused)
     REFUSED("m.json: 'fields' is no object", HEAD "\"fields\": []}");
     REFUSED("m.json: 'fields' is no object or 'collectives' no array",
             HEAD "\"fields\": {}, \"collectives\": {}}");
-    REFUSED("m.json: field 'nodes' has no number", HEAD "\"fields\": {\"nodes\": 3}}");
-    REFUSED("m.json: field 'n?' has no number", HEAD "\"fields\": {\"n\\n\": {\"value\": 3}}}");
+    REFUSED("m.json: field 'nodes' has no 'value' that is a number or a text such as \"80GiB\"",
+            HEAD "\"fields\": {\"nodes\": [3]}}");
+    REFUSED("m.json: field 'nodes' has no 'value'", HEAD "\"fields\": {\"nodes\": {\"value\": 3}}}");
+    REFUSED("m.json: field 'n?' has no 'value'", HEAD "\"fields\": {\"n\\n\": {\"source\": \"s\"}}}");
+    REFUSED("m.json: field 'nodes' has no 'value' that is a number or a text such as \"80GiB\", or no text "
+            "'source'",
+            HEAD "\"fields\": {\"nodes\": {\"value\": 3, \"source\": 5}}}");
+    REFUSED("m.json: nodes is '3GB'; it must be a finite decimal number, without a unit",
+            HEAD "\"fields\": {\"nodes\": \"3GB\"}}");
+    REFUSED("m.json: hbm_bytes is '80Gb'; it must be a number of bytes or one with a unit",
+            HEAD "\"fields\": {\"hbm_bytes\": {\"value\": \"80Gb\", \"source\": \"s\"}}}");
+    REFUSED("m.json: it has a 'model_type': it is a model's config.json", "{\"model_type\": \"llama\"}");
     REFUSED("m.json: a machine has no field 'node'; the nearest is 'nodes'",
             HEAD "\"fields\": {\"node\": {\"value\": 3, \"source\": \"s\"}}}");
     REFUSED("m.json: nodes is -3", HEAD "\"fields\": {\"nodes\": {\"value\": -3, \"source\": \"s\"}}}");
@@ -208,6 +218,22 @@ START_TEST(bad_profiles_are_refused)
        parse(context, HEAD "\"fields\": {\"nodes\": {\"value\": 3, \"source\": \"s\", \"date\": \"2026\"}}}",
              &machine));
     ck_assert_int_eq(machine->fields.nodes, 3);
+    hbp_machine_free(machine);
+    OK(context,
+       parse(context,
+             HEAD "\"fields\": {\"hbm_bytes\": \"80GiB\", \"network_bytes_per_s\": {\"value\": \"400Gb/s\", "
+                  "\"source\": \"NIC\"}, \"nvlink_latency_ns\": \"5us\", \"cores\": 96}, \"collectives\": "
+                  "[{\"collective\": \"all_reduce\", \"ranks\": 8, \"latency_ns\": \"20us\", "
+                  "\"bytes_per_s\": \"360GB/s\", \"source\": \"s\"}]}",
+             &machine));
+    ck_assert_int_eq(machine->fields.hbm_bytes, INT64_C(80) << 30);
+    ck_assert_double_eq(machine->fields.network_bytes_per_s, 50e9);
+    ck_assert_double_eq(machine->fields.nvlink_latency_ns, 5000);
+    ck_assert_int_eq(machine->fields.cores, 96);
+    ck_assert_str_eq(hbp_machine_get_source(machine, "hbm_bytes"), "given");
+    ck_assert_str_eq(hbp_machine_get_source(machine, "network_bytes_per_s"), "NIC");
+    ck_assert_double_eq(machine->collectives[0].latency_ns, 20000);
+    ck_assert_double_eq(machine->collectives[0].bytes_per_s, 360e9);
     hbp_machine_free(machine);
     hbp_context_free(context);
 }

@@ -1,12 +1,12 @@
 #include "hbp/io.h"
 #include "plan_files.h"
 
-#include "traces.h"
+#include "plan_traces.h"
 #include <math.h>
 
 #include "data/plan/timeline.h"
 
-#define RANKS 64
+#define RANKS TRACED_RANKS
 
 /* A row for every pack of steps [from, to) of the plan, but each pack that `skip` divides when it is above 0;
  * a pack begins once all its ranks are free. The test frees it. */
@@ -81,51 +81,74 @@ static int64_t row_named(const hbp_timeline *t, json_t *args, int64_t rank)
     return -1;
 }
 
+/* Where the time of a row goes to all-to-alls, they stand at the end of its event. */
+static void check_part(json_t *event, json_t *of, const hbp_timeline *timeline)
+{
+    int64_t i = row_named(timeline, json_object_get(of, "args"), number(of, "tid") - 1 - timeline->ranks);
+    int64_t shown = hbp__min_i64(timeline->communication_ns[i], ns_of(of, "dur"));
+    ck_assert_str_eq(text_of(event, "name"), "all-to-all");
+    ck_assert_int_eq(ns_of(event, "dur"), shown);
+    ck_assert_int_eq(ns_of(event, "ts") + shown, ns_of(of, "ts") + ns_of(of, "dur"));
+}
+
 /* Every row on each of its ranks, once, in order, no two at once; where starts are known, at its start from
- * the first on, unless what went before was still shown. */
+ * the first on, unless what went before was still shown. What is predicted is shown as without a timeline. */
 static void check_trace(const hbp_plan *plan, const hbp_timeline *timeline, int64_t first, int64_t count,
                         json_t *root)
 {
-    int64_t until[2][RANKS] = {{0}}, memory[2][RANKS], held[2][RANKS], events[2] = {0, 0};
-    int64_t origin = -1, shown = 0;
+    int64_t until[RANKS] = {0}, memory[2][RANKS], held[2][RANKS], events = 0, parts = 0;
+    int64_t origin = -1, shown = 0, steps = 0;
     memset(memory, -1, sizeof memory);
     memset(held, -1, sizeof held);
-    json_t *list = json_object_get(root, "traceEvents"), *event;
-    size_t at, names = 0;
+    traced predicted = {.plan = plan};
+    traced_check(&predicted, first, count, 2, root);
+    json_t *list = json_object_get(root, "traceEvents"), *event, *before = NULL;
+    size_t at;
     json_array_foreach(list, at, event)
     {
-        const char *ph = json_string_value(json_object_get(event, "ph"));
-        int64_t rank = number(event, "tid"), kind = number(event, "pid") % 2;
+        int64_t row = number(event, "tid") - 1, kind = hbp__min_i64(row / plan->ranks, 2);
+        int64_t rank = row - kind * plan->ranks;
         json_t *args = json_object_get(event, "args");
-        ck_assert(rank >= 0 && rank < plan->ranks);
-        ck_assert_int_eq(number(event, "pid") / 2, rank / plan->domain_ranks);
-        if (*ph == 'M') {
-            char name[64];
-            names++;
-            snprintf(name, sizeof name, "node %d, %s", (int)(rank / plan->domain_ranks),
-                     kind ? "measured" : "predicted");
-            if (strcmp(json_string_value(json_object_get(event, "name")), "process_name") == 0)
-                ck_assert_str_eq(json_string_value(json_object_get(args, "name")), name);
+        if (kind == 2) {
+            steps += is_kind(event, "X") && rank == 1;
             continue;
         }
-        if (*ph == 'C') {
+        ck_assert_int_eq(number(event, "pid"),
+                         kind * plan->ranks + rank / plan->domain_ranks * plan->domain_ranks + 1);
+        if (is_kind(event, "M")) {
+            char name[64];
+            snprintf(name, sizeof name, "node %d, %s", (int)(rank / plan->domain_ranks),
+                     kind ? "measured" : "predicted");
+            if (strcmp(text_of(event, "name"), "process_name") == 0)
+                ck_assert_str_eq(text_of(args, "name"), name);
+            continue;
+        }
+        if (is_kind(event, "C")) {
             memory[kind][rank] = number(args, "bytes");
             continue;
         }
-        int64_t ts = ns_of(event, "ts"), dur = ns_of(event, "dur"), p = number(args, "pack");
-        ck_assert_int_ge(ts, until[kind][rank]);
-        events[kind]++;
-        held[kind][rank] = kind ? number(args, "peak_bytes") : plan->pack_bytes[p];
-        if (!kind) {
-            ck_assert_int_eq(dur, plan->pack_ns[p]);
-            ck_assert_ptr_null(json_object_get(args, "measured_ns"));
-            until[0][rank] = ts + dur;
+        if (strcmp(text_of(event, "cat"), "part") == 0) {
+            check_part(event, before, timeline);
+            parts++;
             continue;
         }
+        if (strcmp(text_of(event, "cat"), "wait") == 0 || strcmp(text_of(event, "cat"), "step end") == 0) {
+            ck_assert_int_eq(kind, 0);
+            continue;
+        }
+        before = event;
+        int64_t ts = ns_of(event, "ts"), dur = ns_of(event, "dur"), p = number(args, "pack");
+        held[kind][rank] = kind ? number(args, "peak_bytes") : plan->pack_bytes[p];
+        if (!kind) {
+            ck_assert_ptr_null(json_object_get(args, "measured_ns"));
+            continue;
+        }
+        ck_assert_int_ge(ts, until[rank]);
+        events++;
         int64_t i = row_named(timeline, args, rank);
         ck_assert_int_ge(i, 0);
         ck_assert_int_eq(plan->pack_ranks[p], timeline->first_rank[i]);
-        ck_assert_int_eq(number(args, "predicted_ns"), plan->pack_ns[p]);
+        traced_pack(plan, event, timeline->step[i] - plan->first_step, timeline->micro_batch[i], p);
         ck_assert_int_eq(number(args, "measured_ns"), timeline->time_ns[i]);
         ck_assert_int_eq(number(args, "communication_ns"), timeline->communication_ns[i]);
         ck_assert_int_eq(number(args, "peak_bytes"), timeline->peak_bytes[i]);
@@ -142,23 +165,25 @@ static void check_trace(const hbp_plan *plan, const hbp_timeline *timeline, int6
                     shown += plan->step_ns[s];
             }
             start = timeline->start_ns[i] - origin + shown;
-            ck_assert_int_eq(ts, hbp__max_i64(start, until[1][rank]));
+            ck_assert_int_eq(ts, hbp__max_i64(start, until[rank]));
             ck_assert_int_eq(ts + dur, start + timeline->time_ns[i]);
         } else {
             ck_assert_int_eq(dur, timeline->time_ns[i]);
         }
-        until[1][rank] = ts + dur;
+        until[rank] = ts + dur;
     }
     ck_assert_mem_eq(memory, held, sizeof memory); /* counters end at the last pack's */
-    int64_t expected = 0, rows = 0, domains = (plan->ranks - 1) / plan->domain_ranks + 1;
-    expected = (plan->step_offsets[first + count] - plan->step_offsets[first]) * plan->ranks;
+    int64_t rows = 0, measured_steps = 0, last = -1;
     for (int64_t i = 0; i < timeline->count; i++)
         if (timeline->step[i] >= plan->first_step + first &&
-            timeline->step[i] < plan->first_step + first + count)
+            timeline->step[i] < plan->first_step + first + count) {
             rows += timeline->sp[i];
-    ck_assert_int_eq(events[0], expected);
-    ck_assert_int_eq(events[1], rows);
-    ck_assert_uint_eq(names, 2 * ((size_t)plan->ranks + (size_t)domains));
+            measured_steps += timeline->step[i] != last;
+            last = timeline->step[i];
+        }
+    ck_assert_int_eq(events, rows);
+    ck_assert_int_eq(parts, rows);
+    ck_assert_int_eq(steps, measured_steps);
 }
 
 START_TEST(both_timelines_are_shown)
@@ -176,9 +201,7 @@ START_TEST(both_timelines_are_shown)
         for (int64_t first = 0; timeline && first < plan->steps; first += 1 + plan->steps / 3)
             for (int64_t count = 0; count <= plan->steps - first; count += 1 + plan->steps / 2) {
                 OK(context, hbp_plan_trace(context, plan, path, MEASURED(timeline, first, count)));
-                json_error_t error;
-                json_t *root = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
-                ck_assert_msg(root != NULL, "line %d: %s", error.line, error.text);
+                json_t *root = trace_read(path);
                 check_trace(plan, timeline, first, count ? count : plan->steps - first, root);
                 json_decref(root);
                 partial += from > 0;
@@ -272,7 +295,7 @@ START_TEST(senseless_starts_do_not_overlap)
     json_error_t error;
     json_t *root = json_load_file(path, JSON_REJECT_DUPLICATES, &error), *event;
     ck_assert_msg(root != NULL, "line %d: %s", error.line, error.text);
-    double until[2][RANKS] = {{0}};
+    double until[2 * RANKS + 2] = {0};
     size_t at;
     json_array_foreach(json_object_get(root, "traceEvents"), at, event)
     {
@@ -280,7 +303,10 @@ START_TEST(senseless_starts_do_not_overlap)
             continue;
         double ts = json_real_value(json_object_get(event, "ts"));
         double dur = json_real_value(json_object_get(event, "dur"));
-        double *end = &until[number(event, "pid") % 2][number(event, "tid")];
+        if (strcmp(text_of(event, "cat"), "part") == 0)
+            continue;
+        int64_t row = number(event, "tid") - 1;
+        double *end = &until[row];
         ck_assert(ts >= *end * (1 - 1e-12) && dur >= 0);
         *end = ts + dur;
     }

@@ -144,11 +144,18 @@ START_TEST(wrong_keys_are_named)
     REFUSED("config.json is not a JSON object", "[1]");
     REFUSED("key 'model_type' is missing", "{}");
     REFUSED("key 'model_type' is missing or not text", "{\"model_type\": 3}");
-    REFUSED("key 'num_hidden_layers' is missing; model_type is 'llama'", "{\"model_type\": \"llama\"}");
-    REFUSED("key 'num_hidden_layers' is missing; model_type is 'a?b'", "{\"model_type\": \"a\\nb\"}");
-    REFUSED("key 'n_embd' is missing", "{\"model_type\": \"gpt2\", \"n_layer\": 2}");
-    REFUSED("key 'num_local_experts' is missing", "{\"model_type\": \"mixtral\", " LLAMA "}");
-    REFUSED("key 'kv_lora_rank' is missing", "{\"model_type\": \"deepseek_v3\", " LLAMA "}");
+    REFUSED("keys 'num_hidden_layers', 'hidden_size', 'intermediate_size', 'num_attention_heads', "
+            "'vocab_size' are "
+            "missing; model_type is 'llama'",
+            "{\"model_type\": \"llama\"}");
+    REFUSED("are missing; model_type is 'a?b'", "{\"model_type\": \"a\\nb\"}");
+    REFUSED("keys 'n_embd', 'n_head', 'vocab_size', 'n_positions' are missing; model_type is 'gpt2'",
+            "{\"model_type\": \"gpt2\", \"n_layer\": 2}");
+    REFUSED("it has a 'format', as files of hbp have, and no 'model_type'", "{\"format\": \"hbp-machine\"}");
+    REFUSED("keys 'num_local_experts', 'num_experts_per_tok' are missing",
+            "{\"model_type\": \"mixtral\", " LLAMA "}");
+    REFUSED("keys 'kv_lora_rank', 'qk_nope_head_dim', 'qk_rope_head_dim', 'v_head_dim' are missing",
+            "{\"model_type\": \"deepseek_v3\", " LLAMA "}");
     REFUSED("'num_hidden_layers' is not a whole number",
             "{\"model_type\": \"llama\", \"num_hidden_layers\": 3.5}");
     REFUSED("'num_hidden_layers' is -1; it must be in 0..2147483647",
@@ -200,49 +207,6 @@ START_TEST(a_file_is_read_like_its_text)
 }
 END_TEST
 
-static hbp_status load_once(hbp_context *context, void *user)
-{
-    hbp_model *model;
-    hbp_status status = hbp_model_load(context, user, &model);
-    hbp_model_free(model);
-    return status;
-}
-
-/* Fields behind a file, and a comma that is part of its name. */
-START_TEST(fields_behind_a_file_are_replaced)
-{
-    hbp_context *context = test_context();
-    hbp_model *model = NULL;
-    char folder[64], path[80], other[80], text[112];
-    folder_make(folder);
-    snprintf(path, sizeof path, "%s/a,b.json", folder);
-    snprintf(other, sizeof other, "%s/c.json", folder);
-    FILE *file = fopen(path, "w");
-    ck_assert_ptr_nonnull(file);
-    fputs(rows[0].json, file);
-    fclose(file);
-    OK(context, hbp_model_load(context, path, &model));
-    hbp_model_free(model);
-    ck_assert_int_eq(rename(path, other), 0);
-    snprintf(text, sizeof text, "%s,layers=4,vocab=100", other);
-    OK(context, hbp_model_load(context, text, &model));
-    ck_assert_int_eq(model->fields.layers, 4);
-    ck_assert_int_eq(model->fields.vocab, 100);
-    ck_assert_int_eq(model->fields.hidden, 4096);
-    hbp_model_free(model);
-    failing_sweep(load_once, text);
-    snprintf(text, sizeof text, "%s,layer=4", other);
-    FAILS(context, HBP_E_INVALID, "there is no field 'layer'; the nearest is 'layers'",
-          hbp_model_load(context, text, &model));
-    ck_assert_ptr_null(model);
-    snprintf(text, sizeof text, "%s,", other);
-    FAILS(context, HBP_E_INVALID, "is not FIELD=NUMBER", hbp_model_load(context, text, &model));
-    unlink(other);
-    folder_remove(folder);
-    hbp_context_free(context);
-}
-END_TEST
-
 static hbp_status create_once(hbp_context *context, void *user)
 {
     hbp_model *model;
@@ -261,4 +225,4 @@ END_TEST
 
 TEST_MAIN("model_config", published_files_give_the_presets, gpt2_has_names_of_its_own,
           other_types_are_read_as_they_are, wrong_keys_are_named, a_file_is_read_like_its_text,
-          fields_behind_a_file_are_replaced, failed_allocations_leave_nothing)
+          failed_allocations_leave_nothing)

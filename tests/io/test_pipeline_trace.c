@@ -11,18 +11,16 @@
 static void check(const hbp_pipeline_run *run, const char *path)
 {
     const hbp_pipeline_run_view v = pipeline_run_view(run);
-    json_error_t error;
-    json_t *root = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
-    ck_assert_msg(root != NULL, "line %d: %s", error.line, error.text);
+    json_t *root = trace_read(path);
     json_t *events = json_object_get(root, "traceEvents");
-    const size_t head = 1 + (size_t)v.stages; /* names of the process and its rows */
+    const size_t head = 2 + 2 * (size_t)v.stages; /* name and place of the process and its rows */
     ck_assert_uint_eq(json_array_size(events), head + (size_t)v.operations);
     for (int64_t i = 0; i < v.operations; i++) {
         json_t *event = json_array_get(events, head + (size_t)i), *args = json_object_get(event, "args");
         const int forward = v.operation_directions[i] == HBP_FORWARD;
         char name[16];
         snprintf(name, sizeof name, "%c%d", forward ? 'F' : 'B', (int)v.operation_micro_batches[i]);
-        ck_assert_int_eq(number(event, "tid"), v.operation_stages[i]);
+        ck_assert_int_eq(number(event, "tid"), v.operation_stages[i] + 1);
         ck_assert_int_eq(ns_of(event, "ts"), v.operation_starts[i]);
         ck_assert_int_eq(ns_of(event, "dur"), v.operation_ends[i] - v.operation_starts[i]);
         ck_assert_int_eq(number(args, "micro_batch"), v.operation_micro_batches[i]);

@@ -112,7 +112,7 @@ static void check_summary(const hbp_plan *plan, json_t *summary)
         ck_assert(json_is_null(json_object_get(summary, "gap")));
     ck_assert_int_eq(number(summary, "epoch"), (json_int_t)s.epoch);
     char digest[32];
-    snprintf(digest, sizeof digest, "%llu", (unsigned long long)s.digest);
+    snprintf(digest, sizeof digest, "%016llx", (unsigned long long)s.digest);
     ck_assert_str_eq(json_string_value(json_object_get(summary, "digest")), digest);
 }
 

@@ -36,8 +36,35 @@ START_TEST(the_caller_may_name_the_format)
     READS(context, "x.csv", "3\n1\n", OPTIONS(.format = "text"), 3, 1);
     READS(context, "x.txt", "9,1\n3,2\n", OPTIONS(.format = "csv"), 3, 3, 9);
     REFUSES(context, HBP_E_FORMAT, "not a .npy file", "x", "3\n1\n3\n1\n3\n1\n", OPTIONS(.format = "npy"));
-    REFUSES(context, HBP_E_INVALID, "format 'parquet' is not one of npy, text, csv, jsonl, idx", "x", "3\n",
-            OPTIONS(.format = "parquet"));
+    REFUSES(context, HBP_E_INVALID, "format 'parquet' is not one of npy, text, csv, jsonl, idx, mds", "x",
+            "3\n", OPTIONS(.format = "parquet"));
+    hbp_context_free(context);
+}
+END_TEST
+
+static const char *column_of(hbp_context *context, const char *text, const hbp_lengths_load_options *options,
+                             int64_t limit)
+{
+    hbp_lengths *lengths, *limited;
+    hbp_lengths_summary summary = {.struct_size = sizeof summary};
+    OK(context, read_text(context, "x", text, options, &lengths));
+    OK(context, hbp_lengths_limit(context, lengths, limit, HBP_OVERLONG_SPLIT, &limited));
+    hbp_lengths_free(lengths);
+    OK(context, hbp_lengths_get_summary(context, limited, &summary));
+    hbp_lengths_free(limited);
+    return summary.column ? summary.column : "";
+}
+
+START_TEST(the_column_that_was_found_is_named)
+{
+    hbp_context *context = test_context();
+    for (int64_t limit = 4; limit <= 100; limit += 96) { /* cut, and as it is */
+        ck_assert_str_eq(column_of(context, "id,tokens,num_tokens\n1,7,8\n", NULL, limit), "tokens");
+        ck_assert_str_eq(column_of(context, "len,length,count\n1,7,2\n", NULL, limit), "length");
+        ck_assert_str_eq(column_of(context, "{\"num_tokens\": 5, \"x\": 2}\n", NULL, limit), "num_tokens");
+        ck_assert_str_eq(column_of(context, "a,tokens\n1,7\n", OPTIONS(.column = "a"), limit), "");
+        ck_assert_str_eq(column_of(context, "7\n8\n", NULL, limit), "");
+    }
     hbp_context_free(context);
 }
 END_TEST
@@ -47,8 +74,13 @@ START_TEST(other_files_are_refused_by_name)
     hbp_context *context = test_context();
     REFUSES(context, HBP_E_FORMAT, "x is a zip archive, as .npz and .pt are; give .npy", "x",
             "PK\x03\x04zzzz", NULL);
-    REFUSES(context, HBP_E_FORMAT, "x is a Parquet file", "x", "PAR1....", NULL);
-    REFUSES(context, HBP_E_FORMAT, "x is compressed with zstd", "x", "\x28\xb5\x2f\xfd....", NULL);
+    REFUSES(context, HBP_E_FORMAT,
+            "x is a Parquet file, which the hbp command and hbp.Lengths.read read by its name, through "
+            "Python's pyarrow",
+            "x", "PAR1....", NULL);
+    REFUSES(context, HBP_E_FORMAT, "x is an Arrow file, which the hbp command", "x", "ARROW1..", NULL);
+    REFUSES(context, HBP_E_FORMAT, "x is an Arrow stream", "x", "\xff\xff\xff\xff....", NULL);
+    REFUSES(context, HBP_E_FORMAT, "x is compressed with xz", "x", "\xfd\x37zXZ", NULL);
     REFUSES(context, HBP_E_FORMAT, "x is a Python pickle", "x", "\x80\x04\x95", NULL);
     REFUSES(context, HBP_E_FORMAT, "x is no file of lengths; give .npy", "x", "\x01\x02\x03", NULL);
     REFUSES(context, HBP_E_FORMAT, "x is empty", "x", "", NULL);
@@ -211,6 +243,6 @@ START_TEST(a_wrong_size_is_refused)
 END_TEST
 
 TEST_MAIN("read_lengths", the_content_tells_the_format, the_name_tells_what_the_content_leaves_open,
-          the_caller_may_name_the_format, other_files_are_refused_by_name,
+          the_caller_may_name_the_format, the_column_that_was_found_is_named, other_files_are_refused_by_name,
           vision_units_may_come_from_another_file, files_that_do_not_match_are_refused,
           long_files_are_read_together, the_shared_pictures_are_read, a_wrong_size_is_refused)

@@ -31,7 +31,7 @@ static int is_cell(const json_t *value, hbp__cell cell, const void *at)
         return json_is_string(value) && strcmp(json_string_value(value), name) == 0;
     case HBP__CELL_U64:
         memcpy(&i64, at, sizeof i64);
-        snprintf(text, sizeof text, "%llu", (unsigned long long)i64);
+        snprintf(text, sizeof text, "%016llx", (unsigned long long)i64);
         return json_is_string(value) && strcmp(json_string_value(value), text) == 0;
     default:
         memcpy(&i64, at, sizeof i64);

@@ -5,20 +5,13 @@
 
 #include "traces.h"
 
-static const char *text_of(json_t *object, const char *key)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-    ck_assert_msg(text != NULL, "no text '%s'", key);
-    return text;
-}
-
 /* Checks an event against the slice that it names. */
 static void check_event(const hbp_task_schedule *s, const int64_t *starts, const int64_t *ends, json_t *event,
                         int64_t *seen)
 {
     json_t *args = json_object_get(event, "args");
     char name[128];
-    int64_t slice = number(args, "slice"), wave = number(args, "wave"), rank = number(event, "tid");
+    int64_t slice = number(args, "slice"), wave = number(args, "wave"), rank = number(event, "tid") - 1;
     ck_assert(slice >= 0 && slice < s->slices && wave >= 0 && wave < s->waves);
     ck_assert(slice >= s->wave_offsets[wave] && slice < s->wave_offsets[wave + 1]);
     int32_t m = s->slice_meta_ops[slice], group = s->slice_groups[slice];
@@ -31,7 +24,7 @@ static void check_event(const hbp_task_schedule *s, const int64_t *starts, const
     ck_assert_int_eq(number(args, "gpus"), s->slice_gpus[slice]);
     ck_assert_int_eq(number(args, "first"), s->slice_firsts[slice]);
     ck_assert_int_eq(number(args, "operators"), s->slice_operators[slice]);
-    ck_assert_int_eq(number(event, "pid"), rank / s->summary.domain_gpus);
+    ck_assert_int_eq(number(event, "pid"), rank / s->summary.domain_gpus * s->summary.domain_gpus + 1);
     ck_assert_int_eq(ns_of(event, "ts"), starts[slice]);
     ck_assert_int_eq(ns_of(event, "dur"), ends[slice] - starts[slice]);
     int found = 0;
@@ -47,9 +40,7 @@ static void check_trace(const hbp_task_schedule *s, const int64_t *starts, const
 {
     int64_t seen[64] = {0}, events = 0, expected = 0, names = 0;
     ck_assert(s->slices <= 64 && s->ranks <= 32);
-    json_error_t error;
-    json_t *root = json_load_file(path, JSON_REJECT_DUPLICATES, &error), *event;
-    ck_assert_msg(root != NULL, "line %d: %s", error.line, error.text);
+    json_t *root = trace_read_drawn(path, 0), *event;
     size_t i;
     json_array_foreach(json_object_get(root, "traceEvents"), i, event)
     {
@@ -66,7 +57,8 @@ static void check_trace(const hbp_task_schedule *s, const int64_t *starts, const
         ck_assert_int_eq(__builtin_popcountll((unsigned long long)seen[slice]), s->slice_gpus[slice]);
     }
     ck_assert_int_eq(events, expected);
-    ck_assert_int_eq(names, s->ranks + (s->ranks + s->summary.domain_gpus - 1) / s->summary.domain_gpus);
+    ck_assert_int_eq(names,
+                     2 * (s->ranks + (s->ranks + s->summary.domain_gpus - 1) / s->summary.domain_gpus));
     json_decref(root);
 }
 

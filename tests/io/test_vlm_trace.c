@@ -21,20 +21,19 @@ static hbp_pipeline_run *rerun(hbp_context *context, const hbp_vlm_plan *plan, i
 static void check(hbp_context *context, const hbp_vlm_plan *plan, int64_t first, int64_t steps,
                   const char *path)
 {
-    json_error_t error;
-    json_t *root = json_load_file(path, JSON_REJECT_DUPLICATES, &error), *event;
-    ck_assert_msg(root != NULL, "line %d: %s", error.line, error.text);
+    json_t *root = trace_read(path), *event;
     json_t *events = json_object_get(root, "traceEvents");
     int64_t begin = 0, row = 0;
     size_t at = 0;
     int32_t replicas = plan->summary.replicas;
-    for (; json_string_value(json_object_get(json_array_get(events, at), "ph"))[0] == 'M'; at++)
+    for (; is_kind(json_array_get(events, at), "M"); at++)
         ;
-    ck_assert_uint_eq(at, (size_t)(replicas + replicas * plan->stages));
-    json_t *stage = json_object_get(json_array_get(events, at - 1), "args");
+    const int64_t rows = replicas * plan->stages;
+    ck_assert_uint_eq(at, (size_t)(4 + 2 * replicas + 2 * rows)); /* a name and a place each */
+    json_t *stage = json_object_get(json_array_get(events, at - 2), "args");
     char name[32];
     snprintf(name, sizeof name, "stage %d", (int)plan->stages - 1);
-    ck_assert_str_eq(json_string_value(json_object_get(stage, "name")), name);
+    ck_assert_str_eq(text_of(stage, "name"), name);
     for (int64_t step = first; step < first + steps; step++) {
         for (int32_t d = 0; d < replicas; d++) {
             hbp_pipeline_run *run = rerun(context, plan, step, d);
@@ -43,8 +42,8 @@ static void check(hbp_context *context, const hbp_vlm_plan *plan, int64_t first,
             for (row = 0; row < v.operations; row++, at++) {
                 event = json_array_get(events, at);
                 ck_assert_ptr_nonnull(event);
-                ck_assert_int_eq(number(event, "pid"), d);
-                ck_assert_int_eq(number(event, "tid"), d * plan->stages + v.operation_stages[row]);
+                ck_assert_int_eq(number(event, "pid"), d * plan->stages + 1);
+                ck_assert_int_eq(number(event, "tid"), d * plan->stages + v.operation_stages[row] + 1);
                 ck_assert_int_eq(ns_of(event, "ts"), begin + v.operation_starts[row]);
                 ck_assert_int_eq(ns_of(event, "dur"), v.operation_ends[row] - v.operation_starts[row]);
                 json_t *args = json_object_get(event, "args");
@@ -60,6 +59,12 @@ static void check(hbp_context *context, const hbp_vlm_plan *plan, int64_t first,
                                  forward ? "forward" : "backward");
             }
         }
+        event = json_array_get(events, at++);
+        snprintf(name, sizeof name, "step %d", (int)step);
+        ck_assert_str_eq(text_of(event, "name"), name);
+        ck_assert_int_eq(number(event, "tid"), rows + 1);
+        ck_assert_int_eq(ns_of(event, "ts"), begin);
+        ck_assert_int_eq(ns_of(event, "dur"), plan->step_ns[step]);
         begin += plan->step_ns[step];
     }
     ck_assert_uint_eq(json_array_size(events), at);
@@ -94,8 +99,10 @@ START_TEST_IN_CONTEXT(steps_that_are_not_there_are_named)
     char text[96];
     snprintf(text, sizeof text, "1 steps from step %d; the plan has %d", (int)plan->steps, (int)plan->steps);
     FAILS(context, HBP_E_INVALID, text, hbp_vlm_plan_trace(context, plan, "x", STEPS(plan->steps, 1)));
-    const hbp_timeline *line = (const hbp_timeline *)plan; /* nobody looks at it */
+    const hbp_timeline *line = (const hbp_timeline *)plan; /* nobody looks at it, nor at the cost */
     FAILS(context, HBP_E_INVALID, "`timeline`", hbp_vlm_plan_trace(context, plan, "x", MEASURED(line, 0, 0)));
+    const hbp_trace_options costed = {.struct_size = sizeof costed, .cost = (const hbp_cost *)plan};
+    FAILS(context, HBP_E_INVALID, "`cost`", hbp_vlm_plan_trace(context, plan, "x", &costed));
     FAILS(context, HBP_E_INVALID, "plan is NULL", hbp_vlm_plan_trace(context, NULL, "x", NULL));
     FAILS(context, HBP_E_INVALID, "path is NULL", hbp_vlm_plan_trace(context, plan, NULL, NULL));
     FAILS(context, HBP_E_SYSTEM, "none/trace", hbp_vlm_plan_trace(context, plan, "none/trace", NULL));

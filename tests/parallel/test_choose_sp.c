@@ -153,7 +153,7 @@ START_TEST(the_choice_is_the_best_of_the_listing)
             feasible++;
             seen[choice.sp]++;
         } else {
-            FAILS(context, HBP_E_INFEASIBLE, " bytes on each of ",
+            FAILS(context, HBP_E_INFEASIBLE, " on each of ",
                   hbp_choose_sp(context, cost, length, &options, &choice));
             ck_assert_int_eq(choice.sp, 0);
         }
@@ -292,9 +292,9 @@ START_TEST(bad_input_is_named)
     options.tokens_per_step = most + 16;
     FAILS(context, HBP_E_OVERFLOW, "overflow", hbp_choose_sp(context, cost, 1, &options, &choice));
     FAILS(context, HBP_E_INFEASIBLE,
-          "a pack of 1000000 tokens needs 97000000 bytes on each of 16 ranks with all 8 layers recomputed; a "
+          "a pack of 1000000 tokens needs 92.5 MiB on each of 16 ranks with all 8 layers recomputed; a "
           "rank has "
-          "10000000, 87000000 short",
+          "9.5 MiB, 83.0 MiB short",
           hbp_choose_sp(context, cost, 1000000, NULL, &choice));
     choice.struct_size = 3;
     FAILS(context, HBP_E_INVALID, "hbp_sp_choice.struct_size is 3",

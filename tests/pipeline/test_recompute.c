@@ -106,16 +106,16 @@ START_TEST_IN_CONTEXT(modes_by_hand)
 
     four(context, &t, 339, 99);
     FAILS(context, HBP_E_INFEASIBLE,
-          "stage 0 needs 340 bytes with no layer recomputed and has 339, 1 too few",
+          "stage 0 needs 340 bytes with no layer recomputed and has 339 bytes, 1 byte too few",
           choose(context, &t, HBP__RECOMPUTE_NONE));
     FAILS(context, HBP_E_INFEASIBLE,
-          "stage 1 needs 100 bytes with every layer recomputed and has 99, 1 too few",
+          "stage 1 needs 100 bytes with every layer recomputed and has 99 bytes, 1 byte too few",
           choose(context, &t, HBP__RECOMPUTE_ALL));
     FAILS(context, HBP_E_INFEASIBLE,
-          "stage 1 needs 100 bytes with every layer recomputed and has 99, 1 too few",
+          "stage 1 needs 100 bytes with every layer recomputed and has 99 bytes, 1 byte too few",
           choose(context, &t, HBP__RECOMPUTE_OMNIBAL));
     FAILS(context, HBP_E_INFEASIBLE,
-          "stage 1 needs 100 bytes with as much recomputed as helps and has 99, 1 too few",
+          "stage 1 needs 100 bytes with as much recomputed as helps and has 99 bytes, 1 byte too few",
           choose(context, &t, HBP__RECOMPUTE_OPTIMAL));
     t.pipeline.limit_bytes = NULL;
     expect(context, &t, HBP__RECOMPUTE_OPTIMAL, "--------");

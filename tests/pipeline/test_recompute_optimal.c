@@ -1,4 +1,5 @@
 #include "base/methods.h"
+#include "base/quantity.h"
 #include "keep.h"
 #include "recomputed.h"
 
@@ -62,7 +63,7 @@ START_TEST_IN_CONTEXT(equals_all_combinations)
             snprintf(text, sizeof text, "stage %d needs ", (int)lacking);
             ck_assert_msg(strstr(hbp_context_message(context), text) != NULL, "%s",
                           hbp_context_message(context));
-            snprintf(text, sizeof text, ", %lld too few", (long long)lacks);
+            snprintf(text, sizeof text, ", %s too few", hbp__say_bytes(lacks).text);
             ck_assert_msg(strstr(hbp_context_message(context), text) != NULL, "%s",
                           hbp_context_message(context));
             short_of++;

@@ -102,7 +102,7 @@ START_TEST_IN_CONTEXT(measurements_take_the_place_of_columns)
     static const int64_t lacking[] = {10, -3};
     t.options.measured_free_bytes = lacking;
     FAILS(context, HBP_E_INFEASIBLE,
-          "stage 1 needs 100 bytes with every layer recomputed and has 97, 3 too few",
+          "stage 1 needs 100 bytes with every layer recomputed and has 97 bytes, 3 bytes too few",
           choose(context, &t, HBP__RECOMPUTE_OMNIBAL));
     hbp_layers_free(t.layers);
 }

@@ -1,6 +1,7 @@
 /* The columns of a plan against the packs, micro-batches and steps that it is made of. What every plan
  * promises is tested with those who plan; here the second size, kinds, and what was left out. */
 #include "base/methods.h"
+#include "base/quantity.h"
 #include "costs.h"
 #include "data/plan/plan.h"
 #include "failing.h"
@@ -111,9 +112,8 @@ START_TEST_IN_CONTEXT(vision_units_must_fit_in_memory)
     by_hand b = by_hand_open(context, 8e9); /* 3 units fit into 40e9 bytes, 5 do not */
     hbp_plan *plan = NULL;
     char text[128];
-    snprintf(text, sizeof text,
-             "a pack of 12 tokens and 5 vision units needs %lld bytes at SP 1; a GPU has 40000000000",
-             (long long)hbp_cost_predict_pack_bytes(b.cost, 1, 2, 12, 5));
+    snprintf(text, sizeof text, "a pack of 12 tokens and 5 vision units needs %s at SP 1; a GPU has 37.3 GiB",
+             hbp__say_bytes(hbp_cost_predict_pack_bytes(b.cost, 1, 2, 12, 5)).text);
     FAILS(b.context, HBP_E_INFEASIBLE, text, assemble(b.context, &b, &plan));
     ck_assert_ptr_null(plan);
 }

@@ -111,7 +111,7 @@ START_TEST_IN_CONTEXT(tiny_against_all_placements)
         }
         c.problem.limit_bytes = peak - 1;
         if (peak > 0)
-            FAILS(context, HBP_E_INFEASIBLE, " bytes ",
+            FAILS(context, HBP_E_INFEASIBLE, " GPUs",
                   place_slices(context, &c.problem, &c.slices, (int32_t)(i % 3), NULL, c.ranks));
         close_case(&c);
     }
@@ -235,7 +235,7 @@ START_TEST_IN_CONTEXT(messages)
     open_pair(context, 60, 59, &c);
     FAILS(context, HBP_E_INFEASIBLE,
           "slice 0 (1 operators from layer[0]) needs 60 bytes on each of 2 GPUs; of those free at its time 0 "
-          "have them, and the freest has 59 of 59 left",
+          "have it, and the freest has 59 bytes of 59 bytes left, 1 byte short",
           place_slices(context, &c.problem, &c.slices, HBP__PLACEMENT_FLOWS, NULL, c.ranks));
     ck_assert_int_eq(c.ranks[0], -1); /* untouched */
     FAILS(context, HBP_E_INVALID, "placement 3; it is 0 to 2",

@@ -301,7 +301,8 @@ START_TEST_IN_CONTEXT(bad_options_are_named)
     REFUSE(max_vision, 9, "give both or neither");
     REFUSE(max_tokens, -1, "`max_tokens` is -1; it must be in 0..2147483647");
     REFUSE(reserve_bytes, -2, "`reserve_bytes` is -2; it must be in -1..9223372036854775807");
-    REFUSE(reserve_bytes, INT64_C(90000000000), "90000000000");
+    REFUSE(reserve_bytes, INT64_C(90000000000),
+           "reserve_bytes keeps 83.8 GiB free on each GPU, which has 80.0 GiB");
     f.options.virtual_stages = 2;
     REFUSE(micro_batches, 6, "multiple of pipeline_stages 4");
     hbp_lengths *text = NULL;

@@ -10,7 +10,7 @@ cd "$work" || exit 1
 bad=0
 fail() { echo "FAIL: $*"; bad=1; }
 
-commands=$("$hbp" --help | sed -n '/^  [a-z]/s/^  \([a-z]*\) .*/\1/p')
+commands=$("$hbp" --help | sed -n 's/^  \([a-z]*\)  .*/\1/p; s/^  \(completion\) .*/\1/p')
 [ "$(echo "$commands" | wc -l)" -ge 17 ] || fail "--help lists too few commands: $commands"
 "$hbp" help --man >hbp.1 || fail "help --man"
 for shell in bash zsh fish; do "$hbp" completion $shell >hbp.$shell || fail "completion $shell"; done
@@ -71,7 +71,7 @@ command -v fish >/dev/null && { fish --no-execute hbp.fish || fail "fish cannot 
 # A method that is listed under an option of a command is taken by it: what is missing is the file alone.
 "$hbp" methods >methods || fail "methods"
 "$hbp" methods --json >methods.json || fail "methods --json"
-awk '/^[a-z].*: hbp [a-z]+ --/ { command = $(NF - 1); option = $NF; next } /^[a-z].*: hbp_/ { option = "" } /^  method / { next }
+awk '/^[a-z].*: hbp [a-z]+ --/ { command = $(NF - 1); option = $NF; next } /^[a-z].*: in C/ { option = "" } /^  method / { next }
     NF && option { print command, option, $1 }' methods >listed
 [ "$(wc -l <listed)" -ge 40 ] || fail "few methods are listed: $(cat listed)"
 while read -r command option name; do
@@ -79,8 +79,9 @@ while read -r command option name; do
     [ "$command" != stages ] || with='--stages 2'
     [ "$command" != tasks ] || with='--machine h100'
     [ "$command" != vlm ] || with='--vlm qwen2-vl-7b --machine h100'
+    case $command in plan | groups | step) with='--model llama-3.1-8b --machine h100' ;; esac
     # shellcheck disable=SC2086
-    "$hbp" "$command" absent $with "$option" "$name" >out 2>said
+    "$hbp" "$command" absent.json $with "$option" "$name" >out 2>said
     [ $? = 1 ] && grep -q absent said || fail "hbp $command $option $name: $(cat said)"
     grep -qF "\"$name\"" methods.json || fail "methods --json lacks $name"
 done <listed

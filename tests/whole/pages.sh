@@ -1,71 +1,39 @@
 #!/bin/sh
-# The command lines of README.md and of pages of docs/ run as printed, in a copy of what they need of the tree: a page's ```sh
-# blocks one after another in one shell, from the root of the repository, as after the quickstart; ```python blocks as well, except in
-# how-tos, where they are fragments, and where no Python has numpy. Files that the quickstart draws have the same names and fewer samples, and so have those that the lines draw.
-# usage: pages.sh PROGRAMS LIBHBP SOURCE
+# The command lines, Python and C of README.md and docs/ run as printed (pages.py), in a copy of the repository's root as
+# examples/quickstart.sh leaves it: a million lengths, a plan, what the small run wrote. The pages' own lines for that run make its files.
+# usage: pages.sh PROGRAMS LIBHBP SOURCE [PAGE ...]            skipped, 77, without Python 3
 set -u
-programs=$1 library=$2 source=$3
+programs=$1 libraries=$(dirname "$2") source=$3
+shift 3
 . "$source/cmake/packages.sh"
+command -v python3 >/dev/null || { echo "no python3"; exit 77; }
 python=$(python_with_numpy || true)
-[ -n "$python" ] || echo "no numpy: Python is not run"
+[ -n "$python" ] || echo "no numpy: Python is compiled and not run"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-bad=0
-fail() { echo "FAIL: $*"; bad=1; }
-
-# A build/quickstart of links to this build, and lengths as the quickstart draws them.
-tree() {
-    rm -rf "$work/tree"
-    mkdir -p "$work/tree/build/quickstart/examples" "$work/tree/build/quickstart/lib" "$work/tree/examples" "$work/tree/tests"
-    cd "$work/tree" || exit 1
-    cp -r "$source/examples/data" examples/
-    ln -s "$source/bindings" bindings
-    for program in hbp first stepper tasks draw_plan; do ln -s "$programs/$program" build/quickstart/examples/$program; done
-    cat >build/quickstart/examples/draw_lengths <<END
-#!/bin/sh
-[ "\$3" -le 8000 ] || { from=\$1 to=\$2; shift 3; set -- "\$from" "\$to" 8000 "\$@"; }
-exec "$programs/draw_lengths" "\$@"
-END
-    chmod +x build/quickstart/examples/draw_lengths
-    ln -s "$library" build/quickstart/lib/libhbp.so
-    [ ! -e "$(dirname "$library")/libhbp-io.so" ] || ln -s "$(dirname "$library")/libhbp-io.so" build/quickstart/lib/libhbp-io.so
-    for script in examples/quickstart.sh tests/run.sh; do # build and install: that they are there, and can be read by sh
-        sh -n "$source/$script" || fail "$script"
-        echo 'echo "not run here"' >$script
-    done
-    build/quickstart/examples/draw_lengths examples/data/wikipedia.csv build/quickstart/lengths.npy 8000 0 131072
-    build/quickstart/examples/hbp plan build/quickstart/lengths.npy --model llama-3.1-8b --machine h100:4 -o build/quickstart/plan.msgpack >out
-}
-
-# script PAGE: its blocks as one script; a line of its own counts each command that ended well.
-script() {
-    case $1 in */how-to/*) with= ;; *) with=$python ;; esac
-    awk -v python="$with" '
-        /^```/ {
-            if (kind == "python" && python != "") print "END_OF_PYTHON\necho line >>\"$RAN\""
-            was = kind
-            kind = was == "" ? substr($0, 4) : ""
-            if (was == "" && kind == "") kind = "text"
-            if (kind == "python" && python != "") print python " - <<'"'END_OF_PYTHON'"'"
-            next
-        }
-        kind == "sh" && !open && /<<.?[A-Z]+.?$/ { open = $0; sub(/.*<<.?/, "", open); sub(/[^A-Z]*$/, "", open) }
-        kind == "sh" { print; if (open && $0 == open) open = ""; if (!open && NF && !/^#/ && !/\\$/) print "echo line >>\"$RAN\"" }
-        kind == "python" && python != "" { print }' "$1"
-}
-
-for page in README.md docs/command.md docs/tutorial.md docs/how-to/plan-one-step.md docs/how-to/vision-language.md docs/how-to/many-tasks.md; do
-    tree
-    script "$source/$page" >"$work/script"
-    lines=$(grep -cxF 'echo line >>"$RAN"' "$work/script")
-    : >"$work/ran"
-    HBP_LIBRARY=$library PYTHONPATH=$source/bindings/python/src PYTHONDONTWRITEBYTECODE=1 RAN=$work/ran \
-        sh -eu "$work/script" >"$work/out" 2>"$work/err" </dev/null
-    status=$?
-    ran=$(wc -l <"$work/ran")
-    echo "$page: $((ran)) of $lines commands"
-    [ $status = 0 ] && [ "$ran" = "$lines" ] || fail "$page: after $((ran)) of $lines commands: $(tail -n 5 "$work/err")"
-    [ "$lines" -ge 3 ] || fail "$page has hardly a command"
-    [ ! -s "$work/err" ] || fail "$page: on standard error: $(head -n 5 "$work/err")"
+root=$work/root
+mkdir -p "$root/build/quickstart" && cd "$root" || exit 1
+for entry in "$source"/*; do # what a line reads of the sources; what it writes goes to build/
+    case ${entry##*/} in build* | venv | dist) ;; *) ln -s "$entry" . ;; esac
 done
-exit $bad
+ln -s "$programs" build/quickstart/examples
+ln -s "$libraries" build/quickstart/lib
+build=build/quickstart
+eval "$(sed -n '/^short_names() {/,/^}/p' "$source/examples/quickstart.sh")"
+short_names
+{
+    build/draw_lengths examples/data/wikipedia.csv build/lengths.npy 1000000 0 131072
+    build/draw_lengths examples/data/vlm.csv build/samples.csv 70706
+    build/hbp plan build/lengths.npy --model llama-3.1-8b --machine h100:4 --max-length 128K --over-long truncate -o build/plan.msgpack
+    model=llama-3.1-8b,layers=4,hidden=128,ffn=384,heads=8,kv_heads=4,head_dim=16,vocab=512
+    build/hbp_executor probe --virtual 2 --seconds 1 -o build/here.json
+    build/hbp_executor measure --virtual 2 --model $model --max-tokens 256 -o build/packs.csv
+    build/hbp fit build/packs.csv --model $model --machine build/here.json --zero none --fused-ce -o build/cost.json
+    build/draw_lengths examples/data/wikipedia.csv build/few.npy 200 1 1024
+    build/hbp plan build/few.npy --cost build/cost.json --max-length 1024 --tokens-per-step 16K -o build/few.msgpack
+    build/hbp_executor run build/few.msgpack --model $model --virtual 2 --cost build/cost.json --timeline build/run.csv
+} >"$work/log" 2>&1
+for name in $(grep -oE '\$out/[a-z]+\.[a-z]+' "$source/examples/quickstart.sh" | sed 's|.*/||' | sort -u); do
+    [ -s "build/$name" ] || [ "$name" = trace.json ] || { cat "$work/log"; echo "FAIL: the quickstart leaves $name, this does not"; exit 1; }
+done
+"${python:-python3}" "$source/tests/whole/pages.py" "$root" "$source" "$python" "$@"

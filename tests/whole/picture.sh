@@ -14,11 +14,14 @@ sh "$source/docs/images/ranks.sh" "$programs" ranks.svg || fail "docs/images/ran
 cmp ranks.svg "$source/docs/images/ranks.svg" || fail "docs/images/ranks.svg is not what docs/images/ranks.sh draws; run it again"
 [ "$(wc -c <ranks.svg)" -lt 100000 ] || fail "the picture has $(wc -c <ranks.svg) bytes"
 grep -q "prefers-color-scheme:dark" ranks.svg || fail "no colours for dark pages"
+grep -qE '<desc id="desc">.* one length and degree: [0-9.]+ s, [0-9.]+ % idle\. libhbp: [0-9.]+ s, [0-9.]+ % idle\.</desc>' ranks.svg ||
+    fail "nothing for screen readers"
+grep -q 'aria-labelledby="title desc"' ranks.svg || fail "what is for screen readers is not pointed at"
 
 # The upper plan is the best that one length and degree do, by the comparison's own sweep, but for this library's packing.
 "$programs/draw_lengths" "$source/examples/data/wikipedia.csv" l.npy 4000 1 131072
 "$programs/hbp" compare l.npy --model llama-3.1-8b --machine h100:4 >compare.txt || fail "hbp compare"
-upper=$(sed -n 's/.*one length and degree: \([0-9.]* s\), .*/\1/p' ranks.svg)
+upper=$(sed -n '/class="n"/s/.*one length and degree: \([0-9.]* s\), .*/\1/p' ranks.svg)
 lower=$(sed -n 's/.*>libhbp: \([0-9.]* s\), .*/\1/p' ranks.svg)
 grep -qE "^  first-fit-shuffled +72,337 SP 8 c 0 +$upper " compare.txt || fail "first fit's best is not the $upper drawn: $(cat compare.txt)"
 grep -qE "^  this plan +- +$lower " compare.txt || fail "this plan is not the $lower drawn: $(cat compare.txt)"
@@ -35,7 +38,7 @@ done
 "$programs/draw_lengths" "$source/examples/data/wikipedia.csv" few.npy 300 2 16384
 "$programs/hbp" plan few.npy --model llama-3.1-8b --machine h100:1 --zero 1 --lockstep-ranks 1 -o lanes.msgpack >out || fail "lanes"
 "$programs/draw_plan" lanes.svg 'a<b>&c' lanes.msgpack one || fail "draw_plan of lanes"
-grep -q '<title>a&lt;b&gt;&amp;c</title>' lanes.svg || fail "the title: $(head -c 300 lanes.svg)"
+grep -q '<title id="title">a&lt;b&gt;&amp;c</title>' lanes.svg || fail "the title: $(head -c 300 lanes.svg)"
 packs=$(sed -n 's/.* \([0-9]*\) packs on .*/\1/p' out)
 [ "$(grep -c '<title>step' lanes.svg)" = "$packs" ] || fail "not all of $packs packs are drawn"
 grep -q "one: $(sed -n 's/predicted epoch \([0-9.]* s\),.*/\1/p' out), $(sed -n 's/.* idle \([0-9]*\.[0-9]\).*/\1/p' out) % idle" lanes.svg ||

@@ -42,11 +42,13 @@ OUT(hbp_machine, hbp_machine_create, context, NULL)
 OUT(hbp_machine, hbp_machine_create_preset, context, NULL)
 OUT(hbp_machine, hbp_machine_probe, context, -1, NULL)
 OUT(hbp_machine, hbp_machine_load, context, NULL)
+OUT(hbp_machine, hbp_machine_create_text, context, NULL)
 OUT(hbp_model, hbp_model_create, context, NULL)
 OUT(hbp_model, hbp_model_create_preset, context, NULL)
 OUT(hbp_model, hbp_model_create_variant, context, NULL, NULL)
 OUT(hbp_model, hbp_model_create_config, context, NULL, -1)
 OUT(hbp_model, hbp_model_load, context, NULL)
+OUT(hbp_model, hbp_model_create_text, context, NULL)
 OUT(hbp_packs, hbp_packs_create, context, NULL, NULL, -1, NULL, NULL, NULL, NULL)
 OUT(hbp_packs, hbp_greedy_fill, context, NULL, NULL, NULL)
 OUT(hbp_layer_partition, hbp_partition_layers, context, NULL, NULL, NULL)
@@ -54,6 +56,7 @@ OUT(hbp_pipeline_run, hbp_simulate_pipeline, context, NULL, NULL, NULL, NULL)
 OUT(hbp_pipeline_run, hbp_pipeline_run_load, context, NULL)
 OUT(hbp_plan, hbp_plan_load, context, NULL)
 OUT(hbp_plan_file, hbp_plan_file_open, context, NULL)
+OUT(hbp_cost, hbp_plan_file_get_cost, context, NULL)
 OUT(hbp_plan, hbp_plan_file_read, context, NULL, -1, -1)
 OUT(hbp_vlm_plan, hbp_plan_vlm, context, NULL, NULL, NULL, NULL)
 OUT(hbp_vlm_plan, hbp_vlm_plan_load, context, NULL)
@@ -133,17 +136,20 @@ static const out_call OUT_CALL[] = {
     CALL(hbp_machine_create_preset),
     CALL(hbp_machine_probe),
     CALL(hbp_machine_load),
+    CALL(hbp_machine_create_text),
     CALL(hbp_model_create),
     CALL(hbp_model_create_preset),
     CALL(hbp_model_create_variant),
     CALL(hbp_model_create_config),
     CALL(hbp_model_load),
+    CALL(hbp_model_create_text),
     CALL(hbp_greedy_fill),
     CALL(hbp_partition_layers),
     CALL(hbp_simulate_pipeline),
     CALL(hbp_pipeline_run_load),
     CALL(hbp_plan_load),
     CALL(hbp_plan_file_open),
+    CALL(hbp_plan_file_get_cost),
     CALL(hbp_plan_file_read),
     CALL(hbp_plan_vlm),
     CALL(hbp_vlm_plan_load),

@@ -119,6 +119,7 @@ class TestFromArray(unittest.TestCase):
     def test_shifted_loss(self):
         made = hbp.Lengths.from_array([10, 1, 30], loss_tokens=[10, 1, 4], shifted_loss=True)
         self.assertEqual((made.summary().loss_tokens, made.summary().shifted_loss), (9 + 0 + 4, 1))
+        self.assertIsNone(made.summary().column)
         self.assertEqual(made.limit(20, "truncate").summary().loss_tokens, 9 + 0 + 4)
         whole = hbp.Lengths.from_array([10, 1, 30], shifted_loss=True)
         self.assertEqual(whole.limit(20, "split").summary().loss_tokens, 9 + 0 + 19 + 9)
@@ -207,6 +208,8 @@ class TestRead(unittest.TestCase):
             self.assertEqual(read(Path(folder, "a.npy")).summary().digest, digest)
             self.assertEqual(read(os.path.join(folder, "b.txt"), format="text").summary().digest, digest)
             self.assertEqual(read(Path(folder, "c.csv"), column="size").summary().digest, digest)
+            self.assertIsNone(read(Path(folder, "c.csv"), column="size").summary().column)
+            self.assertEqual(read(Path(folder, "è.csv")).summary().column, "length")
             self.assertEqual(read(Path(folder, "d.jsonl"), column="n").summary().digest, digest)
             self.assertEqual(len(read(Path(folder, "è.csv"))), 3)
             np.save(Path(folder, "v.npy"), np.array([3, 0, 1], np.uint8))

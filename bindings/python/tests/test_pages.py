@@ -55,13 +55,21 @@ print(json.dumps([lengths, seen, plan.digest, batch["input_ids"].shape[1], pack.
 """
 
 
-def snippet() -> str:
-    return re.search(r"## From a data set and a tokenizer\n\n```python\n(.*?)```", PAGE.read_text(), re.S)[1]
+CHECK_FILE = """
+import hbp
+read = hbp.Lengths.read("lengths.npy")
+due = [len(text.ids) for text in tokenizer.encode_batch(data["text"][:])]
+print(json.dumps([[read[i] for i in range(len(read))], due]))
+"""
+
+
+def snippet(heading: str = "From a data set and a tokenizer") -> str:
+    return re.search(rf"## {heading}\n\n```python\n(.*?)```", PAGE.read_text(), re.S)[1]
 
 
 @unittest.skipUnless(PAGE.exists(), "the documentation is not beside the package")
 class TestFromADataSet(unittest.TestCase):
-    def run_page(self, folder: Path, stand_ins: "list[str]") -> "list":
+    def run_page(self, folder: Path, stand_ins: "list[str]", lines: "str | None" = None) -> "list":
         draw = random.Random(3)
         words = ["a", "pack", "of", "samples", "long", "short"]
         with open(folder / "chats.jsonl", "w") as file:
@@ -80,7 +88,7 @@ class TestFromADataSet(unittest.TestCase):
             "HF_HUB_OFFLINE": "1",
             "HF_DATASETS_OFFLINE": "1",
         }
-        code = "import json\n" + snippet() + CHECK
+        code = "import json\n" + (lines or snippet() + CHECK)
         result = subprocess.run(
             [sys.executable, "-c", code],
             cwd=folder,
@@ -103,6 +111,13 @@ class TestFromADataSet(unittest.TestCase):
     def test_ten_lines(self):
         self.assertLessEqual(len([line for line in snippet().splitlines() if line.strip()]), 10)
 
+    def test_lengths_npy(self):
+        lines = snippet("From a data set to lengths.npy") + CHECK_FILE
+        with tempfile.TemporaryDirectory() as folder:
+            Path(folder, "tokenizer.json").write_text("{}")
+            read, due = self.run_page(Path(folder), ["tokenizers", "datasets"], lines)
+            self.assertEqual((read, len(read)), (due, 64))
+
     def test_with_stand_ins(self):
         with tempfile.TemporaryDirectory() as folder:
             Path(folder, "tokenizer.json").write_text("{}")
@@ -119,6 +134,11 @@ class TestFromADataSet(unittest.TestCase):
             made.train_from_iterator(["a pack of long and short samples"] * 9, trainer)
             made.save(str(Path(folder, "tokenizer.json")))
             self.check(self.run_page(Path(folder), [] if importlib.util.find_spec("torch") else ["torch"]))
+            for left in ("chats.jsonl", "modules/torch.py"):
+                Path(folder, left).unlink(missing_ok=True)
+            Path(folder, "modules").rmdir()
+            read, due = self.run_page(Path(folder), [], snippet("From a data set to lengths.npy") + CHECK_FILE)
+            self.assertEqual((read, len(read)), (due, 64))
 
 
 if __name__ == "__main__":

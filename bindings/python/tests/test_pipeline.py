@@ -349,11 +349,11 @@ class TestSimulate(unittest.TestCase):
                 back.validate(made, [0, 2, 4, 6], micro_batches=3)
             run.trace(path)
             events = [event for event in json.loads(path.read_text())["traceEvents"] if event["ph"] == "X"]
-            self.assertEqual([event["tid"] for event in events], run.operation_stages.tolist())
+            self.assertEqual([event["tid"] - 1 for event in events], run.operation_stages.tolist())
             run.write_json(path)
             read = json.loads(path.read_text())
             self.assertEqual(read["columns"]["operation_ends"], run.operation_ends.tolist())
-            self.assertEqual((read["digest"], read["bubble"]), (str(run.summary().digest), run.summary().bubble))
+            self.assertEqual((read["digest"], read["bubble"]), (f"{run.summary().digest:016x}", run.summary().bubble))
             with self.assertRaisesRegex(hbp.FormatError, "not a file of a pipeline's run"):
                 hbp.PipelineRun.load(path)
         again = pickle.loads(pickle.dumps(run))

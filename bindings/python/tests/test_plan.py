@@ -2,6 +2,7 @@
 
 import copy
 import gc
+import gzip
 import json
 import os
 import pickle
@@ -546,6 +547,18 @@ class TestFiles(unittest.TestCase):
             self.assertEqual(hbp.Plan.load(self.path).digest, plan.digest)
         self.assertEqual(list(self.folder.iterdir()), [self.path])
 
+    def test_plan_file_has_cost_and_note(self):
+        plan, cost = samples.plan(), samples.cost()
+        plan.save(self.path, cost=cost, note="a note")
+        file = hbp.PlanFile(self.path)
+        back = file.cost()
+        self.assertEqual(file.note, "a note")
+        self.assertEqual(back.terms().ns_per_token, cost.terms().ns_per_token)
+        self.assertEqual(hbp.simulate(plan, back).epoch_ns, hbp.simulate(plan, cost).epoch_ns)
+        plan.save(self.path)
+        self.assertIsNone(hbp.PlanFile(self.path).cost())
+        self.assertEqual(hbp.PlanFile(self.path).note, "")
+
     def test_plan_file(self):
         plan = samples.plan()
         plan.save(self.path, chunk_steps=2)
@@ -572,6 +585,8 @@ class TestFiles(unittest.TestCase):
             self.assertEqual([step.index for step in file], list(range(len(plan))))
             self.assertEqual([step.ids() for step in file], [step.ids() for step in plan])
         self.assertEqual(repr(file), f"<hbp.PlanFile: {len(plan):,} steps, digest {plan.digest:016x}>")
+        self.assertIn(f", digest={plan.digest:016x}, ", repr(plan.summary()))
+        self.assertIn(f"<td>{plan.digest:016x}</td>", plan.summary()._repr_html_())
         part = file.read(2, 3)
         self.assertEqual((len(part), part.summary().first_step), (3, 2))
         with self.assertRaises(IndexError):
@@ -604,7 +619,17 @@ class TestFiles(unittest.TestCase):
     def test_trace_and_json(self):
         plan = samples.plan()
         plan.trace(self.folder / "trace.json", 0, 2)
-        self.assertIn("traceEvents", json.loads((self.folder / "trace.json").read_text()))
+        plain = (self.folder / "trace.json").read_bytes()
+        self.assertTrue(json.loads(plain)["otherData"]["parts"].startswith("none"))
+        plan.trace(self.folder / "trace.json.gz", 0, 2)
+        self.assertEqual(gzip.decompress((self.folder / "trace.json.gz").read_bytes()), plain)
+        plan.trace(self.folder / "parts.json", steps=1, cost=samples.cost())
+        events = [e for e in json.loads((self.folder / "parts.json").read_text())["traceEvents"] if e["ph"] == "X"]
+        ns = {kind: sum(round(e["dur"] * 1000) for e in events if e["cat"] == kind) for kind in ("pack", "part")}
+        self.assertEqual(ns["pack"], ns["part"])
+        with self.assertRaisesRegex(hbp.InvalidError, "the plan was made under another"):
+            model, machine = hbp.Model.preset("llama-3.1-8b"), hbp.Machine.preset("h100")
+            plan.trace(self.folder / "x.json", cost=hbp.Cost(model, machine, dp_overlap=0.5))
         plan.write_json(self.folder / "plan.json")
         json.loads((self.folder / "plan.json").read_text())
 

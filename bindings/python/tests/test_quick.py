@@ -1,6 +1,7 @@
 """hbp.plan in one call, and who runs which samples as nested lists."""
 
 import ctypes
+import json
 import tempfile
 import unittest
 from pathlib import Path
@@ -43,17 +44,42 @@ class TestQuick(unittest.TestCase):
             machine.save(profile)
             self.assertEqual(hbp.plan(tokens, model, profile, seed=3).digest, digest)
             self.assertEqual(hbp.plan(tokens, model, str(profile), seed=3).digest, digest)
+            self.assertEqual(hbp.plan(tokens, model, f"{profile}:2", seed=3).digest, digest)
+            one = hbp.plan(tokens, model, f"{profile}:1,cores=96", seed=3)
+            self.assertEqual(one.digest, hbp.plan(tokens, model, "h100", seed=3).digest)
+            Path(folder, "config.json").write_text(json.dumps(config))
+            from_mapping = hbp.plan(tokens, config, machine).digest
+            for name in (folder, Path(folder), f"{folder}/config.json", Path(folder, "config.json")):
+                self.assertEqual(hbp.plan(tokens, name, machine).digest, from_mapping)
+            self.assertEqual(
+                hbp.plan(tokens, f"{folder},layers=4", machine).digest,
+                hbp.plan(tokens, hbp.Model.config(config).variant(layers=4), machine).digest,
+            )
         four = hbp.plan(tokens, "llama-3.1-8b,layers=4", machine)
         self.assertEqual(four.digest, hbp.plan(tokens, model.variant(layers=4), machine).digest)
         self.assertEqual(len(hbp.plan(tokens, config, machine).sample_ids), 200)
 
     def test_errors_say_what_is_known(self):
         with self.assertRaisesRegex(
-            hbp.InvalidError, r"no model preset 'llama'; the nearest is .*; there are llama-"
+            hbp.InvalidError, r"no model preset 'llama'; the nearest is 'llama-3-8b'; there are llama-"
         ):
             hbp.plan([1], model="llama", machine="h100")
         with self.assertRaisesRegex(hbp.InvalidError, r"no machine preset 'h10'; .*; there are .*h100, h200"):
             hbp.plan([1], model="llama-3.1-8b", machine="h10:4")
+        with self.assertRaisesRegex(hbp.InvalidError, "^no model preset 'gpt-4'; there are llama-[^;]*$"):
+            hbp.plan([1], model="gpt-4", machine="h100")
+        with self.assertRaisesRegex(hbp.InvalidError, "no such file or folder; the nearest is 'llama-3.1-8b'"):
+            hbp.plan([1], model="meta-llama/Llama-3.1-8B", machine="h100")
+        with self.assertRaisesRegex(hbp.MissingFileError, "cannot open no/folder: No such file"):
+            hbp.plan([1], model="no/folder", machine="h100")
+        with self.assertRaisesRegex(hbp.InvalidError, "hbm_bytes is '80Gb'; it must be a number of bytes"):
+            hbp.plan([1], model="llama-3.1-8b", machine="h100:4,hbm_bytes=80Gb")
+        with self.assertRaisesRegex(hbp.InfeasibleError, "what would do: at least 3 nodes of 8 GPUs"):
+            hbp.plan([1], model="llama-3.1-70b", machine="h100")
+        with self.assertRaisesRegex(hbp.InfeasibleError, "reserve_bytes keeps 4.0 GiB.*would do: zero_stage 3$"):
+            hbp.Cost(hbp.Model.preset("llama-3.1-8b"), hbp.Machine.preset("h100"), zero_stage=0)
+        with self.assertRaisesRegex(hbp.InvalidError, "fields of machine given are 0 or unknown; set them, for example"):
+            hbp.Cost(hbp.Model.preset("llama-3.1-8b"), hbp.Machine(nodes=1))
         with self.assertRaisesRegex(hbp.InvalidError, "no field 'layer'; the nearest is 'layers'"):
             hbp.plan([1], model="llama-3.1-8b,layer=3", machine="h100")
         with self.assertRaisesRegex(
@@ -70,6 +96,17 @@ class TestQuick(unittest.TestCase):
             hbp.plan([1], "llama-3.1-8b", "h100", max_lenght=3)
         with self.assertRaisesRegex(TypeError, "machine"):
             hbp.plan([1], "llama-3.1-8b")
+
+
+class TestQuantities(unittest.TestCase):
+    def test_values_have_units(self):
+        machine = hbp.Machine.preset("h100:4,network_bytes_per_s=400Gb/s")
+        machine.set_fields(hbm_bytes="141GB", nvlink_latency_ns="5us", cores=96)
+        fields = machine.fields
+        self.assertEqual((fields.network_bytes_per_s, fields.hbm_bytes), (50e9, 141_000_000_000))
+        self.assertEqual((fields.nvlink_latency_ns, fields.cores), (5000, 96))
+        with self.assertRaisesRegex(hbp.InvalidError, "cores is '5GB'; .* without a unit"):
+            machine.set_fields(cores="5GB")
 
 
 class TestIds(unittest.TestCase):

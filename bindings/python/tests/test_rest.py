@@ -110,9 +110,8 @@ class Resumed(unittest.TestCase):
         text = (DOCS / "resume.md").read_text().split("## Another number of ranks")[1]
         text = re.search(r"```python\n(.*?)```", text, re.S).group(1)
         plan = make_plan(tokens_per_step=30000)
-        with mock.patch.object(hbp.Plan, "load", lambda path: plan):
-            names = dict(hbp=hbp, state=PlanSampler(plan, 0).state_dict(step=2), new_cost=make_cost(4), rank=1)
-            names["make_plan"] = lambda epoch: make_plan(epoch, ranks=4)
+        data, names = hbp.Lengths.from_array(LENGTHS), {}
+        with mock.patch.object(hbp.Plan, "load", lambda path: plan), mock.patch.object(hbp.Lengths, "read", lambda path: data):
             exec(text, names)
         self.assertEqual(len(names["remaining"]), len(plan) - 2)
         self.assertEqual(len(list(names["sampler"])), len(names["remaining"].micro_batch_ns))

@@ -387,7 +387,7 @@ class TestRun(unittest.TestCase):
                     piece = schedule[event["args"]["slice"]]
                     self.assertEqual(event["name"], f"{piece.name} x {len(piece)}")
                     self.assertEqual((event["cat"], round(event["ts"] * 1000)), (piece.task, starts[piece.index]))
-                    self.assertIn(event["tid"], piece.ranks)
+                    self.assertIn(event["tid"] - 1, piece.ranks)
             other = hbp.TaskSchedule.load(GOLDEN)
             with self.assertRaisesRegex(ValueError, "the run is of schedule"):
                 other.trace(path, run)

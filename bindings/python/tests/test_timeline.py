@@ -163,10 +163,10 @@ class TestTimeline(unittest.TestCase):
             plan.trace(path, 0, 2, measured(plan, 1.25, 1))
             events = json.loads(path.read_text())["traceEvents"]
             names = {event["args"]["name"] for event in events if event["name"] == "process_name"}
-            self.assertEqual(names, {"node 0, predicted", "node 0, measured"})
-            errors = [event["args"]["error"] for event in events if "error" in event["args"]]
+            self.assertEqual(names, {"steps", "node 0, predicted", "node 0, measured"})
+            errors = [event["args"]["error"] for event in events if "error" in event.get("args", {})]
             self.assertTrue(errors and all(abs(error - 0.2) < 1e-6 for error in errors))
-            steps = {event["args"]["step"] for event in events if "measured_ns" in event["args"]}
+            steps = {event["args"]["step"] for event in events if "measured_ns" in event.get("args", {})}
             self.assertEqual(steps, {0})
             other = measured(samples.plan(seed=1), 1.0, 5)
             with self.assertRaisesRegex(hbp.InvalidError, "row"):

@@ -424,11 +424,11 @@ class TestPlan(unittest.TestCase):
             with self.assertRaisesRegex(hbp.InvalidError, "made for lengths with digest"):
                 back.validate(hbp.Lengths.from_array([100] * 600, vision=[0] * 600))
             back.trace(trace, 0, 1)
-            events = [e for e in json.loads(trace.read_text())["traceEvents"] if e["ph"] == "X"]
+            events = [e for e in json.loads(trace.read_text())["traceEvents"] if "micro_batch" in e.get("args", {})]
             self.assertEqual(len(events), 2 * 2 * 4 * len(back.data[0].micro_batches))
             back.write_json(trace)
             read = json.loads(trace.read_text())
-            self.assertEqual(read["summary"]["digest"], str(plan.data.digest))
+            self.assertEqual(read["summary"]["digest"], f"{plan.data.digest:016x}")
             self.assertEqual(read["vlm"]["cuts"], plan.cuts.tolist())
             self.assertEqual(read["vlm"]["layer_names"], list(plan.layers.names))
             self.assertEqual(pickle.loads(pickle.dumps(back)).digest, plan.digest)

@@ -67,6 +67,22 @@ enum {
 #define HBP__COST_SOURCE_BYTES 64
 #define HBP__COST_NAME_BYTES   256
 
+/* What a cost was derived from, for saying what would make room: zeros where that is not known. Neither a
+ * term nor in files. */
+typedef struct hbp__cost_origin {
+    double parameters;
+    double layer_parameters; /* of one layer */
+    int64_t hbm_bytes;
+    int64_t reserve_bytes;
+    int32_t nodes;
+    int32_t gpus_per_node;
+    int32_t domain_gpus; /* with as many GPUs as it takes: of 36 GPUs of a gb200-nvl72, 72 */
+    int32_t shard_ranks;
+    int32_t given_shard_ranks; /* of the options: 0 where more nodes shard further */
+    int32_t given_lockstep_ranks;
+    int32_t max_sp;
+} hbp__cost_origin;
+
 struct hbp_cost {
     hbp__memory memory;
     hbp_cost_terms terms; /* its tables point to the three below */
@@ -78,6 +94,7 @@ struct hbp_cost {
     int32_t zero_stage;
     int64_t tokens_per_rank; /* the most padded tokens that a planner may put on a rank; 0: what memory holds.
                                 Neither a term nor in files: see hbp__cost_capped */
+    hbp__cost_origin origin;
     char source[HBP__COST_TERM_COUNT][HBP__COST_SOURCE_BYTES];
     char model_name[HBP__COST_NAME_BYTES]; /* "" where it is not known */
     char machine_name[HBP__COST_NAME_BYTES];

@@ -42,7 +42,8 @@ struct hbp_lengths {
     int64_t max_vision;
     int64_t modalities; /* mask of the kinds that occur */
     int32_t shifted_loss;
-    uint64_t digest; /* of the original columns; a limit that cuts mixes itself in */
+    const char *column; /* static: the name by which a file's lengths were found unasked; NULL: none */
+    uint64_t digest;    /* of the original columns; a limit that cuts mixes itself in */
 };
 
 /* One more owner; hbp_lengths_free drops one. Lengths are shareable, so the count is atomic. */

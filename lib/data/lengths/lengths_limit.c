@@ -355,6 +355,7 @@ static hbp_status limit_overlong(limiting *l, hbp_lengths **out)
     if (!l->to)
         return HBP_E_NO_MEMORY;
     l->to->shifted_loss = l->given->shifted_loss;
+    l->to->column = l->given->column;
     hbp_status status = run_limit(l);
     if (status < 0)
         hbp_lengths_free(l->to);

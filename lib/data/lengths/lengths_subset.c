@@ -63,6 +63,7 @@ hbp_status hbp__lengths_subset(hbp_context *context, const hbp_lengths *lengths,
         return HBP_E_NO_MEMORY;
     draft->count = count;
     draft->shifted_loss = lengths->shifted_loss;
+    draft->column = lengths->column;
     hbp_status status = fill_subset(context, lengths, index, draft);
     if (status == HBP_OK)
         *out = draft;

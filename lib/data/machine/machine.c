@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/nearest.h"
 #include "base/options.h"
+#include "base/quantity.h"
 
 /* 2^53: up to here a double counts bytes one by one, so that profiles and setters lose none. */
 #define MOST_BYTES 9007199254740992.0
@@ -37,7 +37,25 @@ static const char *field_name(int64_t index)
     return fields_of_machine[index].name;
 }
 
-const hbp__field_names hbp__machine_field_names = {"machine", field_name, HBP__MACHINE_FIELD_COUNT};
+static const hbp__other_word other_words[] = {
+    {"memory", "hbm_bytes"},
+    {"memory_bytes", "hbm_bytes"},
+    {"gpu_memory", "hbm_bytes"},
+    {"gpu_memory_bytes", "hbm_bytes"},
+    {"hbm", "hbm_bytes"},
+    {"memory_bandwidth", "hbm_bytes_per_s"},
+    {"memory_bytes_per_s", "hbm_bytes_per_s"},
+    {"hbm_bandwidth", "hbm_bytes_per_s"},
+    {"bandwidth", "network_bytes_per_s"},
+    {"network_bandwidth", "network_bytes_per_s"},
+    {"nvlink_bandwidth", "nvlink_bytes_per_s"},
+    {"gpus", "gpus_per_node"},
+    {"mfu", "gemm_efficiency"},
+    {NULL, NULL},
+};
+
+const hbp__field_names hbp__machine_field_names = {"machine", field_name, HBP__MACHINE_FIELD_COUNT,
+                                                   other_words, 1};
 _Static_assert((int)HBP__MACHINE_FIELD_COUNT <= HBP__MOST_FIELDS, "a bit for every field");
 
 static int32_t field_index(const char *name)
@@ -99,14 +117,17 @@ static hbp_status check_value(hbp_context *context, int32_t index, double value)
     if (!(isfinite(value) && value >= 0))
         return hbp__fail(context, HBP_E_INVALID, "%s is %g; it must be finite and at least 0", field->name,
                          value);
+    if (hbp__quantity_of(field->name) == HBP__OF_SHARE && value > 1)
+        return hbp__fail(context, HBP_E_INVALID, "%s is %g; it is a share, at most 1, such as 0.45 or 45%%",
+                         field->name, value);
     if (field->kind == DOUBLE_FIELD)
         return HBP_OK;
     double most = field->kind == INT32_FIELD ? (double)INT32_MAX : MOST_BYTES;
     if (value > most)
-        return hbp__fail(context, HBP_E_OVERFLOW, "%s is %.17g; it must be at most %.0f", field->name, value,
-                         most);
+        return hbp__fail(context, HBP_E_OVERFLOW, "%s is %.*g; it must be at most %.0f", field->name,
+                         value < 1e20 ? 17 : 15, value, most);
     if (value != floor(value))
-        return hbp__fail(context, HBP_E_INVALID, "%s is %.17g; it must be a whole number", field->name,
+        return hbp__fail(context, HBP_E_INVALID, "%s is %.15g; it must be a whole number", field->name,
                          value);
     return HBP_OK;
 }
@@ -154,6 +175,37 @@ hbp_status hbp_machine_create(hbp_context *context, const hbp_machine_fields *fi
     return HBP_OK;
 }
 
+hbp_status hbp__machine_fail_missing(hbp_context *context, const hbp_machine *machine, uint32_t fields)
+{
+    /* An H100's, for fields that a cost or a run of tasks may lack. */
+    static const char *const examples[HBP__MACHINE_FIELD_COUNT] = {
+        [HBP__MACHINE_nodes] = "4",
+        [HBP__MACHINE_gpus_per_node] = "8",
+        [HBP__MACHINE_domain_gpus] = "8",
+        [HBP__MACHINE_hbm_bytes] = "80GiB",
+        [HBP__MACHINE_hbm_bytes_per_s] = "3.35TB/s",
+        [HBP__MACHINE_flops_per_s] = "989TFLOPS",
+        [HBP__MACHINE_gemm_efficiency] = "0.45",
+        [HBP__MACHINE_attention_efficiency] = "0.45",
+        [HBP__MACHINE_nvlink_bytes_per_s] = "371GB/s",
+        [HBP__MACHINE_network_bytes_per_s] = "400Gb/s",
+    };
+    char text[360];
+    size_t at = 0;
+    int count = 0;
+    text[0] = '\0';
+    for (int32_t i = 0; i < HBP__MACHINE_FIELD_COUNT && at < sizeof text; i++)
+        if (fields >> i & 1)
+            at += (size_t)snprintf(text + at, sizeof text - at, "%s%s=%s", count++ ? "," : "",
+                                   fields_of_machine[i].name, examples[i] ? examples[i] : "1");
+    if (count == 1)
+        return hbp__fail(context, HBP_E_INVALID, "%.*s of machine %s is 0 or unknown; set it, for example %s",
+                         (int)strcspn(text, "="), text, machine->name, text);
+    return hbp__fail(context, HBP_E_INVALID,
+                     "%d fields of machine %s are 0 or unknown; set them, for example %s", count,
+                     machine->name, text);
+}
+
 void hbp_machine_free(hbp_machine *machine)
 {
     if (!machine)
@@ -195,16 +247,27 @@ const char *hbp_machine_get_source(const hbp_machine *machine, const char *field
     return machine->source[index][0] ? machine->source[index] : "unknown";
 }
 
+void hbp__machine_set_domain(hbp_machine *machine, int32_t most)
+{
+    const int64_t gpus = (int64_t)machine->fields.nodes * machine->fields.gpus_per_node;
+    machine->preset_domain_gpus = most;
+    if (gpus > 0)
+        machine->fields.domain_gpus = gpus < most ? (int32_t)gpus : most;
+}
+
 hbp_status hbp__machine_set_field(hbp_context *context, hbp_machine *machine, const char *field, double value,
                                   const char *source)
 {
     int32_t index = field_index(field);
     if (index < 0)
-        return hbp__fail(context, HBP_E_INVALID, "a machine has no field '%.64s'; the nearest is '%s'", field,
-                         hbp__nearest(field, field_name, HBP__MACHINE_FIELD_COUNT));
+        return hbp__fail_field(context, &hbp__machine_field_names, "a machine has", field);
     HBP__TRY(check_value(context, index, value));
     HBP__TRY(hbp__machine_check_text(context, "source", source));
     write_field(&machine->fields, index, value);
+    if (index == HBP__MACHINE_domain_gpus)
+        machine->preset_domain_gpus = 0;
+    if (index == HBP__MACHINE_nodes && machine->preset_domain_gpus)
+        hbp__machine_set_domain(machine, machine->preset_domain_gpus);
     snprintf(machine->source[index], sizeof machine->source[index], "%s", source);
     return HBP_OK;
 }

@@ -64,6 +64,8 @@ struct hbp_machine {
     hbp__memory memory;
     char name[HBP__SOURCE_BYTES];
     hbp_machine_fields fields;
+    int32_t preset_domain_gpus; /* of the preset, where domain_gpus is its own: fewer GPUs are one domain; 0:
+                                   none is known */
     char source[HBP__MACHINE_FIELD_COUNT][HBP__SOURCE_BYTES]; /* "" = unknown */
     hbp__collective *collectives;                             /* sorted by (collective, ranks) */
     int64_t collective_count;
@@ -88,11 +90,17 @@ hbp_status hbp__machine_set_values(hbp_context *context, hbp_machine *machine,
 /* What the public setters do once the context is entered; `source` is never NULL. Readers use them. */
 hbp_status hbp__machine_set_field(hbp_context *context, hbp_machine *machine, const char *field, double value,
                                   const char *source);
+/* Domains of `most` GPUs, or one of all that there are; nodes that are set later are cut the same. */
+void hbp__machine_set_domain(hbp_machine *machine, int32_t most);
 hbp_status hbp__machine_set_collective(hbp_context *context, hbp_machine *machine, int32_t collective,
                                        int32_t ranks, double latency_ns, double bytes_per_s, double spread,
                                        const char *source);
 hbp_status hbp__machine_set_rate(hbp_context *context, hbp_machine *machine, int32_t rate, int64_t size,
                                  double per_s, double spread, const char *source);
+
+/* HBP_E_INVALID: the machine lacks these fields, bit HBP__MACHINE_<name> each, at least one of them, and what
+ * they may look like, with units. */
+hbp_status hbp__machine_fail_missing(hbp_context *context, const hbp_machine *machine, uint32_t fields);
 
 /* HBP_E_INVALID unless `text`, a "source" or "name", has 1..63 characters that are no control characters. */
 hbp_status hbp__machine_check_text(hbp_context *context, const char *what, const char *text);

@@ -4,7 +4,6 @@
 
 #include "base/checked.h"
 #include "base/fields.h"
-#include "base/nearest.h"
 #include "base/number.h"
 #include "base/options.h"
 #include "data/machine/machine.h"
@@ -52,8 +51,7 @@ static hbp_status find_preset(hbp_context *context, const char *name, const stru
             *found = &presets[i];
             return HBP_OK;
         }
-    return hbp__fail(context, HBP_E_INVALID, "no machine preset '%.64s'; the nearest is '%s'", name,
-                     hbp__nearest(name, hbp__machine_preset_name, PRESETS));
+    return hbp__fail_preset(context, "machine", name, hbp__machine_preset_name, PRESETS);
 }
 
 hbp_status hbp__machine_set_gpu(hbp_context *context, hbp_machine *machine, const char *gpu)
@@ -108,11 +106,11 @@ static hbp_status set_shape(hbp_context *context, hbp_machine *machine, const st
 {
     char source[HBP__SOURCE_BYTES];
     snprintf(source, sizeof source, "preset %s", p->name);
-    int64_t gpus = (int64_t)nodes * p->gpus_per_node;
     HBP__TRY(hbp__machine_set_field(context, machine, "nodes", nodes, "given"));
     HBP__TRY(hbp__machine_set_field(context, machine, "gpus_per_node", p->gpus_per_node, source));
-    return hbp__machine_set_field(context, machine, "domain_gpus",
-                                  (double)(gpus < p->domain_gpus ? gpus : p->domain_gpus), source);
+    HBP__TRY(hbp__machine_set_field(context, machine, "domain_gpus", p->domain_gpus, source));
+    hbp__machine_set_domain(machine, p->domain_gpus);
+    return HBP_OK;
 }
 
 /* What the preset knows, then what the text says. */

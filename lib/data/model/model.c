@@ -262,13 +262,41 @@ static hbp_status summarise_model(hbp_context *context, hbp_model *model)
     return HBP_OK;
 }
 
+/* Says all that lacks at once, where it is more than one field. */
+static hbp_status name_missing(hbp_context *context, const hbp_model_fields *f, hbp_status status)
+{
+    const struct {
+        int missing;
+        const char *example; /* of Llama 3.1 8B */
+    } fields[] = {{!f->layers, "layers=32"},
+                  {!f->hidden, "hidden=4096"},
+                  {!f->ffn && !f->experts, "ffn=14336"},
+                  {!f->heads, "heads=32"},
+                  {!f->vocab, "vocab=128256"}};
+    char text[128];
+    size_t at = 0;
+    int count = 0;
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+        if (fields[i].missing)
+            at +=
+                (size_t)snprintf(text + at, sizeof text - at, "%s%s", count++ ? "," : "", fields[i].example);
+    if (count < 2)
+        return status;
+    return hbp__fail(context, HBP_E_INVALID, "%d fields are 0 or not given; set them, for example %s", count,
+                     text);
+}
+
 hbp_status hbp__model_make(hbp_context *context, const char *name, const hbp_model_fields *fields,
                            hbp_model **out)
 {
     *out = NULL;
     hbp_model made = {.memory = context->memory};
     snprintf(made.name, sizeof made.name, "%s", name);
-    HBP__TRY(hbp__options_read(context, &made.fields, sizeof made.fields, fields, "hbp_model_fields"));
+    hbp_status status =
+        hbp__options_read(context, &made.fields, sizeof made.fields, fields, "hbp_model_fields");
+    if (status == HBP_E_INVALID && made.fields.struct_size)
+        status = name_missing(context, &made.fields, status);
+    HBP__TRY(status);
     HBP__TRY(complete_attention(context, &made.fields));
     HBP__TRY(check_mlp(context, &made.fields));
     HBP__TRY(summarise_model(context, &made));
@@ -293,6 +321,11 @@ void hbp_model_free(hbp_model *model)
         return;
     hbp__memory memory = model->memory;
     hbp__delete(&memory, model);
+}
+
+const char *hbp__model_said(const hbp_model *model)
+{
+    return model->text[0] ? model->text : model->name;
 }
 
 const char *hbp_model_get_name(const hbp_model *model)

@@ -10,13 +10,17 @@
 struct hbp_model {
     hbp__memory memory;
     char name[HBP__NAME_BYTES];
-    hbp_model_fields fields; /* defaults filled in */
+    char text[HBP__NAME_BYTES]; /* what it was made from, for messages; "": its name says it */
+    hbp_model_fields fields;    /* defaults filled in */
     hbp_model_summary summary;
 };
 
 /* Makes a model named `name` from fields, checked and completed. */
 hbp_status hbp__model_make(hbp_context *context, const char *name, const hbp_model_fields *fields,
                            hbp_model **out);
+
+/* What messages call a model: a "custom" one by the text that it was made from, where there is one. */
+const char *hbp__model_said(const hbp_model *model);
 
 /* The preset of that name, as it stands in the table. */
 hbp_status hbp__model_make_preset(hbp_context *context, const char *name, hbp_model **out);

@@ -1,7 +1,7 @@
 /* The known transformers, one row each (docs: cost model, "Model presets"). */
 #include <string.h>
 
-#include "base/nearest.h"
+#include "base/fields.h"
 #include "data/model/model.h"
 
 enum { GPT = 1, QKV_BIAS = 2, MLA = 4 };
@@ -81,6 +81,5 @@ hbp_status hbp__model_make_preset(hbp_context *context, const char *name, hbp_mo
             hbp_model_fields fields = expand_preset(&presets[i]);
             return hbp__model_make(context, name, &fields, out);
         }
-    return hbp__fail(context, HBP_E_INVALID, "no model preset '%.64s'; the nearest is '%s'", name,
-                     hbp__nearest(name, hbp__model_preset_name, PRESETS));
+    return hbp__fail_preset(context, "model", name, hbp__model_preset_name, PRESETS);
 }

@@ -1,4 +1,5 @@
 /* Models described in one line: a preset, a preset with fields replaced, or fields alone. */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/fields.h"
@@ -21,7 +22,38 @@ static const char *field_name(int64_t index)
     return record_of_field(index)->name;
 }
 
-static const hbp__field_names names = {"model", field_name, FIELDS};
+/* The keys of config.json. */
+static const hbp__other_word other_words[] = {
+    {"num_layers", "layers"},
+    {"num_hidden_layers", "layers"},
+    {"n_layer", "layers"},
+    {"hidden_size", "hidden"},
+    {"n_embd", "hidden"},
+    {"intermediate_size", "ffn"},
+    {"ffn_hidden_size", "ffn"},
+    {"num_attention_heads", "heads"},
+    {"n_head", "heads"},
+    {"num_key_value_heads", "kv_heads"},
+    {"num_query_groups", "kv_heads"},
+    {"vocab_size", "vocab"},
+    {"num_experts", "experts"},
+    {"num_local_experts", "experts"},
+    {"n_routed_experts", "experts"},
+    {"n_shared_experts", "experts_shared"},
+    {"num_experts_per_tok", "experts_active"},
+    {"moe_intermediate_size", "moe_ffn"},
+    {"first_k_dense_replace", "dense_layers"},
+    {"tie_word_embeddings", "tied_embeddings"},
+    {"attention_bias", "qkv_bias"},
+    {"q_lora_rank", "mla_q_lora"},
+    {"kv_lora_rank", "mla_kv_lora"},
+    {"qk_nope_head_dim", "mla_nope_dim"},
+    {"qk_rope_head_dim", "mla_rope_dim"},
+    {"v_head_dim", "mla_v_dim"},
+    {NULL, NULL},
+};
+
+static const hbp__field_names names = {"model", field_name, FIELDS, other_words, 0};
 
 /* Replaces the fields that the text gives; what they may be is checked where the model is made. */
 static hbp_status replace_fields(hbp_context *context, const hbp__field_values *values, hbp_model_fields *f)
@@ -48,6 +80,8 @@ static hbp_status make_changed(hbp_context *context, const char *text, const cha
     hbp_status status = replace_fields(context, &values, &fields);
     if (status >= 0)
         status = hbp__model_make(context, "custom", &fields, out);
+    if (status >= 0)
+        snprintf((*out)->text, sizeof(*out)->text, "%s", text);
     return status == HBP_E_INVALID || status == HBP_E_OVERFLOW
                ? hbp__fail_in_text(context, status, "model", text)
                : status;

@@ -1,7 +1,7 @@
 /* The known vision-language models, one row each (docs: cost model, "Vision layers"). */
 #include <string.h>
 
-#include "base/nearest.h"
+#include "base/fields.h"
 #include "data/model/vlm.h"
 
 /* A unit of the first three is a tile of 448 x 448 pixels: 1024 patches of 14 x 14 and a class token, which a
@@ -58,6 +58,5 @@ hbp_status hbp_vlm_create_preset(hbp_context *context, const char *name, hbp_vlm
             hbp_model_free(language);
             return status;
         }
-    return hbp__fail(context, HBP_E_INVALID, "no vision-language preset '%.64s'; the nearest is '%s'", name,
-                     hbp__nearest(name, hbp__vlm_preset_name, PRESETS));
+    return hbp__fail_preset(context, "vision-language", name, hbp__vlm_preset_name, PRESETS);
 }

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "base/nearest.h"
+#include "base/fields.h"
 #include "data/model/model.h"
 
 #define COUNT(rows) ((int32_t)(sizeof(rows) / sizeof *(rows)))
@@ -137,8 +137,7 @@ hbp_status hbp__workload_find(hbp_context *context, const char *name, const hbp_
             *found = &workloads[i];
             return HBP_OK;
         }
-    return hbp__fail(context, HBP_E_INVALID, "no workload preset '%.64s'; the nearest is '%s'", name,
-                     hbp__nearest(name, hbp__workload_name, COUNT(workloads)));
+    return hbp__fail_preset(context, "workload", name, hbp__workload_name, COUNT(workloads));
 }
 
 int64_t hbp_workload_get_preset_parameters(int64_t index)

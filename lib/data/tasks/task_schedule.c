@@ -110,14 +110,11 @@ hbp_status hbp__task_machine(hbp_context *context, const hbp_machine *machine, i
                              int32_t *domain_gpus)
 {
     const hbp_machine_fields *f = &machine->fields;
-    const struct {
-        const char *name;
-        int32_t value;
-    } needed[] = {{"nodes", f->nodes}, {"gpus_per_node", f->gpus_per_node}, {"domain_gpus", f->domain_gpus}};
-    for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
-        if (needed[i].value < 1)
-            return hbp__fail(context, HBP_E_INVALID, "%s of machine %s is %d; it needs 1 at least",
-                             needed[i].name, machine->name, (int)needed[i].value);
+    uint32_t missing = (f->nodes < 1 ? UINT32_C(1) << HBP__MACHINE_nodes : 0) |
+                       (f->gpus_per_node < 1 ? UINT32_C(1) << HBP__MACHINE_gpus_per_node : 0) |
+                       (f->domain_gpus < 1 ? UINT32_C(1) << HBP__MACHINE_domain_gpus : 0);
+    if (missing)
+        return hbp__machine_fail_missing(context, machine, missing);
     int64_t all = (int64_t)f->nodes * f->gpus_per_node;
     if (all > INT32_MAX)
         return hbp__fail(context, HBP_E_OVERFLOW, "machine %s has %lld GPUs; at most %d", machine->name,

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/checked.h"
 #include "base/options.h"
 #include "cost/cost.h"
 #include "io/file/file_error.h"
@@ -147,18 +148,21 @@ hbp_status hbp_cost_save(hbp_context *context, const hbp_cost *cost, const char 
     return hbp__json_save(context, "a cost file", put_cost, &(content){cost, &all}, path);
 }
 
-/* A term's value and source; HBP_E_FORMAT where it is not there, or not a number or table as asked. */
-static hbp_status find_term(hbp_context *context, const hbp__value *terms, const char *name, int table,
-                            const hbp__value **value, const char **source)
+/* A term's value and source; HBP_E_FORMAT where it is not there, or not a number or table as asked. With
+ * `bare` set, terms are their values alone. */
+static hbp_status find_term(hbp_context *context, const hbp__value *terms, int bare, const char *name,
+                            int table, const hbp__value **value, const char **source)
 {
     const hbp__value *term = hbp__value_find(terms, name);
     if (!term)
         return hbp__fail(context, HBP_E_FORMAT, "there is no term '%s'", name);
-    *value = hbp__value_find(term, "value");
-    const hbp__value *text = hbp__value_find(term, "source");
+    *value = bare ? term : hbp__value_find(term, "value");
+    const hbp__value *text = bare ? NULL : hbp__value_find(term, "source");
     if (!(table ? hbp__value_is(*value, HBP__LIST) : hbp__value_is_number(*value)))
         return hbp__fail(context, HBP_E_FORMAT, "the 'value' of term '%s' is no %s", name,
                          table ? "list" : "number");
+    if (bare)
+        return HBP_OK;
     if (!hbp__value_is(text, HBP__TEXT) || strlen(hbp__value_text(text)) >= HBP__COST_SOURCE_BYTES)
         return hbp__fail(context, HBP_E_FORMAT, "the 'source' of term '%s' is no text of at most %d bytes",
                          name, HBP__COST_SOURCE_BYTES - 1);
@@ -186,7 +190,9 @@ typedef struct draft {
     int64_t heads;
     int64_t kv_heads;
     int64_t zero_stage;
-    int64_t version;
+    int has_lockstep;
+    int has_vision;
+    int bare; /* terms are their values alone, without where they came from */
 } draft;
 
 /* A whole number into a field of `bytes` bytes, 4 or 8. */
@@ -204,19 +210,23 @@ static hbp_status read_numbers(hbp_context *context, const hbp__value *terms, dr
 {
     const hbp__value *value;
 #define READ(name)                                                                                           \
-    HBP__TRY(find_term(context, terms, #name, 0, &value, &d->source[HBP__COST_##name]));                     \
+    HBP__TRY(find_term(context, terms, d->bare, #name, 0, &value, &d->source[HBP__COST_##name]));            \
     HBP__TRY(read_field(context, value, #name, &d->terms.name, sizeof d->terms.name));
     HBP__COST_WHOLE_NUMBERS(READ)
-    READ(degrees)
-    if (d->version > 1) {
+    if (!d->bare) {
+        READ(degrees)
+    }
+    if (d->has_lockstep) {
         HBP__COST_LOCKSTEP_NUMBERS(READ)
     }
 #undef READ
 #define READ(name)                                                                                           \
-    HBP__TRY(find_term(context, terms, #name, 0, &value, &d->source[HBP__COST_##name]));                     \
+    HBP__TRY(find_term(context, terms, d->bare, #name, 0, &value, &d->source[HBP__COST_##name]));            \
     d->terms.name = hbp__value_real(value);
     HBP__COST_NUMBERS(READ)
-    HBP__COST_VISION_NUMBERS(READ)
+    if (d->has_vision) {
+        HBP__COST_VISION_NUMBERS(READ)
+    }
 #undef READ
     return HBP_OK;
 }
@@ -225,7 +235,7 @@ static hbp_status read_numbers(hbp_context *context, const hbp__value *terms, dr
 static hbp_status find_table(hbp_context *context, const hbp__value *terms, draft *d, const char *name,
                              int32_t index, const hbp__value **list)
 {
-    HBP__TRY(find_term(context, terms, name, 1, list, &d->source[index]));
+    HBP__TRY(find_term(context, terms, d->bare, name, 1, list, &d->source[index]));
     if (hbp__value_count(*list) == (uint32_t)d->terms.degrees)
         return HBP_OK;
     return hbp__fail(context, HBP_E_FORMAT, "term '%s' has %llu rows; there are %d degrees", name,
@@ -329,6 +339,13 @@ static hbp_status check_header(hbp_context *context, const char *file, const hbp
     return HBP_OK;
 }
 
+static void free_draft(hbp_context *context, draft *d)
+{
+    hbp__delete(&context->memory, d->degree);
+    hbp__delete(&context->memory, d->tables[0]);
+    hbp__delete(&context->memory, d->tables[1]);
+}
+
 hbp_status hbp__cost_read(hbp_context *context, const char *name, const char *text, int64_t bytes,
                           hbp_cost **out)
 {
@@ -336,25 +353,31 @@ hbp_status hbp__cost_read(hbp_context *context, const char *name, const char *te
     hbp__document document;
     HBP__TRY(hbp__json_tree(context, name, text, bytes, &document));
     const hbp__value *root = document.values;
-    draft d = {.terms.struct_size = sizeof d.terms};
-    hbp_status status = check_header(context, name, root, &d.version);
+    draft d = {.terms.struct_size = sizeof d.terms, .has_vision = 1};
+    int64_t version = 0;
+    hbp_status status = check_header(context, name, root, &version);
+    d.has_lockstep = version > 1;
     if (status == HBP_OK)
         status = read_cost(context, root, &d, out);
-    hbp__delete(&context->memory, d.degree);
-    hbp__delete(&context->memory, d.tables[0]);
-    hbp__delete(&context->memory, d.tables[1]);
+    free_draft(context, &d);
     hbp__document_free(&document);
     return status < 0 ? hbp__blame_file(context, name, status) : HBP_OK;
 }
 
-hbp_status hbp_cost_load(hbp_context *context, const char *path, hbp_cost **out)
+hbp_status hbp__cost_read_values(hbp_context *context, const hbp__value *terms, const char *source,
+                                 hbp_cost **out)
 {
-    HBP__ENTER_OUT(context, out);
-    HBP__TRY(hbp__require(context, path, "path"));
-    char *text;
-    int64_t bytes;
-    HBP__TRY(hbp__read_file(context, path, HBP__JSON_MOST, &text, &bytes));
-    hbp_status status = hbp__cost_read(context, hbp__file_name(path), text, bytes, out);
-    hbp__delete(&context->memory, text);
+    draft d = {.terms.struct_size = sizeof d.terms,
+               .has_lockstep = hbp__value_find(terms, "lockstep_ranks") != NULL,
+               .has_vision = hbp__value_find(terms, "ns_per_vision") != NULL,
+               .bare = 1};
+    const uint32_t rows = hbp__value_count(hbp__value_find(terms, "degree"));
+    d.terms.degrees = (int32_t)hbp__min_i64(rows, INT32_MAX);
+    hbp_status status = read_numbers(context, terms, &d);
+    if (status == HBP_OK)
+        status = read_tables(context, terms, &d);
+    if (status == HBP_OK)
+        status = hbp__cost_make(context, &d.terms, source, out);
+    free_draft(context, &d);
     return status;
 }

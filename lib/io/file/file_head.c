@@ -29,14 +29,36 @@ static int take_text(const uint8_t *head, int64_t *at, const char *text)
     return same;
 }
 
+/* Where the version stands in a file of this format; 0: it is of another. */
+static hbp_status find_version(hbp_context *context, const hbp__file_bytes *file, const char *format,
+                               uint8_t head[HEAD_BYTES], int64_t *at)
+{
+    int64_t next = 3;
+    memset(head, 0, HEAD_BYTES);
+    HBP__TRY(hbp__file_read(context, file, 0, hbp__min_i64(file->bytes, HEAD_BYTES), head));
+    int same = file->bytes > hbp__format_version_at(format) && head[0] == 0xde &&
+               take_text(head, &next, "format") && take_text(head, &next, format) &&
+               take_text(head, &next, "version");
+    *at = same ? next : 0;
+    return HBP_OK;
+}
+
+hbp_status hbp__file_is(hbp_context *context, const hbp__file_bytes *file, const char *format, int *is)
+{
+    uint8_t head[HEAD_BYTES];
+    int64_t at;
+    HBP__TRY(find_version(context, file, format, head, &at));
+    *is = at > 0;
+    return HBP_OK;
+}
+
 hbp_status hbp__file_version(hbp_context *context, const hbp__file_bytes *file, const char *format,
                              const char *what, int32_t newest, int32_t *version)
 {
-    uint8_t head[HEAD_BYTES] = {0};
-    int64_t at = 3;
-    HBP__TRY(hbp__file_read(context, file, 0, hbp__min_i64(file->bytes, sizeof head), head));
-    if (file->bytes <= hbp__format_version_at(format) || head[0] != 0xde || !take_text(head, &at, "format") ||
-        !take_text(head, &at, format) || !take_text(head, &at, "version"))
+    uint8_t head[HEAD_BYTES];
+    int64_t at;
+    HBP__TRY(find_version(context, file, format, head, &at));
+    if (!at)
         return hbp__fail(context, HBP_E_FORMAT, "%s: byte 0: its %lld bytes are not %s", file->name,
                          (long long)file->bytes, what);
     if (head[at] < 1 || head[at] > newest)

@@ -18,6 +18,9 @@ static inline int64_t hbp__format_version_at(const char *format)
  * bytes, versions below 128. */
 void hbp__pack_format(hbp__buffer *buffer, uint32_t entries, const char *format, int32_t version);
 
+/* Whether the file is of this format, whatever its version. HBP_E_SYSTEM for a failed read. */
+hbp_status hbp__file_is(hbp_context *context, const hbp__file_bytes *file, const char *format, int *is);
+
 /* *version gets the file's. HBP_E_FORMAT when it is of another format (`what`: "a plan file"), HBP_E_VERSION
  * for a version above `newest`. */
 hbp_status hbp__file_version(hbp_context *context, const hbp__file_bytes *file, const char *format,

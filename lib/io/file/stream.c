@@ -10,6 +10,7 @@
 #include "base/checked.h"
 #include "io/file/file_error.h"
 #include "io/file/zipped.h"
+#include "io/file/zstd.h"
 
 #define BLOCK      65536
 #define NAME_BYTES 128
@@ -29,11 +30,12 @@ struct hbp__stream {
     int64_t total;  /* bytes of the file as stored; 0: unknown */
     int64_t stored; /* bytes of it read so far */
     int stored_end;
-    int zipped;
+    enum { PLAIN, GZIP, ZSTD } packing;
     int zip_ready; /* z is initialised */
     int in_member; /* a gzip member has begun and not ended */
     z_stream z;
-    unsigned char *raw;    /* [BLOCK] stored bytes before gunzipping */
+    hbp__zstd zstd;
+    unsigned char *raw;    /* [HBP__STREAM_AHEAD + BLOCK] stored bytes before decompressing */
     unsigned char *buffer; /* [HBP__STREAM_AHEAD + BLOCK]; [begin, end) is ahead */
     int64_t begin;
     int64_t end;
@@ -48,6 +50,18 @@ const char *hbp__stream_name(const hbp__stream *stream)
 const char *hbp__stream_path(const hbp__stream *stream)
 {
     return stream->path;
+}
+
+size_t hbp__stem_bytes(const char *name)
+{
+    static const char *const endings[] = {".gz", ".zst", ".zstd"};
+    size_t bytes = strlen(name);
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        size_t ending = strlen(endings[i]);
+        if (bytes > ending && strcmp(name + bytes - ending, endings[i]) == 0)
+            return bytes - ending;
+    }
+    return bytes;
 }
 
 int64_t hbp__stream_offset(const hbp__stream *stream)
@@ -175,6 +189,28 @@ static hbp_status read_unzipped(hbp__stream *stream, unsigned char *to, int64_t 
     return HBP_OK;
 }
 
+/* The same of zstd. */
+static hbp_status read_zstd(hbp__stream *stream, unsigned char *to, int64_t room, int64_t *got)
+{
+    hbp__zstd *zstd = &stream->zstd;
+    *got = 0;
+    while (*got == 0) {
+        if (!zstd->unused && !zstd->has_more) {
+            int64_t bytes;
+            HBP__TRY(read_stored(stream, stream->raw, BLOCK, &bytes));
+            if (bytes == 0 && zstd->in_frame)
+                return hbp__fail(stream->context, HBP_E_FORMAT, "%s: the zstd data end early, at byte %lld",
+                                 stream->name, (long long)stream->stored);
+            if (bytes == 0)
+                return HBP_OK;
+            zstd->data = stream->raw;
+            zstd->unused = bytes;
+        }
+        HBP__TRY(hbp__zstd_unpack(zstd, to, room, stream->stored, got));
+    }
+    return HBP_OK;
+}
+
 hbp_status hbp__stream_peek(hbp__stream *stream, int64_t want, const unsigned char **data, int64_t *bytes)
 {
     if (stream->end - stream->begin < want && stream->begin) {
@@ -184,8 +220,10 @@ hbp_status hbp__stream_peek(hbp__stream *stream, int64_t want, const unsigned ch
     }
     while (stream->end - stream->begin < want) {
         int64_t got, room = HBP__STREAM_AHEAD + BLOCK - stream->end;
-        if (stream->zipped)
+        if (stream->packing == GZIP)
             HBP__TRY(read_unzipped(stream, stream->buffer + stream->end, room, &got));
+        else if (stream->packing == ZSTD)
+            HBP__TRY(read_zstd(stream, stream->buffer + stream->end, room, &got));
         else
             HBP__TRY(read_stored(stream, stream->buffer + stream->end, room, &got));
         if (got == 0)
@@ -203,6 +241,12 @@ void hbp__stream_take(hbp__stream *stream, int64_t bytes)
     stream->offset += bytes;
 }
 
+static hbp_status fail_end(const hbp__stream *stream, const char *what)
+{
+    return hbp__fail(stream->context, HBP_E_FORMAT, "%s ends at byte %lld, within %s", stream->name,
+                     (long long)stream->offset, what);
+}
+
 hbp_status hbp__stream_read(hbp__stream *stream, void *to, int64_t bytes, const char *what)
 {
     unsigned char *next = to;
@@ -211,8 +255,7 @@ hbp_status hbp__stream_read(hbp__stream *stream, void *to, int64_t bytes, const 
         int64_t here;
         HBP__TRY(hbp__stream_peek(stream, 1, &data, &here));
         if (here == 0)
-            return hbp__fail(stream->context, HBP_E_FORMAT, "%s ends at byte %lld, within %s", stream->name,
-                             (long long)stream->offset, what);
+            return fail_end(stream, what);
         here = hbp__min_i64(here, bytes);
         memcpy(next, data, (size_t)here);
         hbp__stream_take(stream, here);
@@ -222,25 +265,73 @@ hbp_status hbp__stream_read(hbp__stream *stream, void *to, int64_t bytes, const 
     return HBP_OK;
 }
 
-/* Looks for gzip's two magic bytes among the first stored ones and, when they are there, sets up gunzipping.
- */
-static hbp_status begin_zip(hbp__stream *stream)
+/* Moves on in a regular file as far as it reaches; the rest is for reading, which finds its end. */
+static hbp_status seek(hbp__stream *stream, int64_t bytes)
+{
+    bytes = hbp__min_i64(bytes, stream->total - stream->stored);
+    if (bytes <= 0 || stream->file < 0 || stream->may_wait || stream->packing != PLAIN)
+        return HBP_OK;
+    if (lseek(stream->file, (off_t)bytes, SEEK_CUR) < 0)
+        return hbp__fail_system(stream->context, "read", stream->name, errno);
+    stream->stored += bytes;
+    stream->offset += bytes;
+    return HBP_OK;
+}
+
+hbp_status hbp__stream_skip(hbp__stream *stream, int64_t bytes, const char *what)
+{
+    int64_t until = stream->offset + bytes;
+    while (stream->offset < until) {
+        const unsigned char *data;
+        int64_t here = stream->end - stream->begin;
+        if (!here)
+            HBP__TRY(seek(stream, until - stream->offset));
+        if (stream->offset == until)
+            break;
+        HBP__TRY(hbp__stream_peek(stream, 1, &data, &here));
+        if (here == 0)
+            return fail_end(stream, what);
+        hbp__stream_take(stream, hbp__min_i64(here, until - stream->offset));
+    }
+    return HBP_OK;
+}
+
+static hbp_status begin_gzip(hbp__stream *stream, int64_t bytes)
+{
+    stream->z = hbp__zlib_stream(&stream->context->memory);
+    if (inflateInit2(&stream->z, 15 + 16) != Z_OK)
+        return hbp__fail_memory(stream->context, "gzip");
+    stream->packing = GZIP;
+    stream->zip_ready = stream->in_member = 1;
+    stream->z.next_in = stream->raw;
+    stream->z.avail_in = (uInt)bytes;
+    return HBP_OK;
+}
+
+static hbp_status begin_zstd(hbp__stream *stream, int64_t bytes)
+{
+    stream->zstd =
+        (hbp__zstd){.context = stream->context, .name = stream->name, .data = stream->raw, .unused = bytes};
+    stream->packing = ZSTD;
+    return hbp__zstd_open(&stream->zstd);
+}
+
+/* Looks for the magic bytes of gzip and zstd among the first stored ones and, when they are there, sets up
+ * decompressing. */
+static hbp_status begin_unpacking(hbp__stream *stream)
 {
     const unsigned char *data;
     int64_t bytes;
-    HBP__TRY(hbp__stream_peek(stream, 2, &data, &bytes));
-    if (bytes < 2 || data[0] != 0x1f || data[1] != 0x8b)
+    HBP__TRY(hbp__stream_peek(stream, 4, &data, &bytes));
+    int is_gzip = bytes >= 2 && data[0] == 0x1f && data[1] == 0x8b;
+    if (!is_gzip && !hbp__zstd_begins(data, bytes))
         return HBP_OK;
     stream->raw = hbp__new(&stream->context->memory, HBP__STREAM_AHEAD + BLOCK, 1);
-    stream->z = hbp__zlib_stream(&stream->context->memory);
-    if (!stream->raw || inflateInit2(&stream->z, 15 + 16) != Z_OK)
-        return hbp__fail_memory(stream->context, "gzip");
-    stream->zip_ready = stream->zipped = stream->in_member = 1;
+    if (!stream->raw)
+        return hbp__fail_memory(stream->context, "a buffer");
     memcpy(stream->raw, data, (size_t)bytes);
-    stream->z.next_in = stream->raw;
-    stream->z.avail_in = (uInt)bytes;
     stream->begin = stream->end = 0;
-    return HBP_OK;
+    return is_gzip ? begin_gzip(stream, bytes) : begin_zstd(stream, bytes);
 }
 
 static void set_name(hbp__stream *stream, const char *path)
@@ -293,7 +384,7 @@ static hbp__stream *new_stream(hbp_context *context)
 static hbp_status end_open(hbp__stream *stream, hbp_status status, hbp__stream **out)
 {
     if (status >= 0)
-        status = begin_zip(stream);
+        status = begin_unpacking(stream);
     if (status < 0)
         hbp__stream_close(stream);
     else
@@ -330,6 +421,8 @@ void hbp__stream_close(hbp__stream *stream)
     const hbp__memory memory = stream->context->memory;
     if (stream->zip_ready)
         inflateEnd(&stream->z);
+    if (stream->packing == ZSTD)
+        hbp__zstd_close(&stream->zstd);
     if (stream->file >= 0)
         close(stream->file);
     hbp__delete(&memory, stream->raw);
@@ -337,9 +430,12 @@ void hbp__stream_close(hbp__stream *stream)
     hbp__delete(&memory, stream);
 }
 
-static hbp_status read_whole(hbp_context *context, hbp__stream *in, int64_t most, char **data, int64_t *bytes)
+hbp_status hbp__stream_read_all(hbp__stream *in, int64_t most, char **data, int64_t *bytes)
 {
+    hbp_context *context = in->context;
     int64_t room = 0;
+    *data = NULL;
+    *bytes = 0;
     for (;;) {
         const unsigned char *shown;
         int64_t count;
@@ -368,7 +464,7 @@ hbp_status hbp__read_file(hbp_context *context, const char *path, int64_t most, 
     *bytes = 0;
     hbp__stream *in = NULL;
     HBP__TRY(hbp__stream_open(context, path, &in));
-    hbp_status status = read_whole(context, in, most, data, bytes);
+    hbp_status status = hbp__stream_read_all(in, most, data, bytes);
     hbp__stream_close(in);
     if (status >= 0 && !*data) { /* an empty file */
         *data = hbp__new(&context->memory, 1, 1);

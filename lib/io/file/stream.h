@@ -1,7 +1,8 @@
-/* Bytes from a file, standard input or memory; gunzipped where they are gzipped. */
+/* Bytes from a file, standard input or memory; decompressed where they are gzip's or zstd's. */
 #ifndef HBP_IO_STREAM_H
 #define HBP_IO_STREAM_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/context.h"
@@ -29,11 +30,14 @@ const char *hbp__stream_name(const hbp__stream *stream);
 /* The path as opened; "" for memory. */
 const char *hbp__stream_path(const hbp__stream *stream);
 
-/* Bytes taken so far, after gunzipping. */
+/* Bytes of a name without the .gz, .zst or .zstd of what is compressed. */
+size_t hbp__stem_bytes(const char *name);
+
+/* Bytes taken so far, after decompressing. */
 int64_t hbp__stream_offset(const hbp__stream *stream);
 
 /* Looks ahead: *bytes is at least `want` [1, HBP__STREAM_AHEAD] unless the end is nearer. *data holds until
- * the next call. HBP_E_FORMAT for a damaged or truncated gzip, HBP_E_SYSTEM for a failed read,
+ * the next call. HBP_E_FORMAT for damaged or truncated gzip or zstd, HBP_E_SYSTEM for a failed read,
  * HBP_E_CANCELLED. */
 hbp_status hbp__stream_peek(hbp__stream *stream, int64_t want, const unsigned char **data, int64_t *bytes);
 
@@ -43,7 +47,14 @@ void hbp__stream_take(hbp__stream *stream, int64_t bytes);
 /* Copies exactly `bytes` [0, ...), or fails with HBP_E_FORMAT: the file ends within `what`. */
 hbp_status hbp__stream_read(hbp__stream *stream, void *to, int64_t bytes, const char *what);
 
-/* Reads all of `path`, gunzipped where it is gzipped ("-": standard input), into a block that the caller
+/* Steps over exactly `bytes` [0, ...), shown or not, or fails likewise; a file that can is not read there. */
+hbp_status hbp__stream_skip(hbp__stream *stream, int64_t bytes, const char *what);
+
+/* Reads what is left into a block that the caller deletes from the context's memory, also after a failure.
+ * HBP_E_FORMAT when it is more than `most` bytes. */
+hbp_status hbp__stream_read_all(hbp__stream *stream, int64_t most, char **data, int64_t *bytes);
+
+/* Reads all of `path`, decompressed as a stream's ("-": standard input), into a block that the caller
  * deletes from the context's memory. HBP_E_FORMAT when it holds more than `most` bytes. */
 hbp_status hbp__read_file(hbp_context *context, const char *path, int64_t most, char **data, int64_t *bytes);
 

@@ -16,7 +16,8 @@ void hbp__json_put_bytes(hbp__json_out *out, const char *text, int64_t bytes)
     if (out->status != HBP_OK || !bytes)
         return;
     if (!out->buffer) {
-        out->status = hbp__atomic_write(out->context, out->file, text, bytes);
+        out->status = out->gzip ? hbp__gzip_write(out->gzip, text, bytes)
+                                : hbp__atomic_write(out->context, out->file, text, bytes);
         return;
     }
     uint8_t *at = hbp__buffer_extend(out->buffer, (uint64_t)bytes);
@@ -100,6 +101,13 @@ void hbp__json_put_i64(hbp__json_out *out, int64_t value)
 {
     char text[NUMBER_BYTES];
     snprintf(text, sizeof text, "%" PRId64, value);
+    hbp__json_put(out, text);
+}
+
+void hbp__json_put_digest(hbp__json_out *out, uint64_t digest)
+{
+    char text[24];
+    snprintf(text, sizeof text, "\"%016" PRIx64 "\"", digest);
     hbp__json_put(out, text);
 }
 

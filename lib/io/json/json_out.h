@@ -1,10 +1,11 @@
-/* JSON written piece by piece into a file or a buffer, the same bytes in every locale. */
+/* JSON written piece by piece into a file, gzipped or not, or a buffer, the same bytes in every locale. */
 #ifndef HBP_IO_JSON_OUT_H
 #define HBP_IO_JSON_OUT_H
 
 #include <stdint.h>
 
 #include "io/file/atomic_file.h"
+#include "io/file/gzip_out.h"
 #include "io/msgpack/msgpack_buffer.h"
 
 /* What stands for a byte of a string that cannot stand for itself. */
@@ -20,6 +21,7 @@ typedef struct hbp__json_out {
     hbp__atomic_file *file;
     hbp_status status;   /* of the first write that failed; later ones do nothing */
     hbp__buffer *buffer; /* where it goes instead of a file; NULL: the file */
+    hbp__gzip_out *gzip; /* on the way into the file; NULL: as it is */
     int escapes;         /* HBP__ESCAPE_* */
 } hbp__json_out;
 
@@ -36,6 +38,8 @@ void hbp__json_put_escaped(hbp__json_out *out, const char *text);
 
 void hbp__json_put_i64(hbp__json_out *out, int64_t value);
 void hbp__json_put_u64(hbp__json_out *out, uint64_t value);
+/* A text of 16 hexadecimal digits, as messages have it: many readers hold numbers as doubles. */
+void hbp__json_put_digest(hbp__json_out *out, uint64_t digest);
 
 /* `text` and then the number: hbp__json_member(out, ",\"sp\":", 8). */
 void hbp__json_member(hbp__json_out *out, const char *text, int64_t value);

@@ -186,11 +186,15 @@ hbp_status hbp__rows_finish(hbp__length_rows *rows, hbp_lengths **out)
                          "%s holds %lld lengths, but %s %lld numbers of vision units",
                          hbp__stream_name(rows->in), (long long)rows->added, rows->beside->name,
                          (long long)rows->beside->count);
-    if (rows->histogram)
-        return hbp__lengths_create_histogram(rows->context, rows->bin_length, rows->bin_count, rows->bins,
-                                             out);
-    HBP__TRY(flush_batch(rows));
-    return hbp__lengths_builder_finish(rows->context, rows->builder, out);
+    if (rows->histogram) {
+        HBP__TRY(
+            hbp__lengths_create_histogram(rows->context, rows->bin_length, rows->bin_count, rows->bins, out));
+    } else {
+        HBP__TRY(flush_batch(rows));
+        HBP__TRY(hbp__lengths_builder_finish(rows->context, rows->builder, out));
+    }
+    (*out)->column = rows->options->column ? NULL : rows->column;
+    return HBP_OK;
 }
 
 const char *hbp__length_name(const hbp__length_rows *rows, int i)

@@ -23,8 +23,9 @@ typedef struct hbp__length_rows {
     hbp_context *context;
     hbp__stream *in;
     const hbp_lengths_load_options *options;
-    const char *unit; /* what a row's number counts: "line", "item" */
-    const char *noun; /* what a row's length is called; it holds vision units where they are listed */
+    const char *unit;   /* what a row's number counts: "line", "item" */
+    const char *noun;   /* what a row's length is called; it holds vision units where they are listed */
+    const char *column; /* found by this name, none was given; NULL */
     int has_loss;
     int has_link;
     int has_vision;
@@ -40,6 +41,9 @@ typedef struct hbp__length_rows {
     int64_t *link;
     int64_t *vision;
     int32_t *modality;
+    /* Opens a file beside `in`, *out NULL where there is none; NULL: those in its folder. */
+    hbp_status (*open_beside)(hbp_context *context, void *user, const char *name, hbp__stream **out);
+    void *open_user;
     int64_t bins; /* of a histogram */
     int64_t room;
     int64_t *bin_length;

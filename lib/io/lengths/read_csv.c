@@ -54,7 +54,7 @@ static int asks_columns(const hbp_lengths_load_options *options)
     return options->loss_column || options->link_column || options->vision_column || options->modality_column;
 }
 
-static void match_name(columns *c, const hbp__fields *fields, const hbp__length_rows *rows)
+static void match_name(columns *c, const hbp__fields *fields, hbp__length_rows *rows)
 {
     const hbp_lengths_load_options *options = rows->options;
     /* "count" is looked for unasked only where a histogram can be meant */
@@ -66,6 +66,7 @@ static void match_name(columns *c, const hbp__fields *fields, const hbp__length_
         if (is_called(fields, name)) {
             c->length = fields->index;
             c->length_rank = rank;
+            rows->column = name;
         }
     if (c->count < 0 && count_name && *count_name && is_called(fields, count_name))
         c->count = fields->index;
@@ -98,6 +99,11 @@ static hbp_status read_header(hbp__length_rows *rows, hbp__fields *fields, colum
         HBP__TRY(hbp__fields_next(fields));
     }
     c->fields++;
+    if (c->length < 0 && !options->column)
+        return hbp__fail(
+            rows->context, HBP_E_FORMAT,
+            "%s, line %lld: no column '%s'; the header has %s; `column` names the one of lengths",
+            hbp__stream_name(rows->in), (long long)fields->line, hbp__length_name(rows, 0), c->header);
     if (c->length < 0)
         return no_column(rows, fields, c, hbp__length_name(rows, 0));
     if (c->count < 0 && options->count_column && *options->count_column)

@@ -125,10 +125,8 @@ static hbp_status narrow_item_bytes(const hbp__length_rows *rows, index_file *in
 static int64_t data_bytes(const hbp__stream *in)
 {
     const char *path = hbp__stream_path(in);
-    size_t bytes = strlen(path);
+    size_t bytes = hbp__stem_bytes(path);
     char data[4096];
-    if (bytes > 3 && strcmp(path + bytes - 3, ".gz") == 0)
-        bytes -= 3;
     if (bytes <= 4 || bytes >= sizeof data || memcmp(path + bytes - 4, ".idx", 4) != 0)
         return -1;
     memcpy(data, path, bytes - 4);

@@ -137,7 +137,7 @@ static hbp_status add_record(hbp__length_rows *rows, record *r, int64_t line)
 {
     for (int i = 0; i < r->names && r->chosen < 0; i++)
         if (r->length[i].kind != HBP__JSON_END)
-            r->chosen = i;
+            rows->column = r->length[r->chosen = i].name;
     const wanted *length = &r->length[r->chosen < 0 ? 0 : r->chosen];
     hbp__length_row row = {.link = -1};
     HBP__TRY((rows->list ? units_of : size_of)(rows, line, length, &row.length));

@@ -1,20 +1,23 @@
 #include "io/lengths/read_lengths.h"
 #include "hbp/io.h"
 
+#include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/options.h"
+
+#define PATH_BYTES 4096
+#define BY_PYARROW "which the hbp command and hbp.Lengths.read read by its name, through Python's pyarrow"
 
 typedef hbp_status (*reader)(hbp__length_rows *rows);
 
 static const struct {
     const char *name;
     reader read;
-} FORMATS[] = {{"npy", hbp__read_npy},
-               {"text", hbp__read_text},
-               {"csv", hbp__read_csv},
-               {"jsonl", hbp__read_jsonl},
-               {"idx", hbp__read_idx}};
+} FORMATS[] = {{"npy", hbp__read_npy},     {"text", hbp__read_text}, {"csv", hbp__read_csv},
+               {"jsonl", hbp__read_jsonl}, {"idx", hbp__read_idx},   {"mds", hbp__read_mds}};
 
 /* Name endings that settle what the content leaves open. */
 static const struct {
@@ -39,10 +42,10 @@ static const struct {
     {"\x80\x03", 2, NULL, "a Python pickle"},
     {"\x80\x04", 2, NULL, "a Python pickle"},
     {"\x80\x05", 2, NULL, "a Python pickle"},
-    {"PAR1", 4, NULL, "a Parquet file"},
-    {"ARROW1", 6, NULL, "an Arrow file"},
+    {"PAR1", 4, NULL, "a Parquet file, " BY_PYARROW},
+    {"ARROW1", 6, NULL, "an Arrow file, " BY_PYARROW},
+    {"\xff\xff\xff\xff", 4, NULL, "an Arrow stream, " BY_PYARROW},
     {"\x89HDF", 4, NULL, "an HDF5 file"},
-    {"\x28\xb5\x2f\xfd", 4, NULL, "compressed with zstd"},
     {"\xfd\x37zXZ", 5, NULL, "compressed with xz"},
     {"BZh", 3, NULL, "compressed with bzip2"},
 };
@@ -52,15 +55,26 @@ static const struct {
 static reader by_name(const hbp__stream *in)
 {
     const char *name = hbp__stream_name(in);
-    size_t bytes = strlen(name);
-    if (bytes > 3 && strcmp(name + bytes - 3, ".gz") == 0)
-        bytes -= 3;
+    size_t bytes = hbp__stem_bytes(name);
     for (size_t i = 0; i < COUNT_OF(ENDINGS); i++) {
         size_t ending = strlen(ENDINGS[i].ending);
         if (bytes > ending && memcmp(name + bytes - ending, ENDINGS[i].ending, ending) == 0)
             return ENDINGS[i].read;
     }
     return NULL;
+}
+
+/* An index.json that speaks of shards; a file of that name may be anybody's. */
+static int is_mds(const hbp__stream *in, const unsigned char *data, int64_t bytes)
+{
+    static const char key[] = "\"shards\"";
+    const char *name = hbp__stream_name(in);
+    if (hbp__stem_bytes(name) != 10 || strncmp(name, "index.json", 10) != 0)
+        return 0;
+    for (int64_t i = 0; i + (int64_t)sizeof key - 1 <= bytes; i++)
+        if (memcmp(data + i, key, sizeof key - 1) == 0)
+            return 1;
+    return 0;
 }
 
 static int is_printable(unsigned char byte)
@@ -104,16 +118,16 @@ static hbp_status choose_reader(hbp_context *context, hbp__stream *in, reader *r
         *read = MAGICS[i].read;
         if (*read)
             return HBP_OK;
-        return hbp__fail(context, HBP_E_FORMAT, "%s is %s; give .npy, text, CSV, JSON lines or .idx",
+        return hbp__fail(context, HBP_E_FORMAT, "%s is %s; give .npy, text, CSV, JSON lines, .idx or MDS",
                          hbp__stream_name(in), MAGICS[i].name);
     }
-    *read = by_name(in);
+    *read = is_mds(in, data, bytes) ? hbp__read_mds : by_name(in);
     if (!*read)
         *read = by_text(data, bytes);
     if (*read)
         return HBP_OK;
     return hbp__fail(context, HBP_E_FORMAT,
-                     "%s is no file of lengths; give .npy, text, CSV, JSON lines or .idx",
+                     "%s is no file of lengths; give .npy, text, CSV, JSON lines, .idx or MDS",
                      hbp__stream_name(in));
 }
 
@@ -131,10 +145,11 @@ static hbp_status find_reader(hbp_context *context, hbp__stream *in, const char 
             *read = FORMATS[i].read;
             return HBP_OK;
         }
-    return hbp__fail(context, HBP_E_INVALID, "format '%s' is not one of npy, text, csv, jsonl, idx", format);
+    return hbp__fail(context, HBP_E_INVALID, "format '%s' is not one of npy, text, csv, jsonl, idx, mds",
+                     format);
 }
 
-/* Only CSV and JSON have columns; a wish for one elsewhere would be lost without a word. */
+/* Only CSV, JSON and MDS have columns; a wish for one elsewhere would be lost without a word. */
 static hbp_status check_columns(hbp_context *context, const hbp__stream *in,
                                 const hbp_lengths_load_options *options, reader read)
 {
@@ -144,11 +159,11 @@ static hbp_status check_columns(hbp_context *context, const hbp__stream *in,
     for (size_t i = 0; i < COUNT_OF(wishes) && !column; i++)
         column = wishes[i];
     const char *count = options->count_column && *options->count_column ? options->count_column : NULL;
-    if (read == hbp__read_jsonl && count)
-        return hbp__fail(context, HBP_E_INVALID, "%s: JSON lines hold no histogram; column '%s' is for CSV",
-                         hbp__stream_name(in), count);
+    if ((read == hbp__read_jsonl || read == hbp__read_mds) && count)
+        return hbp__fail(context, HBP_E_INVALID, "%s: %s hold no histogram; column '%s' is for CSV",
+                         hbp__stream_name(in), read == hbp__read_mds ? "shards" : "JSON lines", count);
     column = column ? column : count;
-    if (column && read != hbp__read_csv && read != hbp__read_jsonl)
+    if (column && read != hbp__read_csv && read != hbp__read_jsonl && read != hbp__read_mds)
         return hbp__fail(context, HBP_E_INVALID, "%s: the format has no columns, so none is called '%s'",
                          hbp__stream_name(in), column);
     return HBP_OK;
@@ -190,6 +205,21 @@ hbp_status hbp__lengths_read_stream(hbp_context *context, hbp__stream *in, hbp__
     return status;
 }
 
+/* Opens a file, or for a folder the index of shards that it holds, whose path goes to `index` [PATH_BYTES].
+ */
+static hbp_status open_lengths(hbp_context *context, const char *path, char *index, hbp__stream **out)
+{
+    struct stat about;
+    int bytes = snprintf(index, PATH_BYTES, "%s/index.json", path);
+    if (bytes < 0 || bytes >= PATH_BYTES || stat(path, &about) != 0 || !S_ISDIR(about.st_mode))
+        return hbp__stream_open(context, path, out);
+    if (access(index, F_OK) != 0)
+        return hbp__fail(context, HBP_E_SYSTEM,
+                         "cannot read %s: it is a directory, and has no index.json of a StreamingDataset",
+                         path);
+    return hbp__stream_open(context, index, out);
+}
+
 hbp_status hbp_lengths_load(hbp_context *context, const char *path, const hbp_lengths_load_options *options,
                             hbp_lengths **out)
 {
@@ -201,8 +231,10 @@ hbp_status hbp_lengths_load(hbp_context *context, const char *path, const hbp_le
         return hbp__fail(context, HBP_E_INVALID,
                          "lengths and vision units both come from standard input; name a file for one");
     hbp__stream *in, *vision = NULL;
-    HBP__TRY(hbp__stream_open(context, path, &in));
-    hbp_status status = all.vision_path ? hbp__stream_open(context, all.vision_path, &vision) : HBP_OK;
+    char index[PATH_BYTES], vision_index[PATH_BYTES];
+    HBP__TRY(open_lengths(context, path, index, &in));
+    hbp_status status =
+        all.vision_path ? open_lengths(context, all.vision_path, vision_index, &vision) : HBP_OK;
     if (status >= 0)
         status = hbp__lengths_read_stream(context, in, vision, &all, out);
     hbp__stream_close(vision);

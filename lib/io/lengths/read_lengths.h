@@ -21,6 +21,9 @@ hbp_status hbp__read_npy(hbp__length_rows *rows);
 /* The index of a Megatron or DeepSpeed data set: a sample is a sequence. */
 hbp_status hbp__read_idx(hbp__length_rows *rows);
 
+/* The index of a MosaicML StreamingDataset, whose shards lie beside it. */
+hbp_status hbp__read_mds(hbp__length_rows *rows);
+
 /* hbp_lengths_load from a stream, and from one of vision units unless that is NULL. */
 hbp_status hbp__lengths_read_stream(hbp_context *context, hbp__stream *in, hbp__stream *vision,
                                     const hbp_lengths_load_options *options, hbp_lengths **out);

@@ -3,9 +3,9 @@
 
 #include <string.h>
 
+#include "base/quantity.h"
 #include "data/machine/machine.h"
 #include "io/file/file_error.h"
-#include "io/file/stream.h"
 #include "io/json/json_tree.h"
 #include "io/value/value_out.h"
 
@@ -110,18 +110,41 @@ static hbp_status fail_profile(hbp_context *context, const char *what)
     return hbp__fail(context, HBP_E_FORMAT, "%s", what);
 }
 
+/* A number, or a text with a unit: "80GiB". */
+static int is_quantity(const hbp__value *value)
+{
+    return hbp__value_is_number(value) || hbp__value_is(value, HBP__TEXT);
+}
+
+static hbp_status read_quantity(hbp_context *context, const char *field, const hbp__value *value, double *out)
+{
+    if (hbp__value_is_number(value)) {
+        *out = hbp__value_real(value);
+        return HBP_OK;
+    }
+    const char *text = hbp__value_text(value);
+    return hbp__read_quantity_of(context, field, text, (int64_t)strlen(text), out);
+}
+
+/* {"value": 85899345920, "source": "measured"}; a value alone is one that somebody wrote there. */
 static hbp_status read_field(hbp_context *context, hbp_machine *machine, const char *name,
                              const hbp__value *field)
 {
-    const hbp__value *value = hbp__value_find(field, "value");
-    const hbp__value *source = hbp__value_find(field, "source");
-    if (hbp__value_is_number(value) && hbp__value_is(source, HBP__TEXT))
-        return hbp__machine_set_field(context, machine, name, hbp__value_real(value),
-                                      hbp__value_text(source));
+    const int is_alone = is_quantity(field);
+    const hbp__value *value = is_alone ? field : hbp__value_find(field, "value");
+    const hbp__value *source = is_alone ? NULL : hbp__value_find(field, "source");
+    double number;
+    if (is_quantity(value) && (is_alone || hbp__value_is(source, HBP__TEXT))) {
+        HBP__TRY(read_quantity(context, name, value, &number));
+        return hbp__machine_set_field(context, machine, name, number,
+                                      source ? hbp__value_text(source) : "given");
+    }
     char printable[64];
     hbp__printable(printable, sizeof printable, name);
-    return hbp__fail(context, HBP_E_FORMAT, "field '%s' has no number 'value' or no text 'source'",
-                     printable);
+    return hbp__fail(
+        context, HBP_E_FORMAT,
+        "field '%s' has no 'value' that is a number or a text such as \"80GiB\", or no text 'source'",
+        printable);
 }
 
 /* Place of a JSON text in `names` [count]; `count` when it is none of them. */
@@ -144,18 +167,20 @@ static hbp_status read_collective(hbp_context *context, hbp_machine *machine, si
     const hbp__value *spread = hbp__value_find(row, "spread");
     int32_t collective = find_name(collective_names, HBP_COLLECTIVE_COUNT, name);
     if (collective == HBP_COLLECTIVE_COUNT || !hbp__value_is(ranks, HBP__WHOLE) ||
-        hbp__value_whole(ranks) > INT32_MAX || hbp__value_whole(ranks) < 0 ||
-        !hbp__value_is_number(latency) || !hbp__value_is_number(bandwidth) ||
-        !hbp__value_is(source, HBP__TEXT) || (spread && !hbp__value_is_number(spread)))
+        hbp__value_whole(ranks) > INT32_MAX || hbp__value_whole(ranks) < 0 || !is_quantity(latency) ||
+        !is_quantity(bandwidth) || !hbp__value_is(source, HBP__TEXT) ||
+        (spread && !hbp__value_is_number(spread)))
         return hbp__fail(
             context, HBP_E_FORMAT,
             "collective %lld lacks one of collective, ranks, latency_ns, bytes_per_s and source, or it "
             "is of the wrong type",
             (long long)index);
     int32_t group = (int32_t)hbp__value_whole(ranks);
-    return hbp__machine_set_collective(context, machine, collective, group, hbp__value_real(latency),
-                                       hbp__value_real(bandwidth), spread ? hbp__value_real(spread) : 0,
-                                       hbp__value_text(source));
+    double latency_ns, bytes_per_s;
+    HBP__TRY(read_quantity(context, "latency_ns", latency, &latency_ns));
+    HBP__TRY(read_quantity(context, "bytes_per_s", bandwidth, &bytes_per_s));
+    return hbp__machine_set_collective(context, machine, collective, group, latency_ns, bytes_per_s,
+                                       spread ? hbp__value_real(spread) : 0, hbp__value_text(source));
 }
 
 static hbp_status read_rate(hbp_context *context, hbp_machine *machine, size_t index, const hbp__value *row)
@@ -197,6 +222,9 @@ static hbp_status check_header(hbp_context *context, const char *file, const hbp
     const hbp__value *format = hbp__value_find(root, "format");
     const hbp__value *version = hbp__value_find(root, "version");
     const hbp__value *name = hbp__value_find(root, "name");
+    if (hbp__value_find(root, "model_type"))
+        return fail_profile(context,
+                            "it has a 'model_type': it is a model's config.json, no machine's profile");
     if (!hbp__value_is(format, HBP__TEXT) || strcmp(hbp__value_text(format), FORMAT) != 0)
         return fail_profile(context, "'format' is not \"" FORMAT "\"");
     if (!hbp__value_is(version, HBP__WHOLE))
@@ -231,16 +259,4 @@ hbp_status hbp__machine_read(hbp_context *context, const char *name, const char 
     }
     *out = machine;
     return HBP_OK;
-}
-
-hbp_status hbp_machine_load(hbp_context *context, const char *path, hbp_machine **out)
-{
-    HBP__ENTER_OUT(context, out);
-    HBP__TRY(hbp__require(context, path, "path"));
-    char *text;
-    int64_t bytes;
-    HBP__TRY(hbp__read_file(context, path, HBP__JSON_MOST, &text, &bytes));
-    hbp_status status = hbp__machine_read(context, hbp__file_name(path), text, bytes, out);
-    hbp__delete(&context->memory, text);
-    return status;
 }

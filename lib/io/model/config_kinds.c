@@ -8,8 +8,7 @@
 
 #define NAME "config.json"
 /* What to do instead. */
-#define FIELDS                                                                                               \
-    "give the fields of a model that costs the same (hbp_model_create, or --model layers=...,hidden=...)"
+#define FIELDS "give the fields of a model that costs the same (as the text layers=...,hidden=...)"
 
 /* Keys that only models have whose layers are not all alike, or do not attend to all that came before. */
 static const struct {

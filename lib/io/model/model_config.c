@@ -1,20 +1,23 @@
 /* Hugging Face's config.json: the keys of each model_type to the fields of a model. */
+#include <stdio.h>
 #include <string.h>
 
 #include "data/model/model.h"
 #include "hbp/io.h"
 #include "io/file/file_error.h"
-#include "io/file/stream.h"
 #include "io/json/json_tree.h"
 #include "io/model/config_kinds.h"
+#include "io/model/model_config.h"
 
-#define NAME "config.json"
+#define NAME HBP__CONFIG_NAME
 
 typedef struct config {
     hbp_context *context;
     const hbp__value *root;
     char type[HBP__NAME_BYTES];
     hbp_model_fields fields;
+    char missing[256]; /* "'hidden_size', 'vocab_size'" */
+    int32_t missing_count;
 } config;
 
 /* The value of a key; NULL where it is absent or null, which Python writes for None. */
@@ -24,16 +27,20 @@ static const hbp__value *find_key(const config *c, const char *key)
     return value && !hbp__value_is(value, HBP__NOTHING) ? value : NULL;
 }
 
-static hbp_status fail_missing(const config *c, const char *key)
+/* The keys that are missing, all of them; HBP_OK: none is. */
+static hbp_status check_missing(const config *c)
 {
+    if (!c->missing_count)
+        return HBP_OK;
+    const char *what = c->missing_count > 1 ? "keys" : "key", *is = c->missing_count > 1 ? "are" : "is";
     if (hbp__value_is(hbp__value_find(c->root, "text_config"), HBP__MAP))
         return hbp__fail(c->context, HBP_E_FORMAT,
                          NAME
-                         ": key '%s' is missing; model_type '%s' has its language model under 'text_config': "
+                         ": %s %s %s missing; model_type '%s' has its language model under 'text_config': "
                          "give that object as a file of its own",
-                         key, c->type);
-    return hbp__fail(c->context, HBP_E_FORMAT, NAME ": key '%s' is missing; model_type is '%s'", key,
-                     c->type);
+                         what, c->missing, is, c->type);
+    return hbp__fail(c->context, HBP_E_FORMAT, NAME ": %s %s %s missing; model_type is '%s'", what,
+                     c->missing, is, c->type);
 }
 
 /* A count; an absent one leaves *to as it is. */
@@ -52,9 +59,14 @@ static hbp_status read_optional(const config *c, const char *key, int32_t *to)
     return HBP_OK;
 }
 
-static hbp_status read_count(const config *c, const char *key, int32_t *to)
+/* A count that must be there: an absent one is noted, and named with the others. */
+static hbp_status read_count(config *c, const char *key, int32_t *to)
 {
-    return find_key(c, key) ? read_optional(c, key, to) : fail_missing(c, key);
+    if (find_key(c, key))
+        return read_optional(c, key, to);
+    size_t at = strlen(c->missing);
+    snprintf(c->missing + at, sizeof c->missing - at, "%s'%s'", c->missing_count++ ? ", " : "", key);
+    return HBP_OK;
 }
 
 static hbp_status read_flag(const config *c, const char *key, int32_t *to)
@@ -228,7 +240,7 @@ static hbp_status read_other(config *c)
     return read_llama(c);
 }
 
-static hbp_status read_type(config *c)
+static hbp_status read_fields(config *c)
 {
     static const struct {
         const char *type;
@@ -241,6 +253,10 @@ static hbp_status read_type(config *c)
         {"gemma2", read_gemma},        {"gemma3_text", read_gemma},    {"cohere", read_cohere},
     };
     const hbp__value *type = hbp__value_find(c->root, "model_type");
+    if (hbp__value_find(c->root, "format"))
+        return hbp__fail(c->context, HBP_E_FORMAT,
+                         NAME
+                         ": it has a 'format', as files of hbp have, and no 'model_type': it is no model");
     if (!hbp__value_is(type, HBP__TEXT))
         return hbp__fail(c->context, HBP_E_FORMAT, NAME ": key 'model_type' is missing or not text");
     hbp__printable(c->type, sizeof c->type, hbp__value_text(type));
@@ -251,7 +267,14 @@ static hbp_status read_type(config *c)
     return read_other(c);
 }
 
-static hbp_status read_config(hbp_context *context, const char *json, int64_t bytes, hbp_model **out)
+/* What follows from a key that is missing is not what is said. */
+static hbp_status read_type(config *c)
+{
+    hbp_status status = read_fields(c);
+    return c->missing_count ? check_missing(c) : status;
+}
+
+hbp_status hbp__config_read(hbp_context *context, const char *json, int64_t bytes, hbp_model **out)
 {
     config c = {.context = context, .fields = {.struct_size = sizeof(hbp_model_fields)}};
     hbp__document document;
@@ -267,40 +290,5 @@ hbp_status hbp_model_create_config(hbp_context *context, const char *json, int64
 {
     HBP__ENTER_OUT(context, out);
     HBP__TRY(hbp__require(context, json, "json"));
-    return read_config(context, json, bytes, out);
-}
-
-static hbp_status load_file(hbp_context *context, const char *path, hbp_model **out)
-{
-    char *text;
-    int64_t bytes;
-    HBP__TRY(hbp__read_file(context, path, HBP__JSON_MOST, &text, &bytes));
-    hbp_status status = read_config(context, text, bytes, out);
-    hbp__delete(&context->memory, text);
-    return status;
-}
-
-static int ends_in_json(const char *text, size_t length)
-{
-    return length >= 5 && memcmp(text + length - 5, ".json", 5) == 0;
-}
-
-hbp_status hbp_model_load(hbp_context *context, const char *path, hbp_model **out)
-{
-    HBP__ENTER_OUT(context, out);
-    HBP__TRY(hbp__require(context, path, "path"));
-    const size_t whole = strlen(path), name = strcspn(path, ",");
-    /* A comma may be part of a file's name: the whole text is one when it ends as one. */
-    if (name == whole || ends_in_json(path, whole) || !ends_in_json(path, name))
-        return load_file(context, path, out);
-    char *file = hbp__new_text(&context->memory, path, name);
-    if (!file)
-        return hbp__fail_memory(context, "the name of a file");
-    hbp_model *base = NULL;
-    hbp_status status = load_file(context, file, &base);
-    hbp__delete(&context->memory, file);
-    if (status >= 0)
-        status = hbp__model_create_variant(context, base, path + name + 1, out);
-    hbp_model_free(base);
-    return status;
+    return hbp__config_read(context, json, bytes, out);
 }

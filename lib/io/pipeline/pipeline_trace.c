@@ -26,6 +26,7 @@ void hbp__trace_operation_end(hbp__trace_out *trace, int32_t direction, int32_t 
 
 static hbp_status write_trace(hbp_context *context, const hbp_pipeline_run *run, hbp__trace_out *trace)
 {
+    hbp__trace_tell_digest(trace, "run", run->summary.digest);
     hbp__trace_begin(trace);
     for (int64_t i = 0; i < run->operations && trace->json.status == HBP_OK; i++) {
         const int32_t direction = run->operation_directions[i], m = run->operation_micro_batches[i];
@@ -36,7 +37,7 @@ static hbp_status write_trace(hbp_context *context, const hbp_pipeline_run *run,
         hbp__trace_operation_end(trace, direction, m);
     }
     hbp__trace_end(trace);
-    return trace->json.status;
+    return HBP_OK;
 }
 
 hbp_status hbp_pipeline_run_trace(hbp_context *context, const hbp_pipeline_run *run, const char *path)
@@ -44,12 +45,10 @@ hbp_status hbp_pipeline_run_trace(hbp_context *context, const hbp_pipeline_run *
     HBP__TRY(hbp__enter(context));
     HBP__TRY(hbp__require(context, run, "run"));
     HBP__TRY(hbp__require(context, path, "path"));
-    hbp__atomic_file file;
-    hbp__trace_out trace = {.json = {.context = context, .file = &file},
-                            .ranks = (int32_t)run->stages,
+    hbp__trace_out trace = {.ranks = (int32_t)run->stages,
                             .domain_ranks = (int32_t)run->stages,
                             .process = "pipeline",
                             .thread = "stage"};
-    HBP__TRY(hbp__atomic_open(context, path, &file));
-    return hbp__atomic_end(context, &file, write_trace(context, run, &trace));
+    HBP__TRY(hbp__trace_open(context, path, &trace));
+    return hbp__trace_close(context, &trace, write_trace(context, run, &trace));
 }

@@ -20,6 +20,9 @@ typedef struct tracing {
     int64_t now;    /* of the measured times, where their starts are not known */
     int64_t origin; /* start_ns that is shown ... */
     int64_t shown;  /* ... here; -1: nothing measured has been shown */
+    int64_t begun;  /* of the step at hand, when the first pack is shown; -1: none has been */
+    int64_t ended;  /* and the last one's end */
+    int64_t whole;  /* until when steps are shown */
 } tracing;
 
 static int64_t samples_of(const hbp_plan *plan, int64_t pack)
@@ -105,13 +108,14 @@ static void write_event(tracing *t, int64_t step, int64_t micro_batch, int64_t p
                         int64_t start)
 {
     const hbp_timeline *line = t->timeline;
-    int64_t i = row_of(t, pack), time = line->time_ns[i], predicted = t->plan.plan->pack_ns[pack];
+    const int64_t i = row_of(t, pack), time = line->time_ns[i], predicted = t->plan.plan->pack_ns[pack];
     int64_t begin = hbp__max_i64(start, t->until[rank]);
     int64_t end = hbp__max_i64(begin, hbp__add_saturating(start, time));
     hbp__json_out *json = &t->plan.trace.json;
     t->until[rank] = end;
+    t->begun = t->begun < 0 ? begin : hbp__min_i64(t->begun, begin);
+    t->ended = hbp__max_i64(t->ended, end);
     hbp__plan_trace_event(&t->plan, step, micro_batch, pack, rank, begin, end - begin);
-    hbp__json_member(json, ",\"predicted_ns\":", predicted);
     hbp__json_member(json, ",\"measured_ns\":", time);
     if (time) {
         double off = (double)predicted / (double)time - 1;
@@ -123,6 +127,11 @@ static void write_event(tracing *t, int64_t step, int64_t micro_batch, int64_t p
     if (line->peak_bytes)
         hbp__json_member(json, ",\"peak_bytes\":", line->peak_bytes[i]);
     hbp__json_put(json, "}}");
+    if (line->communication_ns && end > begin) {
+        int64_t shown = hbp__min_i64(line->communication_ns[i], end - begin);
+        if (shown)
+            hbp__trace_part(&t->plan.trace, rank, "all-to-all", end - shown, shown);
+    }
     if (line->peak_bytes)
         hbp__plan_trace_memory(&t->plan, rank, begin, line->peak_bytes[i]);
 }
@@ -135,6 +144,8 @@ static void write_measured(tracing *t, int64_t step)
     hbp__clock *clock = &t->plan.clock;
     int64_t first = plan->step_offsets[step];
     hbp__clock_start(clock, t->now);
+    t->begun = -1;
+    t->ended = 0;
     for (int64_t m = first; m < plan->step_offsets[step + 1]; m++) {
         for (int64_t p = plan->micro_batch_offsets[m]; p < plan->micro_batch_offsets[m + 1]; p++) {
             int64_t i = row_of(t, p);
@@ -151,18 +162,20 @@ static void write_measured(tracing *t, int64_t step)
         hbp__clock_next(clock);
     }
     t->now = hbp__clock_end(clock);
+    if (t->begun >= 0) { /* a rank may begin the next step while another is at work on this one */
+        t->begun = hbp__max_i64(t->begun, t->whole);
+        t->whole = hbp__max_i64(t->begun, t->ended);
+        hbp__plan_trace_whole(&t->plan, step, t->begun, t->whole);
+    }
 }
 
-static hbp_status write_trace(tracing *t, int64_t first, int64_t end)
+static hbp_status write_steps(tracing *t, int64_t first, int64_t end)
 {
-    HBP__TRY(match_rows(t));
-    HBP__TRY(hbp__plan_trace_begin(t->context, &t->plan));
-    hbp__trace_begin(&t->plan.trace);
     for (int64_t step = first; step < end && t->plan.trace.json.status == HBP_OK; step++) {
         HBP__TRY(hbp__tick(t->context, "trace", step - first, end - first));
         int64_t begin = t->plan.now, start = step_start(t, step);
         t->plan.trace.kind = PREDICTED;
-        hbp__plan_trace_step(&t->plan, step);
+        HBP__TRY(hbp__plan_trace_step(t->context, &t->plan, step));
         if (start < 0) { /* leaves a gap as long as the step was to take */
             t->now = hbp__add_saturating(t->now, t->plan.now - begin);
             continue;
@@ -175,28 +188,23 @@ static hbp_status write_trace(tracing *t, int64_t first, int64_t end)
         write_measured(t, step);
     }
     hbp__trace_end(&t->plan.trace);
-    return t->plan.trace.json.status;
+    return HBP_OK;
 }
 
-hbp_status hbp__trace_measured(hbp_context *context, const hbp_plan *plan, const hbp_timeline *timeline,
+hbp_status hbp__trace_measured(hbp_context *context, const hbp_plan *plan, const hbp_trace_options *options,
                                int64_t first, int64_t end, const char *path)
 {
     static const char *const kinds[KINDS] = {"predicted", "measured"};
-    hbp__atomic_file file;
     tracing t = {.context = context,
-                 .plan = {.plan = plan,
-                          .trace = {.json = {.context = context, .file = &file},
-                                    .ranks = plan->ranks,
-                                    .domain_ranks = plan->domain_ranks,
-                                    .kinds = KINDS,
-                                    .names = kinds}},
-                 .timeline = timeline,
+                 .plan = {.plan = plan, .cost = options->cost, .trace = {.kinds = KINDS, .names = kinds}},
+                 .timeline = options->timeline,
                  .first_pack = plan->micro_batch_offsets[plan->step_offsets[first]],
                  .shown = -1};
     t.packs = plan->micro_batch_offsets[plan->step_offsets[end]] - t.first_pack;
     t.rows = hbp__take(context, (uint64_t)t.packs, sizeof *t.rows);
     t.until = hbp__take_zero(context, (uint64_t)plan->ranks, sizeof *t.until);
     HBP__TRY(hbp__scratch_check(context, "the trace"));
-    HBP__TRY(hbp__atomic_open(context, path, &file));
-    return hbp__atomic_end(context, &file, write_trace(&t, first, end));
+    HBP__TRY(match_rows(&t));
+    HBP__TRY(hbp__plan_trace_open(context, &t.plan, first, end, path));
+    return hbp__trace_close(context, &t.plan.trace, write_steps(&t, first, end));
 }

@@ -134,6 +134,18 @@ static hbp_status refuse_number(hbp_context *context, const hbp_plan_file *file,
     return hbp__file_fail(context, &file->source, 0, what);
 }
 
+static hbp_status keep_note(hbp_context *context, hbp_plan_file *file, const char *note)
+{
+    size_t bytes = note ? strlen(note) + 1 : 0;
+    if (!note)
+        return HBP_OK;
+    file->note = hbp__new(&file->memory, bytes, 1);
+    if (!file->note)
+        return hbp__fail_memory(context, "the note of a plan file");
+    memcpy(file->note, note, bytes);
+    return HBP_OK;
+}
+
 static hbp_status unpack_header(hbp_context *context, hbp_plan_file *file, const hbp__value *map)
 {
     hbp_plan_summary *summary = &file->summary;
@@ -175,6 +187,7 @@ static hbp_status unpack_header(hbp_context *context, hbp_plan_file *file, const
     if (!hbp__unpack_u64(map, "split", &split) || !hbp__unpack_u64(map, "loss", &loss) || split > 1 ||
         loss > 1)
         return hbp__file_fail(context, &file->source, 0, "the header lacks 'split' or 'loss'");
+    HBP__TRY(keep_note(context, file, hbp__value_text(hbp__value_find(map, "note"))));
     file->has_vlm = hbp__value_find(map, HBP__PLAN_VLM_KEY) != NULL;
     file->optional |= (split ? HBP__PLAN_SPLIT : 0) | (loss ? HBP__PLAN_LOSS : 0);
     const hbp__plan_rows *rows = &file->start[file->chunks];
@@ -277,6 +290,7 @@ void hbp_plan_file_free(hbp_plan_file *file)
         return;
     hbp__memory memory = file->memory;
     hbp__file_close(&file->source);
+    hbp__delete(&memory, file->note);
     hbp__delete(&memory, file->chunk);
     hbp__delete(&memory, file->start);
     hbp__delete(&memory, file);

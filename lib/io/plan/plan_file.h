@@ -16,6 +16,7 @@ struct hbp_plan_file {
     hbp_plan_summary summary; /* of the header */
     int32_t optional;         /* HBP__PLAN_* */
     int32_t has_vlm;
+    char *note; /* NULL: none */
     int64_t header_bytes;
     uint32_t header_crc;
     int64_t chunks;
@@ -33,6 +34,12 @@ hbp_status hbp__plan_file_open_memory(hbp_context *context, const void *data, in
  * point into *data, scratch of the context. */
 hbp_status hbp__plan_file_header(hbp_context *context, const hbp_plan_file *file, uint8_t **data,
                                  hbp__document *header);
+
+/* The terms of a cost, under the names of hbp_cost_terms, as the header has them. */
+void hbp__plan_pack_cost(hbp__buffer *buffer, const hbp_cost_terms *terms);
+
+/* The cost in the header; *out stays NULL where it has none. Takes scratch. */
+hbp_status hbp__plan_file_cost(hbp_context *context, const hbp_plan_file *file, hbp_cost **out);
 
 /* An object that a plan is part of, as one more entry of the header; readers of plans pass over it. */
 typedef struct hbp__plan_part_of {

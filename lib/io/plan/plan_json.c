@@ -69,12 +69,11 @@ static void write_summary(hbp__json_out *out, const hbp_plan *plan)
     hbp__json_put_u64(out, s.seed);
     hbp__json_put(out, ",\"epoch\":");
     hbp__json_put_u64(out, s.epoch);
-    /* Digests are texts: many readers hold numbers as doubles. */
-    hbp__json_put(out, ",\"digest\":\"");
-    hbp__json_put_u64(out, s.digest);
-    hbp__json_put(out, "\",\"lengths_digest\":\"");
-    hbp__json_put_u64(out, s.lengths_digest);
-    hbp__json_put(out, "\"},\n\"steps\":[");
+    hbp__json_put(out, ",\"digest\":");
+    hbp__json_put_digest(out, s.digest);
+    hbp__json_put(out, ",\"lengths_digest\":");
+    hbp__json_put_digest(out, s.lengths_digest);
+    hbp__json_put(out, "},\n\"steps\":[");
 }
 
 #define COLUMN(out, name, column, first, end)                                                                \

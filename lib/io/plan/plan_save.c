@@ -56,52 +56,6 @@ static hbp_status write_object(saving *s)
     return HBP_OK;
 }
 
-static int charges_vision(const hbp_cost_terms *t)
-{
-    return t->ns_per_vision > 0 || t->recompute_vision > 0 || t->vision_bytes > 0;
-}
-
-/* The terms, under the names of hbp_cost_terms; a cost that does not charge vision units is written without
- * theirs, one under which all ranks are one lockstep set without those. */
-static void pack_cost(hbp__buffer *buffer, const hbp_cost_terms *t)
-{
-    const int vision = charges_vision(t), lockstep = t->lockstep_ranks != 0;
-    uint32_t count = 3; /* the tables */
-#define COUNT(name) count++;
-    HBP__COST_NUMBERS(COUNT)
-    HBP__COST_WHOLE_NUMBERS(COUNT)
-    if (vision) {
-        HBP__COST_VISION_NUMBERS(COUNT)
-    }
-    if (lockstep) {
-        HBP__COST_LOCKSTEP_NUMBERS(COUNT)
-    }
-#undef COUNT
-    hbp__pack_map(buffer, count);
-#define PACK(name) hbp__pack_named_double(buffer, #name, t->name);
-    HBP__COST_NUMBERS(PACK)
-    if (vision) {
-        HBP__COST_VISION_NUMBERS(PACK)
-    }
-#undef PACK
-#define PACK(name) hbp__pack_named_i64(buffer, #name, t->name);
-    HBP__COST_WHOLE_NUMBERS(PACK)
-    if (lockstep) {
-        HBP__COST_LOCKSTEP_NUMBERS(PACK)
-    }
-#undef PACK
-    const char *const tables[] = {"degree", "sp_latency_ns", "sp_ns_per_token"};
-    for (int table = 0; table < 3; table++) {
-        hbp__pack_text(buffer, tables[table]);
-        hbp__pack_list(buffer, (size_t)t->degrees);
-        for (int32_t i = 0; i < t->degrees; i++)
-            if (table == 0)
-                hbp__pack_i64(buffer, t->degree[i]);
-            else
-                hbp__pack_f64(buffer, table == 1 ? t->sp_latency_ns[i] : t->sp_ns_per_token[i]);
-    }
-}
-
 static hbp_status write_header(saving *s)
 {
     hbp_plan_summary summary;
@@ -151,7 +105,7 @@ static hbp_status write_header(saving *s)
     hbp__pack_u64(buffer, s->plan->sample_loss_tokens != NULL);
     if (s->options.cost) {
         hbp__pack_text(buffer, "cost");
-        pack_cost(buffer, &s->options.cost->terms);
+        hbp__plan_pack_cost(buffer, &s->options.cost->terms);
     }
     if (s->options.note) {
         hbp__pack_text(buffer, "note");

@@ -17,9 +17,7 @@ static void put_cell(hbp__json_out *out, hbp__cell cell, const void *at)
         hbp__json_put_i64(out, value.i32);
         break;
     case HBP__CELL_U64:
-        hbp__json_put(out, "\"");
-        hbp__json_put_u64(out, value.u64);
-        hbp__json_put(out, "\"");
+        hbp__json_put_digest(out, value.u64);
         break;
     case HBP__CELL_F64:
         hbp__json_put_f64(out, value.f64);

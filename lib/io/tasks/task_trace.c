@@ -46,6 +46,7 @@ static void write_event(tracing *t, int64_t slice, int64_t wave, int32_t rank)
 static hbp_status write_trace(hbp_context *context, tracing *t)
 {
     const hbp_task_schedule *s = t->schedule;
+    hbp__trace_tell_digest(&t->trace, "schedule", s->digest);
     hbp__trace_begin(&t->trace);
     for (int64_t wave = 0; wave < s->waves && t->trace.json.status == HBP_OK; wave++) {
         HBP__TRY(hbp__tick(context, "trace", wave, s->waves));
@@ -56,7 +57,7 @@ static hbp_status write_trace(hbp_context *context, tracing *t)
         }
     }
     hbp__trace_end(&t->trace);
-    return t->trace.json.status;
+    return HBP_OK;
 }
 
 hbp_status hbp_task_schedule_trace(hbp_context *context, const hbp_task_schedule *schedule,
@@ -69,14 +70,11 @@ hbp_status hbp_task_schedule_trace(hbp_context *context, const hbp_task_schedule
         return hbp__fail(context, HBP_E_INVALID, "the run is of schedule %016llx; the schedule is %016llx",
                          (unsigned long long)run->summary.schedule_digest,
                          (unsigned long long)schedule->digest);
-    hbp__atomic_file file;
     const hbp_task_summary *summary = &schedule->summary;
-    tracing t = {.trace = {.json = {.context = context, .file = &file},
-                           .ranks = summary->gpus,
-                           .domain_ranks = summary->domain_gpus},
+    tracing t = {.trace = {.ranks = summary->gpus, .domain_ranks = summary->domain_gpus},
                  .schedule = schedule,
                  .starts = run ? run->slice_starts : schedule->slice_starts,
                  .ends = run ? run->slice_ends : schedule->slice_ends};
-    HBP__TRY(hbp__atomic_open(context, path, &file));
-    return hbp__atomic_end(context, &file, write_trace(context, &t));
+    HBP__TRY(hbp__trace_open(context, path, &t.trace));
+    return hbp__trace_close(context, &t.trace, write_trace(context, &t));
 }

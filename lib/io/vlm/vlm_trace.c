@@ -1,6 +1,6 @@
 /* The steps of a vision-language plan as a Chrome trace: a process for each replica, a row for each stage, an
- * event for each forward and backward; 0 is the begin of the first step, and all replicas begin a step
- * together. */
+ * event for each forward and backward, a row of the steps; 0 is the begin of the first step, and all replicas
+ * begin a step together. */
 #include "base/checked.h"
 #include "base/options.h"
 #include "base/scratch.h"
@@ -44,6 +44,17 @@ static void on_operation(void *user, int64_t row, const hbp__operation_run *run)
 static hbp_status on_end(void *user, int64_t step, int64_t ns)
 {
     tracing *t = user;
+    const hbp_plan *data = t->plan->data;
+    hbp__json_out *json = &t->trace.json;
+    hbp__trace_record(&t->trace, HBP__TRACE_STEPS);
+    hbp__json_member(json, ",\"ph\":\"X\",\"cat\":\"step\",\"name\":\"step ", data->first_step + step);
+    hbp__json_put(json, "\"");
+    hbp__trace_times(&t->trace, t->now, hbp__add_saturating(t->now, ns) - t->now);
+    hbp__json_member(
+        json, ",\"args\":{\"micro_batches\":", data->step_offsets[step + 1] - data->step_offsets[step]);
+    hbp__json_member(json, ",\"samples\":", data->step_samples[step]);
+    hbp__json_member(json, ",\"predicted_ns\":", ns);
+    hbp__json_put(json, "}}");
     t->now = hbp__add_saturating(t->now, ns);
     t->step = step + 1;
     HBP__TRY(hbp__tick(t->context, "trace", step, t->plan->steps));
@@ -57,11 +68,12 @@ static hbp_status write_trace(tracing *t, int64_t first, int64_t end)
     int64_t busy, *step_ns = hbp__take(t->context, (uint64_t)(end - first), sizeof *step_ns);
     HBP__TRY(hbp__scratch_check(t->context, "the trace"));
     hbp__vlm_restore(t->context, t->plan, &r);
+    hbp__plan_trace_header(&t->trace, t->plan->data, first, end);
     hbp__trace_begin(&t->trace);
     HBP__TRY(hbp__vlm_replay(&r.run, &r.reference, &r.stages, t->plan->data, first, end, &audience, step_ns,
                              &busy));
     hbp__trace_end(&t->trace);
-    return t->trace.json.status;
+    return HBP_OK;
 }
 
 hbp_status hbp_vlm_plan_trace(hbp_context *context, const hbp_vlm_plan *plan, const char *path,
@@ -76,20 +88,22 @@ hbp_status hbp_vlm_plan_trace(hbp_context *context, const hbp_vlm_plan *plan, co
     if (all.timeline)
         return hbp__fail(context, HBP_E_INVALID,
                          "`timeline` is of packs; a vision-language plan has none to compare");
+    if (all.cost)
+        return hbp__fail(context, HBP_E_INVALID,
+                         "`cost` is of packs; a vision-language plan has its layers' times");
     HBP__TRY(hbp__trace_range(context, plan->data, &all, &first, &end));
     if (rows > INT32_MAX)
         return hbp__fail(context, HBP_E_OVERFLOW, "%lld stages of all replicas; a trace has at most %d rows",
                          (long long)rows, INT32_MAX);
-    hbp__atomic_file file;
-    HBP__TRY(hbp__atomic_open(context, path, &file));
     tracing t = {.context = context,
                  .plan = plan,
                  .step = first,
-                 .trace = {.json = {.context = context, .file = &file},
-                           .ranks = (int32_t)rows,
+                 .trace = {.ranks = (int32_t)rows,
                            .domain_ranks = (int32_t)plan->stages,
+                           .shows_steps = 1,
                            .process = "replica",
                            .thread = "stage"}};
+    HBP__TRY(hbp__trace_open(context, path, &t.trace));
     int64_t mark = hbp__scratch_mark(context);
-    return hbp__atomic_end(context, &file, hbp__leave(context, mark, write_trace(&t, first, end)));
+    return hbp__trace_close(context, &t.trace, hbp__leave(context, mark, write_trace(&t, first, end)));
 }

@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "base/options.h"
+#include "base/quantity.h"
 #include "base/scratch.h"
+#include "cost/shortage.h"
 #include "pack/groups/hierarchy.h"
 #include "pack/tuning.h"
 
@@ -271,10 +273,7 @@ static hbp_status fail_to_hold(hbp_context *context, const hbp__estimator *estim
             "(%lld would do)",
             (long long)longest, (int)cost->terms.ranks, (long long)limits->tokens_per_rank,
             (long long)per_rank);
-    return hbp__fail(context, HBP_E_INFEASIBLE,
-                     "no SP degree holds the longest sample of %lld tokens on %d rank(s), even with every "
-                     "layer recomputed",
-                     (long long)longest, (int)cost->terms.ranks);
+    return hbp__cost_refuse_pack(context, cost, length, "the longest sample");
 }
 
 static hbp_status rank_all(hbp_context *context, const hbp__estimator *estimator,
@@ -445,10 +444,11 @@ static hbp_status given_level(hbp_context *context, const hbp_cost *cost, int64_
         if (bytes > cost->terms.limit_bytes)
             return hbp__fail(
                 context, HBP_E_INFEASIBLE,
-                "group %lld: a pack of %lld tokens needs %lld bytes a rank with %d layers recomputed; a "
-                "rank has %lld",
-                (long long)row, (long long)pack_length, (long long)bytes, (int)recompute,
-                (long long)cost->terms.limit_bytes);
+                "group %lld: a pack of %lld tokens needs %s a rank with %d layers recomputed; a rank has "
+                "%s, %s short",
+                (long long)row, (long long)pack_length, hbp__say_bytes(bytes).text, (int)recompute,
+                hbp__say_bytes(cost->terms.limit_bytes).text,
+                hbp__say_bytes(bytes - cost->terms.limit_bytes).text);
     }
     level->threshold = pack_length;
     return HBP_OK;

@@ -1,5 +1,6 @@
 /* The tokens of a step where the caller gives none. */
 #include "base/methods.h"
+#include "cost/shortage.h"
 #include "pack/groups/hierarchy.h"
 #include "pack/tuning.h"
 
@@ -120,10 +121,7 @@ hbp_status hbp__groups_step_tokens(hbp_context *context, const hbp_lengths *leng
                          (long long)length, why, (int)cost->terms.ranks, (long long)limits->tokens_per_rank,
                          (long long)per_rank);
     if (!fits)
-        return hbp__fail(context, HBP_E_INFEASIBLE,
-                         "no SP degree holds a pack of %lld tokens (%s) on %d rank(s), even with every layer "
-                         "recomputed",
-                         (long long)length, why, (int)cost->terms.ranks);
+        return hbp__cost_refuse_pack(context, cost, length, why);
     *tokens = hbp__mul_saturating(length, packs);
     if (hbp__groups_method(options->method) != HBP__GROUPS_HBP)
         *tokens = whole_batches(cost, limits, *tokens, best_rank_tokens(cost, limits));

@@ -74,14 +74,6 @@ static hbp_status too_large(hbp_context *context, const char *what, int64_t pack
     return hbp__fail(context, HBP_E_OVERFLOW, "%s passes 2^63 - 1 at pack %lld", what, (long long)pack);
 }
 
-/* The all-to-all term of the cost of a pack; ns. */
-static double communication_ns(const hbp_cost *cost, int32_t row, int32_t recompute, int64_t tokens)
-{
-    double share = (double)recompute / (double)cost->terms.layers;
-    return (cost->sp_latency_ns[row] + cost->sp_ns_per_token[row] * (double)tokens) *
-           (1 + cost->terms.recompute_communication * share);
-}
-
 /* Rounds *tokens up to a multiple; 0 when that is too large. */
 static int pad_tokens(int64_t *tokens, int64_t multiple)
 {
@@ -123,7 +115,7 @@ static hbp_status measure_pack(hbp_context *context, const replay *r, int64_t in
     pack->ns = hbp__cost_pack_ns(cost, row, recompute, load);
     pack->bytes = hbp__cost_pack_bytes(cost, row, recompute, load);
     if (pack->tokens)
-        pack->communication_ns = communication_ns(cost, row, recompute, pack->padded);
+        pack->communication_ns = hbp__cost_all_to_all_ns(cost, row, recompute, (double)pack->padded);
     return HBP_OK;
 }
 

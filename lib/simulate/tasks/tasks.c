@@ -31,14 +31,13 @@ static hbp_status check_links(const replay *r, const hbp_machine *machine)
     int32_t gpus = r->schedule->summary.gpus;
     if (r->options.free_transfers && r->options.free_gradients)
         return HBP_OK;
-    const char *missing = NULL;
+    uint32_t missing = 0;
     if (gpus > 1 && r->domain_gpus > 1 && r->machine->nvlink_bytes_per_s <= 0)
-        missing = "nvlink_bytes_per_s";
-    else if (gpus > r->domain_gpus && r->machine->network_bytes_per_s <= 0)
-        missing = "network_bytes_per_s";
+        missing |= UINT32_C(1) << HBP__MACHINE_nvlink_bytes_per_s;
+    if (gpus > r->domain_gpus && r->machine->network_bytes_per_s <= 0)
+        missing |= UINT32_C(1) << HBP__MACHINE_network_bytes_per_s;
     if (missing)
-        return hbp__fail(r->context, HBP_E_INVALID, "%s of machine %s is 0 or unknown; set it", missing,
-                         machine->name);
+        return hbp__machine_fail_missing(r->context, machine, missing);
     return HBP_OK;
 }
 

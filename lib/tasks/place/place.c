@@ -6,6 +6,7 @@
 
 #include "base/checked.h"
 #include "base/methods.h"
+#include "base/quantity.h"
 #include "base/scratch.h"
 #include "tasks/place/place_methods.h"
 
@@ -56,15 +57,18 @@ hbp_status hbp__misfit_fail(hbp_context *context, const hbp__misfit *misfit)
 {
     if (misfit->slice < 0)
         return hbp__fail(context, HBP_E_INFEASIBLE,
-                         "no placement found: slices take %lld bytes at least on %d GPUs of %lld bytes",
-                         (long long)misfit->needs_bytes, (int)misfit->gpus, (long long)misfit->limit_bytes);
+                         "no placement found: slices take %s at least on %d GPUs of %s",
+                         hbp__say_bytes(misfit->needs_bytes).text, (int)misfit->gpus,
+                         hbp__say_bytes(misfit->limit_bytes).text);
+    const int64_t lacks = misfit->needs_bytes - misfit->left_bytes;
     return hbp__fail(
         context, HBP_E_INFEASIBLE,
-        "slice %d (%d operators from %s) needs %lld bytes on each of %d GPUs; of those free at its time %d "
-        "have them, and the freest has %lld of %lld left",
-        (int)misfit->slice, (int)misfit->operators, misfit->first_operator, (long long)misfit->needs_bytes,
-        (int)misfit->gpus, (int)misfit->fitting, (long long)misfit->left_bytes,
-        (long long)misfit->limit_bytes);
+        "slice %d (%d operators from %s) needs %s on each of %d GPUs; of those free at its time %d have "
+        "it, and the freest has %s of %s left%s%s%s",
+        (int)misfit->slice, (int)misfit->operators, misfit->first_operator,
+        hbp__say_bytes(misfit->needs_bytes).text, (int)misfit->gpus, (int)misfit->fitting,
+        hbp__say_bytes(misfit->left_bytes).text, hbp__say_bytes(misfit->limit_bytes).text,
+        lacks > 0 ? ", " : "", lacks > 0 ? hbp__say_bytes(lacks).text : "", lacks > 0 ? " short" : "");
 }
 
 /* HBP_E_INFEASIBLE, and why. */

@@ -206,6 +206,7 @@ DECLARATIONS: dict[str, tuple[Any, list[Any]]] = {
     "hbp_context_free": (None, [Context]),
     "hbp_context_message": (Text, [Context]),
     "hbp_context_cancel": (None, [Context]),
+    "hbp_read_quantity": (Status, [Context, Text, Text, _to(Double)]),
     # solver.h
     "hbp_context_set_solver": (Status, [Context, _to(s.Solver)]),
     # lengths.h
@@ -430,8 +431,10 @@ IO_DECLARATIONS: dict[str, tuple[Any, list[Any]]] = {
     "hbp_lengths_load": (Status, [Context, Text, _to(s.LengthsLoadOptions), Out]),
     "hbp_model_create_config": (Status, [Context, Text, Int64, Out]),
     "hbp_model_load": (Status, [Context, Text, Out]),
+    "hbp_model_create_text": (Status, [Context, Text, Out]),
     "hbp_machine_probe": (Status, [Context, Int32, Text, Out]),
     "hbp_machine_load": (Status, [Context, Text, Out]),
+    "hbp_machine_create_text": (Status, [Context, Text, Out]),
     "hbp_machine_save": (Status, [Context, Machine, Text]),
     "hbp_machine_apply_nccl_tests": (Status, [Context, Machine, Int32, Int32, Text, Int64]),
     "hbp_machine_apply_nccl_topology": (Status, [Context, Machine, Text, Int64]),
@@ -443,6 +446,8 @@ IO_DECLARATIONS: dict[str, tuple[Any, list[Any]]] = {
     "hbp_plan_file_free": (None, [PlanFile]),
     "hbp_plan_file_get_summary": (Status, [Context, PlanFile, _to(s.PlanSummary)]),
     "hbp_plan_file_has_vlm": (Int32, [PlanFile]),
+    "hbp_plan_file_get_cost": (Status, [Context, PlanFile, Out]),
+    "hbp_plan_file_get_note": (Text, [PlanFile]),
     "hbp_plan_file_read": (Status, [Context, PlanFile, Int64, Int64, Out]),
     "hbp_plan_trace": (Status, [Context, Plan, Text, _to(s.TraceOptions)]),
     "hbp_plan_write_json": (Status, [Context, Plan, Text]),

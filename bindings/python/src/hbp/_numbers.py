@@ -52,8 +52,8 @@ def flag(name: str, value: Any) -> bool:
 
 
 def fields_text(fields: Mapping[str, Any]) -> str:
-    """Fields as the library reads them from a text, "cores=96.0,hbm_bytes=8e+10"."""
-    return ",".join(f"{name}={float(value)!r}" for name, value in fields.items())
+    """Fields as the library reads them from a text, "cores=96.0,hbm_bytes=80GiB": numbers, or texts with a unit."""
+    return ",".join(f"{name}={value if isinstance(value, str) else repr(float(value))}" for name, value in fields.items())
 
 
 def choice(name: str, value: Any, choices: Mapping[Any, int]) -> int:

@@ -108,6 +108,11 @@ class Member:
         return value
 
 
+def _shown(name: str, value: Any) -> str:
+    """A field's value; a digest as the command and the files have it."""
+    return f"{value:016x}" if name.endswith("digest") else repr(value)
+
+
 class Struct(ctypes.Structure):
     """A struct whose first field is its size. Keywords set fields; what does not fit a field is refused."""
 
@@ -147,7 +152,7 @@ class Struct(ctypes.Structure):
         return struct_html(self)
 
     def __repr__(self) -> str:
-        values = ", ".join(f"{name}={value!r}" for name, value in self.as_dict().items())
+        values = ", ".join(f"{name}={_shown(name, value)}" for name, value in self.as_dict().items())
         return f"{type(self).__name__}({values})"
 
     def __eq__(self, other: object) -> bool:

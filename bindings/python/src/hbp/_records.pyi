@@ -354,6 +354,7 @@ class LengthsSummary(Struct):
     max_vision: int
     modalities: int
     shifted_loss: int
+    column: Text
 
 class LengthsView(Struct):
     distinct_lengths: int
@@ -1062,3 +1063,4 @@ class TraceOptions(Struct):
     first_step: int
     steps: int
     timeline: Address
+    cost: Address

@@ -15,6 +15,13 @@ def modalities_of(mask: int) -> list[int]:
 
 
 class LengthsSummary(_records.LengthsSummary):
+    @property
+    def column(self) -> Optional[str]:  # type: ignore[override]
+        """The column or field that Lengths.read took for the length unasked, as "tokens"; None: the caller
+        named it, or there are no names."""
+        column = super().column
+        return column.decode() if column else None
+
     def __str__(self) -> str:
         text = (
             f"{self.samples:,} samples of {self.min_length:,} to {self.max_length:,} tokens "

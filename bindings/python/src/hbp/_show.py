@@ -38,7 +38,8 @@ def struct_html(struct: Any) -> str:
     """A struct: what it says of itself, and its fields."""
     said = str(struct)
     fields = ((name, value) for name, value in struct.as_dict().items() if value is not None)
-    table = _table(("", type(struct).__name__), ((name, value) for name, value in fields))
+    rows = ((name, f"{value:016x}" if name.endswith("digest") else value) for name, value in fields)
+    table = _table(("", type(struct).__name__), rows)
     if said == repr(struct):
         return table
     return f"{_lines(said)}<details><summary>all fields</summary>{table}</details>"

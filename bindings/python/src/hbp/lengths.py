@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ctypes
+import os
 from typing import Literal, Optional, Union
 
 import numpy as np
 
-from . import _native
+from . import _columnar, _native
 from ._arrays import ViewColumn, address, addresses, column_arrays, columns_of, integers, same_count
 from ._choices import EpochOverLong
 from ._context import Owned, ProgressOption, call, call_long
@@ -15,8 +16,10 @@ from ._files import Path, path_bytes
 from ._inputs import Integers
 from ._native import lib
 from ._numbers import choice, int64, suggesting
+from ._optional import need
 from ._records import EpochOptions, LengthsColumns, LengthsLoadOptions, LengthsOptions, LengthsView
 from ._results import LengthsSummary
+from .errors import FormatError, HbpError, InvalidError, refusal
 
 _CREATE = {
     np.dtype(np.uint32): lib.hbp_lengths_create_u32,
@@ -87,7 +90,7 @@ class Lengths(Owned):
         cls,
         path: Path,
         *,
-        format: Optional[Literal["npy", "text", "csv", "jsonl", "idx"]] = None,
+        format: Optional[Literal["npy", "text", "csv", "jsonl", "idx", "mds"]] = None,
         column: Optional[str] = None,
         count_column: Optional[str] = None,
         loss_column: Optional[str] = None,
@@ -98,15 +101,45 @@ class Lengths(Owned):
         shifted_loss: bool = False,
         progress: ProgressOption = None,
     ) -> Lengths:
-        """Reads .npy, text, CSV, JSON lines or Megatron .idx, plain or gzipped; "-" is standard input.
-        Columns are those of CSV or fields of JSON; `format` is "npy", "text", "csv", "jsonl" or "idx" where
-        the content does not say. Vision units come from `vision_column`, or from a file of their own, one
-        number a sample: `vision_column` is then that file's, and `column` the lengths'. `shifted_loss` as in
-        from_array."""
+        """Reads .npy, text, CSV, JSON lines or Megatron .idx, plain, gzipped or compressed with zstd; "-" is standard
+        input. `format` is "npy", "text", "csv", "jsonl", "idx" or "mds" where the content does not say. MDS is the
+        index.json of a MosaicML StreamingDataset, or its folder. With pyarrow a Parquet or Arrow file, a folder of
+        those, or a pattern such as "data/train-*.parquet". Columns are those of a table or fields of JSON; where
+        a column holds lists, of input_ids say, their elements are counted. Vision units come from
+        `vision_column`, or from a file of their own, one number a sample: `vision_column` is then that file's, and
+        `column` the lengths'. `shifted_loss` as in from_array."""
+        name = os.fsdecode(path)
+        if format is None and _columnar.is_columnar(name):
+            if vision_path is not None:
+                raise refusal(InvalidError, f"vision_path is for other formats; {name} has them in a column")
+            if count_column:
+                raise refusal(InvalidError, f"{name} holds no histogram; count_column is for CSV")
+            columns = (column, loss_column, link_column, vision_column, modality_column)
+            return cls._read_columns(name, columns, shifted_loss)
         options = LengthsLoadOptions.pick(
             locals(), vision_path=None if vision_path is None else path_bytes(vision_path)
         )
         return cls._make(lib.hbp_lengths_load, path_bytes(path), ctypes.byref(options), progress=progress)
+
+    @classmethod
+    def _read_columns(cls, path: str, names: tuple[Optional[str], ...], shifted_loss: bool) -> Lengths:
+        """Of Parquet or Arrow, batch by batch."""
+        need("pyarrow", f"reading {path}")
+        roles = ("length", "loss_tokens", "links", "vision", "modalities")
+        asked = [role for role, name in zip(roles, names) if role == "length" or name is not None]
+        builder = LengthsBuilder()
+        try:
+            for batch in _columnar.read(path, names):
+                arrays = {
+                    role: np.frombuffer(_columnar.int64_bytes(column), np.int64) for role, column in zip(asked, batch)
+                }
+                if len(arrays["length"]):
+                    builder.append(arrays.pop("length"), shifted_loss=shifted_loss, **arrays)
+            return builder.finish()
+        except _columnar.Refused as error:
+            raise refusal(FormatError, str(error)) from error
+        except HbpError as error:
+            raise type(error)(error.status, f"{path}: {error}") from error
 
     @classmethod
     def of(cls, lengths: Union[Lengths, Integers]) -> Lengths:

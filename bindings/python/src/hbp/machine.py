@@ -57,6 +57,10 @@ class Machine(Saved):
             text = f"{text},nodes={int32('nodes', nodes)}"
         return cls._make(lib.hbp_machine_create_preset, text_bytes(text))
 
+    @classmethod
+    def _of_text(cls, text: bytes) -> Machine:
+        return cls._make(lib.hbp_machine_create_text, text)
+
     @staticmethod
     def presets() -> list[str]:
         """The presets' names."""
@@ -75,7 +79,7 @@ class Machine(Saved):
 
     @classmethod
     def load(cls, path: Path) -> Machine:
-        """From a profile file."""
+        """From a profile file; "profile.json:8": eight nodes of it; fields may follow, ",cores=96"."""
         return cls._make(lib.hbp_machine_load, path_bytes(path))
 
     def save(self, path: Path) -> None:
@@ -132,8 +136,9 @@ class Machine(Saved):
             rates.append(Rate(name_of("HBP_RATE", row.rate) or str(row.rate), row.size, row.per_s, row.spread, source))
         return rates
 
-    def set_fields(self, **fields: float) -> None:
-        """Sets fields by name, all of them or none: set_fields(cores=96, network_bytes_per_s=25e9)."""
+    def set_fields(self, **fields: Union[float, str]) -> None:
+        """Sets fields by name, all of them or none: set_fields(cores=96, network_bytes_per_s=25e9); a text may have
+        a unit, "200Gb/s"."""
         call(lib.hbp_machine_set_fields, self, text_bytes(fields_text(fields)))
 
     def set_field(self, field: str, value: float, source: str = "given") -> None:

@@ -32,6 +32,10 @@ class Model(Owned):
         "layers=4,hidden=512,..."."""
         return cls._make(lib.hbp_model_create_preset, text_bytes(text))
 
+    @classmethod
+    def _of_text(cls, text: bytes) -> Model:
+        return cls._make(lib.hbp_model_create_text, text)
+
     def variant(self, **fields: int) -> Model:
         """This model with fields replaced: variant(layers=4)."""
         return Model._make(lib.hbp_model_create_variant, self, text_bytes(fields_text(fields)))
@@ -43,7 +47,7 @@ class Model(Owned):
 
     @classmethod
     def config(cls, config: Union[Path, Mapping[str, Any]]) -> Model:
-        """From a Hugging Face config.json: its path, its text as bytes, or the mapping in it."""
+        """From a Hugging Face config.json: its path or that of its folder, its text as bytes, or the mapping in it."""
         if isinstance(config, Mapping):
             config = json.dumps(dict(config)).encode()
         if isinstance(config, (bytes, bytearray)):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Iterator
+from typing import Iterator, Optional
 
 from . import _native
 from ._context import Owned, call
@@ -11,6 +11,8 @@ from ._files import Path, path_bytes
 from ._native import lib
 from ._numbers import int64
 from ._results import PlanSummary
+from .cost import Cost
+from .errors import InvalidError
 from .plans import Plan, Step, Steps
 
 STEPS = 256  # that are read at a time
@@ -36,6 +38,18 @@ class PlanFile(Steps, Owned):
     def has_vlm(self) -> bool:
         """Whether the plan is the data of a vision-language plan, which VlmPlan.load reads whole."""
         return bool(lib.hbp_plan_file_has_vlm(self))
+
+    @property
+    def note(self) -> str:
+        """What the plan was saved with as a note, such as a command line; "" where there is none."""
+        return str(lib.hbp_plan_file_get_note(self).decode(errors="replace"))
+
+    def cost(self) -> Optional[Cost]:
+        """The cost that the plan was saved with; None where it was saved without."""
+        try:
+            return Cost._make(lib.hbp_plan_file_get_cost, self)
+        except InvalidError:  # there is none
+            return None
 
     def __len__(self) -> int:
         return self.summary().steps

@@ -609,10 +609,16 @@ class Plan(Steps, Saved):
         return step.value
 
     def trace(
-        self, path: Path, first_step: int = 0, steps: int = 0, timeline: Optional[Timeline] = None
+        self,
+        path: Path,
+        first_step: int = 0,
+        steps: int = 0,
+        timeline: Optional[Timeline] = None,
+        cost: Optional[Cost] = None,
     ) -> None:
-        """Writes a Chrome trace of `steps` steps from `first_step` on, all when `steps` is 0; it opens in
-        Perfetto. With a `timeline` it shows every rank twice, as predicted and as measured."""
+        """Writes a Chrome trace of `steps` steps from `first_step` on, all when `steps` is 0, gzipped where
+        `path` ends in ".gz"; it opens in Perfetto. With a `timeline` it shows every rank twice, as predicted
+        and as measured; with the `cost` that the plan was made under, what each pack's time is made of."""
         options = TraceOptions.pick(locals())
         call_long(lib.hbp_plan_trace, self, path_bytes(path), ctypes.byref(options))
 

@@ -7,7 +7,7 @@ import os
 from typing import TYPE_CHECKING, Any, Callable, Mapping, TypeVar, Union
 
 from ._context import ProgressOption
-from ._files import Path
+from ._files import Path, path_bytes
 from ._inputs import Integers
 from .cost import Cost
 from .epoch import plan_epoch
@@ -25,18 +25,19 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-def _is_file(name: Any) -> bool:
-    return isinstance(name, (bytes, os.PathLike)) or (isinstance(name, str) and ".json" in name)
-
-
-def _preset(of: Any, what: str, name: Any) -> Any:
-    """A preset; of a name that is none the message says which there are."""
-    if not isinstance(name, str):
-        raise TypeError(f"{what} is {name!r}; it must be a preset's name, a file or hbp.{of.__name__}")
+def _named(of: Any, what: str, make: Callable[[bytes], Any], load: Callable[[Any], Any], given: Any) -> Any:
+    """What a text names, as the command reads it; without libhbp-io a preset. An unknown one is answered with all
+    that there are."""
+    if isinstance(given, (bytes, os.PathLike)):
+        return _of_file(load, given)
+    if not isinstance(given, str):
+        raise TypeError(f"{what} is {given!r}; it must be a preset's name, a file or hbp.{of.__name__}")
     try:
-        return of.preset(name)
+        return make(path_bytes(given))
+    except ImportError:
+        return _of_file(load, given) if ".json" in given else of.preset(given)
     except InvalidError as error:
-        if "preset" not in error.message:
+        if "preset" not in error.message or "there are" in error.message:
             raise
         raise InvalidError(error.status, f"{error}; there are {', '.join(of.presets())}") from None
 
@@ -61,16 +62,14 @@ def _model(given: Union[Model, Path, Mapping[str, Any]]) -> Model:
         return given
     if isinstance(given, (Mapping, bytes)):
         return Model.config(given)
-    if _is_file(given):
-        return _of_file(Model.config, given)
-    made: Model = _preset(Model, "model", given)
+    made: Model = _named(Model, "model", Model._of_text, Model.config, given)
     return made
 
 
 def _machine(given: Union[Machine, Path]) -> Machine:
     if isinstance(given, Machine):
         return given
-    made: Machine = _of_file(Machine.load, given) if _is_file(given) else _preset(Machine, "machine", given)
+    made: Machine = _named(Machine, "machine", Machine._of_text, Machine.load, given)
     return made
 
 
@@ -84,9 +83,9 @@ def plan(
 ) -> Plan:
     """Plans an epoch of `lengths` in one call: hbp.plan(lengths, model="llama-3.1-8b", machine="h100:4").
 
-    `model` is a preset's name, also with fields replaced ("llama-3.1-8b,layers=4"), a Hugging Face
-    config.json (its path or the mapping in it), or hbp.Model; `machine` is "h100:4", four nodes of a preset, a
-    profile file, or hbp.Machine. Options are those of plan_epoch. The plan is the one of plan_epoch with hbp.Cost(model,
+    `model` is a preset's name, a Hugging Face config.json or the folder that holds it, each also with fields
+    replaced ("llama-3.1-8b,layers=4"), the mapping in such a file, or hbp.Model; `machine` is "h100:4", four nodes of
+    a preset, a profile file, four nodes of it ("profile.json:4"), or hbp.Machine. Options are those of plan_epoch. The plan is the one of plan_epoch with hbp.Cost(model,
     machine), whose options (ZeRO stage, overlaps, reserve) are at their defaults."""
     if isinstance(lengths, (str, os.PathLike)):
         _require_file(lengths)

@@ -1,0 +1,13 @@
+# A C source of texts: cmake -DOUT=FILE -DNAMES=a,b -Da=FILE,... -Db=... -P embed.cmake
+string(REPLACE "," ";" names "${NAMES}")
+file(WRITE ${OUT} "/* Texts of files, made when the command is built. */\n")
+foreach(name ${names})
+  string(REPLACE "," ";" files "${${name}}")
+  set(all "")
+  foreach(file ${files})
+    file(READ ${file} hex HEX)
+    string(APPEND all "${hex}")
+  endforeach()
+  string(REGEX REPLACE "(..)" "'\\\\x\\1'," bytes "${all}")
+  file(APPEND ${OUT} "extern const char ${name}[];\nconst char ${name}[] = {${bytes}0};\n")
+endforeach()

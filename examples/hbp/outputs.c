@@ -1,0 +1,88 @@
+/* The files that a command line has written: checked before minutes of planning, and nothing is made. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli.h"
+
+static int is_same(const char *a, const char *b)
+{
+    struct stat one, two;
+    return stat(a, &one) == 0 && stat(b, &two) == 0 && S_ISREG(one.st_mode) && one.st_dev == two.st_dev &&
+           one.st_ino == two.st_ino;
+}
+
+/* A file is written beside its place and renamed, so that its folder must take another file. */
+static int check_place(const char *option, const char *path)
+{
+    struct stat at;
+    char folder[4096];
+    const char *slash = strrchr(path, '/');
+    size_t length = slash ? (size_t)(slash - path) : 0;
+    int is_there = stat(path, &at) == 0;
+    if (is_there && S_ISDIR(at.st_mode))
+        return cli_error("cannot write %s %s: it is a folder; give the name of a file in it", option, path);
+    if (!is_there && lstat(path, &at) == 0 && S_ISLNK(at.st_mode)) /* /dev/stdout where that is closed */
+        return cli_error("cannot write %s %s: it is a link to a file that is not there", option, path);
+    if (is_there && !S_ISREG(at.st_mode)) /* a pipe, a terminal: written as it is */
+        return access(path, W_OK) == 0 ? 0
+                                       : cli_error("cannot write %s %s: %s", option, path, strerror(errno));
+    if (!slash)
+        snprintf(folder, sizeof folder, ".");
+    else if (length == 0)
+        snprintf(folder, sizeof folder, "/");
+    else if (length < sizeof folder)
+        snprintf(folder, sizeof folder, "%.*s", (int)length, path);
+    else
+        return cli_error("cannot write %s %s: %s", option, path, strerror(ENAMETOOLONG));
+    if (stat(folder, &at) != 0)
+        return errno == ENOENT ? cli_error("cannot write %s %s: there is no folder %s; make it first", option,
+                                           path, folder)
+                               : cli_error("cannot write %s %s: %s", option, path, strerror(errno));
+    if (!S_ISDIR(at.st_mode))
+        return cli_error("cannot write %s %s: %s is no folder", option, path, folder);
+    if (slash && !slash[1])
+        return cli_error("cannot write %s %s: it names no file behind the folder", option, path);
+    if (access(folder, W_OK | X_OK) != 0)
+        return cli_error("cannot write %s %s: folder %s: %s", option, path, folder, strerror(errno));
+    return 0;
+}
+
+int cli_check_outputs(const cli *c)
+{
+    const struct {
+        const char *option;
+        const char *path;
+    } outputs[] = {{"-o", c->output},
+                   {"--trace", c->trace_file},
+                   {"--graph-out", c->graph_out},
+                   {"--run-out", c->run_out}};
+    const char *inputs[] = {c->file,          c->vision_file,   c->cost_file,     c->batches_file,
+                            c->layers_file,   c->schedule_file, c->previous_file, c->lengths_file,
+                            c->measured_file, c->xml,           c->nccl_tests,    c->nccl_topo,
+                            c->model_text,    c->machine_text,  c->vlm_text,      c->graph_text,
+                            c->compared_file};
+    const size_t count = sizeof outputs / sizeof *outputs;
+    for (size_t o = 0; o < count; o++) {
+        const char *path = outputs[o].path;
+        if (!path)
+            continue;
+        if (strcmp(path, "-") == 0)
+            return cli_usage("%s is '-', which is no file's name; give FILE, or /dev/stdout",
+                             outputs[o].option);
+        for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++)
+            if (inputs[i] && is_same(path, inputs[i]))
+                return cli_usage("%s is read and would be written over by %s; give another file to write",
+                                 path, outputs[o].option);
+        for (size_t p = 0; p < o; p++)
+            if (outputs[p].path && (strcmp(path, outputs[p].path) == 0 || is_same(path, outputs[p].path)))
+                return cli_usage("%s is given for two files to write, by %s and by %s; give two names", path,
+                                 outputs[p].option, outputs[o].option);
+    }
+    int status = 0;
+    for (size_t o = 0; o < count && !status; o++)
+        status = outputs[o].path ? check_place(outputs[o].option, outputs[o].path) : 0;
+    return status;
+}

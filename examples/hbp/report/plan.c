@@ -1,0 +1,358 @@
+/* The page of a plan: what was asked, what it means, and the pictures of all of it. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "report.h"
+
+/* What a vision-language plan takes is its pipelines' time, not that of its packs side by side. */
+static void add_vlm_lead(const report_plan *p, const hbp_vlm_plan_summary *s)
+{
+    const double over = s->packs_bound_ns > 0 ? (double)s->epoch_ns / (double)s->packs_bound_ns - 1 : 0;
+    report_lead(p->page,
+                report_text("This plan runs an epoch of %s (%s) in %s of %s on %s: %s of %s.",
+                            show_number(s->samples, "sample").s, show_number(p->summary.tokens, "token").s,
+                            show_number(s->steps, "step").s, show_number(s->micro_batches, "micro-batch").s,
+                            show_number(s->gpus, "GPU").s, show_number(s->replicas, "replica").s,
+                            show_number(s->stages, "stage").s));
+    report_lead(p->page,
+                report_text("By the cost model it takes %s, at most %s above the best for these packs and "
+                            "steps. Stages wait %s of the time.",
+                            show_time((double)s->epoch_ns).s, show_share(over).s, show_share(s->bubble).s));
+}
+
+static void add_lead(const report_plan *p)
+{
+    const hbp_plan_summary *s = &p->summary;
+    if (p->c->vlm_plan)
+        add_vlm_lead(p, &p->vlm);
+    else
+        report_lead(p->page,
+                    report_text("This plan runs %s%s (%s) in %s%s, on %s.",
+                                s->steps > 1 ? "an epoch of " : "", show_number(s->samples, "sample").s,
+                                show_number(s->tokens, "token").s, show_number(s->steps, "step").s,
+                                show_contract(s, "").s, show_gpus(s).s));
+    if (s->bound_ns > 0)
+        report_lead(
+            p->page,
+            report_text("By the cost model it takes %s, and no %s takes less than %s %s: it is %s above.",
+                        show_time((double)s->predicted_ns).s, show_rivals(s).s,
+                        show_time((double)s->bound_ns).s, show_conditions(s).s, show_share(s->gap).s));
+    else if (!p->c->vlm_plan)
+        report_lead(p->page,
+                    report_text("By the cost model it takes %s; how far that is from the best there can "
+                                "be, the plan does not say.",
+                                show_time((double)s->predicted_ns).s));
+    if (s->free_bound_ns > 0 && (double)s->bound_ns > 1.01 * (double)s->free_bound_ns)
+        report_lead(
+            p->page,
+            report_text("What its steps hold costs up to %s: with steps left free, no plan takes less than "
+                        "%s.",
+                        show_share((double)s->predicted_ns / (double)s->free_bound_ns - 1).s,
+                        show_time((double)s->free_bound_ns).s));
+    if (s->dropped || s->overlong_samples)
+        report_lead(p->page, report_text("%s in no pack; %s longer than the limit.",
+                                         show_number(s->dropped, "sample").s,
+                                         show_number(s->overlong_samples, "sample").s));
+}
+
+static int64_t peak_of(const report_plan *p)
+{
+    int64_t peak = p->c->vlm_plan ? p->vlm.peak_bytes : 0;
+    for (int32_t r = 0; r < p->summary.ranks; r++)
+        peak = p->peak[r] > peak ? p->peak[r] : peak;
+    return peak;
+}
+
+static void add_facts(const report_plan *p)
+{
+    const hbp_plan_summary *s = &p->summary;
+    const int is_vlm = p->c->vlm_plan != NULL;
+    const int64_t ns = is_vlm ? p->vlm.epoch_ns : s->predicted_ns;
+    const int32_t gpus = is_vlm ? p->vlm.gpus : s->ranks;
+    report_fact(p->page, "GPUs", show_count(gpus));
+    report_fact(p->page, "steps", show_count(s->steps));
+    report_fact(p->page, "samples", show_count(s->samples));
+    report_fact(p->page, "tokens", show_count(s->tokens));
+    report_fact(p->page, s->steps > 1 ? "predicted epoch" : "predicted step", show_time((double)ns));
+    if (s->bound_ns > 0)
+        report_fact(p->page, "above the bound", show_share(s->gap));
+    report_fact(p->page, "waiting", show_share(is_vlm ? p->vlm.bubble : p->idle));
+    if (peak_of(p) > 0)
+        report_fact(p->page, "peak memory", show_bytes((double)peak_of(p)));
+    if (ns > 0)
+        report_fact(p->page, "tokens/s per GPU",
+                    show_count((int64_t)((double)s->tokens / ((double)ns * 1e-9) / gpus)));
+    report_fact(p->page, "digest", show_digest(s->digest));
+}
+
+static hbp_status draw_methods(const report_plan *p)
+{
+    const hbp_plan_summary *s = &p->summary;
+    if (!s->bound_ns && !s->hierarchy_ns && !p->c->compared_file)
+        return HBP_OK;
+    json_t *answer = report_text(
+        "%s%s",
+        p->c->compared_file ? "Each method at its best settings, under the same contract and cost. " : "",
+        s->bound_ns > 0 ? "The dashed line is a proven bound: no plan like this one is left of it."
+                        : "The plan has no bound that is known.");
+    json_t *picture =
+        report_picture(p->page, "bars", "methods", "How near is it to the best there can be?", answer);
+    json_object_set_new(picture, "unit", json_string("ns"));
+    json_object_set_new(picture, "value_name", json_string("time"));
+    report_bar(picture, "this plan", (double)s->predicted_ns, "", 1);
+    if (s->hierarchy_ns && s->mixture_ns) {
+        const int is_hierarchy = s->composition == HBP_COMPOSITION_HIERARCHY;
+        const double other = (double)(is_hierarchy ? s->mixture_ns : s->hierarchy_ns);
+        report_bar(picture, is_hierarchy ? "steps that mix lengths" : "steps of like length", other,
+                   show_real("x %.2f", other / (double)s->predicted_ns).s, 0);
+    }
+    if (s->bound_ns > 0)
+        report_limit(picture, "no plan is below", (double)s->bound_ns);
+    return p->c->compared_file ? report_compared(p->c, picture, s) : HBP_OK;
+}
+
+/* ---- By rank ---- */
+
+/* Ranks are folded to at most REPORT_RANKS columns. */
+typedef struct folds {
+    int64_t columns;
+    int64_t ranks;
+} folds;
+
+static int64_t fold_first(const folds *f, int64_t column)
+{
+    return column * f->ranks / f->columns;
+}
+
+static json_t *fold_names(const folds *f)
+{
+    json_t *names = json_array();
+    for (int64_t i = 0; i < f->columns; i++) {
+        const long long first = (long long)fold_first(f, i), last = (long long)fold_first(f, i + 1) - 1;
+        json_array_append_new(names, last > first ? report_text("%lld-%lld", first, last)
+                                                  : report_text("%lld", first));
+    }
+    return names;
+}
+
+static void draw_memory(const report_plan *p, const folds *f)
+{
+    double peak[REPORT_RANKS] = {0}, states[REPORT_RANKS];
+    const int64_t most = peak_of(p), limit = p->terms.limit_bytes;
+    if (most == 0)
+        return;
+    for (int64_t i = 0; i < f->columns; i++)
+        for (int64_t r = fold_first(f, i); r < fold_first(f, i + 1); r++)
+            peak[i] = (double)p->peak[r] > peak[i] ? (double)p->peak[r] : peak[i];
+    json_t *answer =
+        limit ? report_text(
+                    "%s: the fullest rank peaks at %s of the %s that a GPU has for it (its memory less the "
+                    "reserve), %s %s.",
+                    most <= limit ? "It fits" : "It does not fit", show_bytes((double)most).s,
+                    show_bytes((double)limit).s, show_bytes(fabs((double)(limit - most))).s,
+                    most <= limit ? "to spare" : "too much")
+              : report_text("The fullest rank peaks at %s. What a GPU has is not known: the plan was "
+                            "saved without its cost.",
+                            show_bytes((double)most).s);
+    json_t *picture = report_picture(p->page, "columns", "memory", "Does it fit?", answer);
+    json_object_set_new(picture, "names", fold_names(f));
+    json_object_set_new(picture, "axis", json_string("rank"));
+    json_t *panel = report_panel(picture, "peak memory", "bytes");
+    if (limit) {
+        for (int64_t i = 0; i < f->columns; i++) {
+            states[i] = fmin(p->terms.static_bytes, peak[i]);
+            peak[i] -= states[i];
+        }
+        report_series(panel, "weights, gradients, optimiser states", 4, states, f->columns);
+        report_series(panel, "activations, logits, buffers", 0, peak, f->columns);
+        report_limit(panel, "limit", (double)limit);
+    } else {
+        report_series(panel, "peak memory", 0, peak, f->columns);
+    }
+}
+
+static void draw_ranks(const report_plan *p, const folds *f)
+{
+    enum { COMPUTE, EXCHANGE, ONCE, WAIT, STEP, PARTS };
+    double part[PARTS][REPORT_RANKS] = {{0}};
+    const double all = (double)p->summary.predicted_ns, work = (double)p->work_ns;
+    const char *lane = p->c->vlm_plan ? "Replica" : "Rank";
+    int64_t most = 0;
+    for (int64_t r = 0; r < p->summary.ranks; r++)
+        most = p->ns[r] < p->ns[most] ? r : most;
+    for (int64_t i = 0; i < f->columns; i++) {
+        const double ranks = (double)(fold_first(f, i + 1) - fold_first(f, i));
+        for (int64_t r = fold_first(f, i); r < fold_first(f, i + 1); r++) {
+            part[COMPUTE][i] += ((double)p->ns[r] - p->apart[r] - p->once[r]) / ranks;
+            part[EXCHANGE][i] += p->apart[r] / ranks;
+            part[ONCE][i] += p->once[r] / ranks;
+            part[WAIT][i] += (work - (double)p->ns[r]) / ranks;
+            part[STEP][i] += (all - work > 0 ? all - work : 0) / ranks;
+        }
+    }
+    json_t *answer =
+        report_text("%ss wait %s of the time that work takes. %s %lld waits most, %s in all.", lane,
+                    show_share(p->idle).s, lane, (long long)most, show_time(work - (double)p->ns[most]).s);
+    json_t *picture = report_picture(
+        p->page, "columns", "ranks",
+        p->c->vlm_plan ? "How even are the replicas' packs?" : "Where does each rank's time go?", answer);
+    json_object_set_new(picture, "names", fold_names(f));
+    json_object_set_new(picture, "axis", json_string("rank"));
+    json_t *panel = report_panel(picture, "time of a rank, all steps", "ns");
+    const int known = p->terms.layers > 0;
+    report_series(panel, known ? "computation" : "packs", 0, part[COMPUTE], f->columns);
+    if (known) {
+        report_series(panel, "all-to-all", 1, part[EXCHANGE], f->columns);
+        report_series(panel, "once a micro-batch: ZeRO traffic not hidden, launches", 2, part[ONCE],
+                      f->columns);
+    }
+    report_series(panel, "waiting", -1, part[WAIT], f->columns);
+    report_series(panel, "once a step", 7, part[STEP], f->columns);
+    if (p->c->vlm_plan)
+        json_object_set_new(
+            picture, "note",
+            json_string("Packs by their own time, as if all stages of a replica took the same time; what "
+                        "the pipelines add is in the pictures of stages and steps."));
+    else if (!known)
+        json_object_set_new(
+            picture, "note",
+            json_string("The plan was saved without its cost: what a pack's time is made of is "
+                        "not known."));
+}
+
+/* ---- Vision-language plans ---- */
+
+static void draw_stages(const report_plan *p)
+{
+    const hbp_vlm_plan_summary s = p->vlm;
+    hbp_vlm_plan_view v = {.struct_size = sizeof v};
+    if (hbp_vlm_plan_get_view(p->c->vlm_plan, &v) < 0)
+        return;
+    json_t *time =
+        report_picture(p->page, "bars", "stages", "Which stage is the slowest?",
+                       report_text("Mean time of a micro-batch in each stage, forward and backward."));
+    json_t *memory = report_picture(
+        p->page, "bars", "stage-memory", "Does each stage fit?",
+        report_text("%s: the fullest stage peaks at %s of %s.",
+                    s.peak_bytes <= s.limit_bytes || !s.limit_bytes ? "They fit" : "They do not",
+                    show_bytes((double)s.peak_bytes).s, show_bytes((double)s.limit_bytes).s));
+    json_object_set_new(time, "unit", json_string("ns"));
+    json_object_set_new(memory, "unit", json_string("bytes"));
+    for (int64_t i = 0; i < v.stages; i++) {
+        shown label;
+        label = show_real("stage %.0f", (double)i);
+        report_bar(time, label.s, (double)v.stage_ns[i], "", 0);
+        report_bar(memory, label.s, (double)v.stage_bytes[i], "", 0);
+    }
+    if (s.limit_bytes)
+        report_limit(memory, "limit", (double)s.limit_bytes);
+}
+
+static hbp_status make_page(report_plan *p)
+{
+    cli *c = p->c;
+    int64_t *measured = NULL;
+    hbp_status status = report_measure(p);
+    if (status >= 0 && c->timeline)
+        status = report_match(p, &measured);
+    if (status >= 0) {
+        const int64_t ranks = p->summary.ranks;
+        const folds f = {.ranks = ranks, .columns = ranks < REPORT_RANKS ? ranks : REPORT_RANKS};
+        add_lead(p);
+        add_facts(p);
+        status = draw_methods(p);
+        report_steps(p, measured);
+        draw_ranks(p, &f);
+        if (c->vlm_plan)
+            draw_stages(p);
+        else
+            draw_memory(p, &f);
+    }
+    if (status >= 0)
+        status = report_lengths(p);
+    if (status >= 0 && c->cost && !c->vlm_plan)
+        status = report_reasons(p);
+    if (status >= 0 && p->view.steps > 1)
+        status = report_composition(p);
+    if (status >= 0 && measured)
+        report_points(p, measured);
+    free(measured);
+    return status;
+}
+
+/* A cost that is given must be the plan's: it predicts its very times. */
+static hbp_status check_cost(const report_plan *p)
+{
+    const hbp_plan_view *v = &p->view;
+    for (int64_t q = 0; q < v->packs; q++) {
+        const int64_t ns = hbp_cost_predict_pack_ns(p->c->cost, v->pack_sp[q], v->pack_recompute[q],
+                                                    v->pack_padded_tokens[q], (double)v->pack_squares[q],
+                                                    v->pack_vision ? v->pack_vision[q] : 0);
+        if (v->pack_offsets[q] < v->pack_offsets[q + 1] && ns != v->pack_ns[q])
+            return cli_own_failure(
+                "pack %lld takes %lld ns in %s and %lld ns by the cost given: the plan was made "
+                "under another cost; leave it out, the plan's own is in its file unless it was "
+                "saved without",
+                (long long)q, (long long)v->pack_ns[q], p->c->file, (long long)ns);
+    }
+    return HBP_OK;
+}
+
+/* The cost that the plan was saved with, unless one is given. */
+static hbp_status find_cost(cli *c)
+{
+    hbp_status status = hbp_plan_file_open(c->context, c->file, &c->plan_file);
+    if (status >= 0 && (c->cost_file || c->model_text || c->machine_text))
+        return cli_make_cost(c);
+    if (status >= 0)
+        status = hbp_plan_file_get_cost(c->context, c->plan_file, &c->cost);
+    return status == HBP_E_INVALID ? HBP_OK : status; /* a plan that was saved without one is drawn without */
+}
+
+int report_of_plan(cli *c, json_t *page, report_columns *columns)
+{
+    report_plan p = {.c = c, .page = page, .columns = columns};
+    p.summary.struct_size = sizeof p.summary;
+    p.view.struct_size = sizeof p.view;
+    p.terms.struct_size = sizeof p.terms;
+    CLI_TRY(c, find_cost(c));
+    CLI_TRY(c, cli_load_plan(c));
+    CLI_TRY(c, hbp_plan_get_summary(c->context, c->plan, &p.summary));
+    CLI_TRY(c, hbp_plan_get_view(c->plan, &p.view));
+    p.step_ns = p.view.step_ns;
+    if (c->vlm_plan) {
+        hbp_vlm_plan_view vlm = {.struct_size = sizeof vlm};
+        p.vlm.struct_size = sizeof p.vlm;
+        CLI_TRY(c, hbp_vlm_plan_get_summary(c->context, c->vlm_plan, &p.vlm));
+        CLI_TRY(c, hbp_vlm_plan_get_view(c->vlm_plan, &vlm));
+        p.step_ns = vlm.step_ns;
+    }
+    if (c->step >= 0 && (c->step < p.summary.first_step || c->step >= p.summary.first_step + p.summary.steps))
+        return cli_error("there is no step %lld; %s holds steps %lld to %lld", (long long)c->step, c->file,
+                         (long long)p.summary.first_step,
+                         (long long)(p.summary.first_step + p.summary.steps - 1));
+    if (c->cost) {
+        CLI_TRY(c, hbp_cost_get_terms(c->context, c->cost, &p.terms));
+        if (p.terms.ranks != p.summary.ranks && !c->vlm_plan)
+            return cli_error("the cost is of %s and the plan of %s", show_number(p.terms.ranks, "GPU").s,
+                             show_number(p.summary.ranks, "GPU").s);
+    }
+    if (c->cost && (c->cost_file || c->model_text)) {
+        if (c->vlm_plan)
+            return cli_usage("%s is a vision-language plan, whose stages have the costs; leave the cost out",
+                             c->file);
+        CLI_TRY(c, check_cost(&p));
+    }
+    if (c->measured_file)
+        CLI_TRY(c, hbp_timeline_load(c->context, c->measured_file, &c->timeline));
+    const char *note = hbp_plan_file_get_note(c->plan_file);
+    if (*note)
+        json_object_set_new(page, "note", report_text("%s", note));
+    progress_part(1);
+    hbp_status status = make_page(&p);
+    free(p.ns);
+    free(p.peak);
+    free(p.apart);
+    free(p.once);
+    return status < 0 ? cli_failed(c) : 0;
+}

@@ -1,0 +1,196 @@
+/* Why a plan has the packs that it has: other hierarchies, other SP degrees. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report.h"
+
+/* A plan whose packs hold so much in the groups has them. */
+#define MOST_TOKENS .6
+
+enum { MOST_LEVELS = 16, CHOICES = 64 };
+
+static int count_levels(const char *text)
+{
+    int levels = 1;
+    for (; *text; text++)
+        levels += *text == ',';
+    return levels;
+}
+
+/* "13,270 at SP 1, 105,788 at SP 8" of the library's "13270 x SP 1, 105788 x SP 8". */
+static json_t *level_text(const char *text)
+{
+    char out[1024] = "";
+    size_t at = 0;
+    while (*text && at < sizeof out - 64) {
+        char *end;
+        const long long length = strtoll(text, &end, 10);
+        const size_t rest = strcspn(end, ",");
+        at +=
+            (size_t)snprintf(out + at, sizeof out - at, "%s%.20s at%.*s", at ? ", " : "",
+                             show_count(length).s, (int)(rest > 2 ? rest - 2 : 0), end + (rest > 2 ? 2 : 0));
+        text = end + rest + strspn(end + rest, ", ");
+    }
+    return report_text("%s", out);
+}
+
+/* The best hierarchy of each number of lengths, beside the chosen one. */
+static void draw_hierarchies(report_plan *p, const hbp_groups_view *g, double share)
+{
+    int64_t best[MOST_LEVELS + 1];
+    int most = 0;
+    for (int i = 0; i <= MOST_LEVELS; i++)
+        best[i] = -1;
+    for (int64_t i = 0; i < g->candidates; i++) {
+        const int levels = count_levels(g->candidate_texts[i]);
+        if (levels > MOST_LEVELS)
+            continue;
+        most = levels > most ? levels : most;
+        if (best[levels] < 0 || g->candidate_ns[i] < g->candidate_ns[best[levels]])
+            best[levels] = i;
+    }
+    const int chosen = count_levels(g->candidate_texts[0]);
+    best[chosen] = 0;
+    json_t *answer = report_text(
+        "Packs of %s hold %s of the tokens. Each bar is the fastest hierarchy considered with so many "
+        "lengths, by the time predicted for the epoch before it is packed; one length more is taken "
+        "only where that saves a thousandth.",
+        show_number(chosen, "length").s, show_share(share).s);
+    json_t *picture =
+        report_picture(p->page, "bars", "groups",
+                       chosen == 1 ? "Why one length of packs?" : "Why this many groups of packs?", answer);
+    json_object_set_new(picture, "unit", json_string("ns"));
+    json_object_set_new(picture, "value_name", json_string("epoch"));
+    for (int i = 1; i <= most; i++) {
+        if (best[i] < 0)
+            continue;
+        const double ns = (double)g->candidate_ns[best[i]];
+        json_t *label = level_text(g->candidate_texts[best[i]]);
+        report_bar(picture, json_string_value(label), ns,
+                   show_real("x %.4f", ns / (double)g->candidate_ns[0]).s, i == chosen);
+        json_decref(label);
+    }
+}
+
+/* The share of the tokens that are in packs of the groups; 0 where one of the groups has none, as in a plan
+ * made under other options. The last packs of a plan may be of other lengths. */
+static double share_in_groups(const report_plan *p, const hbp_groups_view *g)
+{
+    const hbp_plan_view *v = &p->view;
+    uint64_t met = 0;
+    double in = 0;
+    if (g->groups < 1 || g->groups > 63)
+        return 0;
+    for (int64_t q = 0, row = 0; q < v->packs; q++) {
+        int64_t tried = 0;
+        while (tried < g->groups &&
+               (g->pack_lengths[row] != v->pack_capacity[q] || g->sp[row] != v->pack_sp[q] ||
+                g->recompute[row] != v->pack_recompute[q])) {
+            row = (row + 1) % g->groups;
+            tried++;
+        }
+        if (tried == g->groups || v->pack_tokens[q] == 0)
+            continue;
+        met |= UINT64_C(1) << row;
+        in += (double)v->pack_tokens[q];
+    }
+    return met == (UINT64_C(1) << g->groups) - 1 && p->summary.tokens > 0 ? in / (double)p->summary.tokens
+                                                                          : 0;
+}
+
+static hbp_status find_groups(report_plan *p, hbp_groups_view *g)
+{
+    cli *c = p->c;
+    const hbp_groups_options options = {.struct_size = sizeof options,
+                                        .tokens_per_step = p->summary.tokens_per_step,
+                                        .pack_multiple = p->summary.pack_multiple,
+                                        .sequence_multiple = p->summary.sequence_multiple};
+    hbp_status status =
+        hbp_lengths_create_i32(c->context, p->view.sample_tokens, p->view.samples, NULL, &c->lengths);
+    if (status >= 0)
+        status = hbp_plan_groups(c->context, c->lengths, c->cost, &options, &c->groups);
+    return status < 0 ? status : hbp_groups_get_view(c->groups, g);
+}
+
+static const char *verdict(const hbp_sp_choice *choice)
+{
+    switch (choice->reason) {
+    case HBP_SP_FEASIBLE:
+        return "fits";
+    case HBP_SP_OUT_OF_MEMORY:
+        return "does not fit";
+    case HBP_SP_ILLEGAL_HEADS:
+        return "heads do not divide";
+    default:
+        return "too few ranks";
+    }
+}
+
+/* "fits: 4.94 s, 1.32 min of GPU time, 24 layers recomputed", of this very pack. */
+static void describe_choice(const report_plan *p, int64_t pack, const hbp_sp_choice *choice, char *note,
+                            size_t bytes)
+{
+    const hbp_plan_view *v = &p->view;
+    const int64_t ns =
+        hbp_cost_predict_pack_ns(p->c->cost, choice->sp, choice->recompute, v->pack_padded_tokens[pack],
+                                 (double)v->pack_squares[pack], v->pack_vision ? v->pack_vision[pack] : 0);
+    if (choice->reason != HBP_SP_FEASIBLE || ns < 0)
+        snprintf(note, bytes, "%s", verdict(choice));
+    else
+        snprintf(note, bytes, "fits: %.20s, %.20s of GPU time%s", show_time((double)ns).s,
+                 show_time((double)ns * choice->sp).s, choice->recompute ? ", recomputed" : "");
+}
+
+/* Memory of the longest pack on each degree, and its time. */
+static hbp_status draw_degrees(report_plan *p)
+{
+    int64_t longest = 0, count = 0;
+    hbp_sp_choice choice[CHOICES];
+    const hbp_plan_view *v = &p->view;
+    for (int64_t q = 1; q < v->packs; q++)
+        if (v->pack_padded_tokens[q] > v->pack_padded_tokens[longest])
+            longest = q;
+    for (int i = 0; i < CHOICES; i++)
+        choice[i] = (hbp_sp_choice){.struct_size = sizeof choice[i]};
+    if (v->packs == 0 || v->pack_padded_tokens[longest] < 1)
+        return HBP_OK;
+    const int64_t tokens = v->pack_padded_tokens[longest];
+    hbp_status status =
+        hbp_list_sp_choices(p->c->context, p->c->cost, tokens, NULL, choice, sizeof *choice, CHOICES, &count);
+    if (status < 0)
+        return status;
+    json_t *answer =
+        report_text("The longest pack has %s and runs at SP %d. Bars are the memory of a rank that "
+                    "holds it at each degree, with as many layers recomputed as that takes; beside "
+                    "them the pack's time there, and its GPU time: time x GPUs.",
+                    show_number(tokens, "token").s, (int)v->pack_sp[longest]);
+    json_t *picture = report_picture(p->page, "bars", "degrees", "Why so much sequence parallelism?", answer);
+    json_object_set_new(picture, "unit", json_string("bytes"));
+    json_object_set_new(picture, "value_name", json_string("peak memory"));
+    for (int64_t i = 0; i < count && i < CHOICES; i++) {
+        char label[32], note[128];
+        const int sized = choice[i].reason == HBP_SP_FEASIBLE || choice[i].reason == HBP_SP_OUT_OF_MEMORY;
+        snprintf(label, sizeof label, "SP %d", (int)choice[i].sp);
+        describe_choice(p, longest, &choice[i], note, sizeof note);
+        report_bar(picture, label, sized ? (double)choice[i].peak_bytes : -1, note,
+                   choice[i].sp == v->pack_sp[longest]);
+    }
+    report_limit(picture, "limit", (double)p->terms.limit_bytes);
+    return HBP_OK;
+}
+
+hbp_status report_reasons(report_plan *p)
+{
+    const int32_t composition = p->summary.composition;
+    const int is_grouped = composition != HBP_COMPOSITION_RANDOM && composition != HBP_COMPOSITION_GIVEN;
+    hbp_groups_view g = {.struct_size = sizeof g};
+    if (p->summary.steps > 1 && is_grouped && !p->summary.lockstep_ranks) {
+        hbp_status status = find_groups(p, &g);
+        if (status >= 0 && g.candidates > 0 && share_in_groups(p, &g) > MOST_TOKENS)
+            draw_hierarchies(p, &g, share_in_groups(p, &g));
+        if (status < 0 && status != HBP_E_INFEASIBLE) /* of a plan made under other options */
+            return status;
+    }
+    return draw_degrees(p);
+}

@@ -1,0 +1,243 @@
+/* What the command line alone can say is wrong: options that a command needs, that need or exclude one
+ * another, names that there are not. Found before a file of data is read; exit status 2. */
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "options.h"
+
+enum { NEEDS, EXCLUDES };
+
+/* With `option` ("": always), `commands` need one of the `others`, parted by blanks, or exclude them all. */
+static const struct {
+    int commands;
+    const char *option;
+    int rule;
+    const char *others;
+    const char *why; /* behind "needs --x", or behind "exclude one another" */
+} rules[] = {
+    {CLI_COSTS & ~CLI_MAY_COST, "", NEEDS, "model cost",
+     ", such as --model llama-3.1-8b; hbp model lists the presets"},
+    {(CLI_COSTS & ~CLI_MAY_COST) | CLI_VLM | CLI_TASKS, "", NEEDS, "machine cost",
+     ", such as --machine h100:4; hbp machine lists the presets"},
+    {CLI_VLM, "", NEEDS, "vlm layers", ", such as --vlm internvl-1.5-26b; hbp --help lists the presets"},
+    {CLI_STAGES, "", NEEDS, "stages", ", the number of pipeline stages, such as --stages 4"},
+    {CLI_TRACE, "", NEEDS, "output", " FILE, where the timeline goes, such as -o trace.json"},
+    {CLI_MAY_COST, "model", NEEDS, "machine", ": a cost is made of both; they go together"},
+    {CLI_TRACE | CLI_REPORT, "machine", NEEDS, "model", ": a cost is made of both; they go together"},
+    {CLI_REPORT, "", NEEDS, "output", " FILE, where the page goes, such as -o report.html"},
+    {CLI_VALIDATE, "graph", NEEDS, "machine", ": times are a graph's on a machine; they go together"},
+    {CLI_PROBE, "nccl-tests", NEEDS, "ranks", ": the text does not name the number of GPUs"},
+    {CLI_PROBE, "ranks", NEEDS, "nccl-tests", ", whose GPUs it counts"},
+    {CLI_PROBE, "collective", NEEDS, "nccl-tests", ", whose collective it names"},
+    {CLI_VLM, "layers", NEEDS, "layers-vision", ", the vision units that they were measured with"},
+    {CLI_VLM, "layers", NEEDS, "layers-tokens", ", the tokens that they were measured with"},
+    {CLI_VLM, "layers-vision", NEEDS, "layers", ", which were measured with so many"},
+    {CLI_VLM, "layers-tokens", NEEDS, "layers", ", which were measured with so many"},
+
+    {CLI_COSTS, "cost", EXCLUDES,
+     "model machine nodes set zero shard-ranks lockstep-ranks uneven-micro-batches fused-ce max-sp reserve "
+     "pack-overhead dp-overlap sp-overlap",
+     "a cost file has all terms already"},
+    {CLI_PROBE, "machine", EXCLUDES, "xml synthetic executor", "each describes a machine"},
+    {CLI_PROBE, "xml", EXCLUDES, "synthetic executor", "each describes a machine"},
+    {CLI_PROBE, "synthetic", EXCLUDES, "executor", "each describes a machine"},
+    {CLI_PLAN | CLI_COMPARE, "samples-per-step", EXCLUDES, "tokens-per-step window batches",
+     "what a step holds is asked for in one form"},
+    {CLI_PLAN | CLI_COMPARE, "batches", EXCLUDES, "tokens-per-step window curriculum drop-last",
+     "batches say what each step holds"},
+    {CLI_STEP, "samples-per-step", EXCLUDES, "loss-column link-column",
+     "samples cut out of a file keep neither loss tokens nor links"},
+    {CLI_STEP, "skip", EXCLUDES, "loss-column link-column",
+     "samples cut out of a file keep neither loss tokens nor links"},
+    {CLI_STEP, "compare", EXCLUDES, "method output", "it plans by every method and writes none of the plans"},
+    {CLI_VLM, "compare", EXCLUDES, "data-method partition-method recompute-method output",
+     "it plans by several methods and writes none of the plans"},
+    {CLI_TASKS, "compare", EXCLUDES, "method output run-out trace graph-out schedule",
+     "it plans by every method and writes nothing"},
+    {CLI_TASKS, "schedule", EXCLUDES, "previous method placement-method effort reserve",
+     "a schedule that is given is not planned"},
+};
+
+static int next_word(const char **list, char *word, size_t bytes)
+{
+    *list += strspn(*list, " ");
+    size_t length = strcspn(*list, " ");
+    snprintf(word, bytes, "%.*s", (int)length, *list);
+    *list += length;
+    return length > 0;
+}
+
+static int is_met(const cli *c, const char *others)
+{
+    char name[48];
+    while (next_word(&others, name, sizeof name))
+        if (cli_is_given(c, name))
+            return 1;
+    return 0;
+}
+
+/* "-o FILE" is as it is typed most. */
+static const char *dashes(const char *name)
+{
+    return strcmp(name, "output") == 0 ? "-o" : "--";
+}
+
+static const char *typed(const char *name)
+{
+    return strcmp(name, "output") == 0 ? "" : name;
+}
+
+int cli_check_rules(const cli *c, const cli_command *command)
+{
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
+        const char *option = rules[i].option, *others = rules[i].others;
+        char name[48];
+        if (!(rules[i].commands & command->bit) || (option[0] && !cli_is_given(c, option)))
+            continue;
+        if (rules[i].rule == NEEDS && !is_met(c, others)) {
+            (void)next_word(&others, name, sizeof name);
+            return option[0] ? cli_usage("--%s needs %s%s%s", option, dashes(name), typed(name), rules[i].why)
+                             : cli_usage("hbp %s needs %s%s%s", command->name, dashes(name), typed(name),
+                                         rules[i].why);
+        }
+        while (rules[i].rule == EXCLUDES && next_word(&others, name, sizeof name))
+            if (cli_is_given(c, name))
+                return cli_usage("--%s and %s%s exclude one another: %s; leave one of them out", option,
+                                 dashes(name), typed(name), rules[i].why);
+    }
+    return 0;
+}
+
+hbp_status cli_as_usage(const cli *c, hbp_status status)
+{
+    const int is_wrong = status == HBP_E_INVALID || status == HBP_E_OVERFLOW;
+    return is_wrong ? cli_own_usage("%s", cli_message(c)) : status;
+}
+
+/* What the text of a model is made of is in a file or folder, not on the command line. */
+static int is_model_file(const char *text)
+{
+    char name[1024];
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(text, ","), text);
+    return strchr(name, '/') || strstr(name, ".json") || access(name, F_OK) == 0;
+}
+
+/* The same of a machine, which no folder holds: a name without a slash or .json is a preset's. */
+static int is_machine_file(const char *text)
+{
+    return strstr(text, ".json") != NULL || memchr(text, '/', strcspn(text, ":,")) != NULL;
+}
+
+/* The name of a file that is there, with more behind it, one of `ends`: what is wrong may be either. */
+static int cut_rest(const char *text, const char *ends, char *name, size_t bytes)
+{
+    for (size_t at = strcspn(text, ends); text[at]; at += 1 + strcspn(text + at + 1, ends)) {
+        snprintf(name, bytes, "%.*s", (int)at, text);
+        if (access(name, F_OK) == 0)
+            return 1;
+    }
+    return 0;
+}
+
+/* A pipe is read once. */
+static int is_pipe(const char *text)
+{
+    struct stat at;
+    return text && stat(text, &at) == 0 && !S_ISREG(at.st_mode) && !S_ISDIR(at.st_mode);
+}
+
+static hbp_status check_model(cli *c)
+{
+    hbp_status status = hbp_model_create_text(c->context, c->model_text, &c->model);
+    char name[1024];
+    if (status >= 0 || !is_model_file(c->model_text))
+        return cli_as_usage(c, status);
+    if (!cut_rest(c->model_text, ",", name, sizeof name))
+        return status;
+    char said[512];
+    snprintf(said, sizeof said, "%s", cli_message(c));
+    hbp_model *bare = NULL;
+    const int is_rest = hbp_model_create_text(c->context, name, &bare) >= 0;
+    hbp_model_free(bare);
+    return is_rest ? cli_own_usage("%s", said) : cli_own_failure("%s", said);
+}
+
+static hbp_status check_machine(cli *c)
+{
+    hbp_status status = hbp_machine_create_text(c->context, c->machine_text, &c->machine);
+    char name[1024];
+    if (status >= 0)
+        return cli_as_usage(c, cli_set_machine(c));
+    if (!is_machine_file(c->machine_text))
+        return cli_as_usage(c, status);
+    if (!cut_rest(c->machine_text, ":,", name, sizeof name))
+        return status;
+    char said[512];
+    snprintf(said, sizeof said, "%s", cli_message(c));
+    hbp_machine *bare = NULL;
+    const int is_rest = hbp_machine_create_text(c->context, name, &bare) >= 0;
+    hbp_machine_free(bare);
+    return is_rest ? cli_own_usage("%s", said) : cli_own_failure("%s", said);
+}
+
+static void free_checked(cli *c)
+{
+    hbp_cost_free(c->cost);
+    hbp_machine_free(c->machine);
+    hbp_model_free(c->model);
+    c->cost = NULL;
+    c->machine = NULL;
+    c->model = NULL;
+}
+
+/* Options of a cost that its model and machine refuse. */
+static hbp_status check_cost(cli *c)
+{
+    free_checked(c);
+    hbp_status status = cli_make_cost(c);
+    return is_model_file(c->model_text) || is_machine_file(c->machine_text) ? status
+                                                                            : cli_as_usage(c, status);
+}
+
+int cli_check_names(cli *c, const cli_command *command)
+{
+    if (command->bit == CLI_MODEL)
+        c->model_text = c->file;
+    if (command->bit == CLI_MACHINE)
+        c->machine_text = c->file;
+    if (is_pipe(c->model_text) || is_pipe(c->machine_text))
+        return 0;
+    hbp_status status = c->model_text ? check_model(c) : HBP_OK;
+    if (status >= 0 && c->machine_text)
+        status = check_machine(c);
+    if (status >= 0 && c->model_text && c->machine_text && (command->bit & CLI_COSTS))
+        status = check_cost(c);
+    if (status >= 0 && c->vlm_text) {
+        hbp_vlm *vlm = NULL;
+        status = cli_as_usage(c, hbp_vlm_create_preset(c->context, c->vlm_text, &vlm));
+        hbp_vlm_free(vlm);
+    }
+    free_checked(c);
+    return status < 0 ? cli_failed(c) : 0;
+}
+
+hbp_status cli_as_options(cli *c, hbp_status status,
+                          hbp_status (*again)(cli *c, const hbp_lengths *one, const void *options),
+                          const void *options)
+{
+    if (status != HBP_E_INVALID)
+        return status;
+    char said[512];
+    snprintf(said, sizeof said, "%s", cli_message(c));
+    const int64_t length = 1;
+    const uint32_t vision = 1;
+    const int32_t modality = 0;
+    const hbp_lengths_options of = {.struct_size = sizeof of, .vision = &vision, .modalities = &modality};
+    hbp_lengths *one = NULL;
+    int is_same = hbp_lengths_create_i64(c->context, &length, 1, &of, &one) >= 0 &&
+                  again(c, one, options) == HBP_E_INVALID && strcmp(cli_message(c), said) == 0;
+    hbp_lengths_free(one);
+    return is_same ? cli_own_usage("%s", said) : cli_own_failure("%s", said);
+}
