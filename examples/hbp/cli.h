@@ -254,8 +254,18 @@ hbp_status cli_as_usage(const cli *c, hbp_status status);
 hbp_status cli_as_options(cli *c, hbp_status status,
                           hbp_status (*again)(cli *c, const hbp_lengths *one, const void *options),
                           const void *options);
+/* outputs.c: the options that name a file to write, and where their paths are. */
+typedef struct cli_output {
+    const char *option;
+    const char **path;
+} cli_output;
+enum { CLI_OUTPUTS = 4 };
+void cli_list_outputs(cli *c, cli_output *outputs);
 /* outputs.c: whether the files to write can be written, before anything is planned; 0, or the exit status. */
-int cli_check_outputs(const cli *c);
+int cli_check_outputs(cli *c);
+/* standard.c: $TMPDIR, or /tmp; a copy of a file to standard output, the exit status. */
+const char *cli_temporary_folder(void);
+int cli_copy_to_output(const char *path);
 /* standard.c: of an output that is standard output the path becomes that of a temporary file, and what is
  * printed goes to standard error; 0, or the exit status. Then, behind a command that ended so, standard
  * output gets the file. The path that was given for such a file, else `path`. */
@@ -292,9 +302,17 @@ hbp_status cli_read_batches(cli *c, hbp_epoch_options *options);
 
 hbp_status cli_make_groups(cli *c, int64_t method);
 int64_t cli_tokens_of_groups(const cli *c); /* that a step of them carries */
+/* groups.c: every SP degree for packs of `length` tokens, [*count], to be freed; what a degree's reason
+ * means. */
+hbp_status cli_list_sp_choices(cli *c, int64_t length, int64_t tokens_per_step, hbp_sp_choice **choices,
+                               int64_t *count);
+const char *cli_sp_reason(int32_t reason);
+/* That a plan of steps [first, first + steps) holds the step: the exit status. */
+int cli_check_step(const cli *c, int64_t step, int64_t first, int64_t steps);
 /* c->plan from c->file, and c->vlm_plan where it is the data of one. */
 hbp_status cli_load_plan(cli *c);
 /* A kind of object that has files, other than plans. */
+struct report_columns;
 typedef struct cli_object {
     const char *format;
     const char *what;           /* "a task schedule" */
@@ -303,13 +321,12 @@ typedef struct cli_object {
     int (*show)(cli *c);        /* what the commands do with it once it is loaded: the exit status */
     int (*validate)(cli *c);
     int (*trace)(cli *c);
+    int (*report)(cli *c, json_t *page, struct report_columns *columns);
     hbp_status (*dump)(const cli *c, const char *path);
 } cli_object;
 enum { CLI_TAKES_GRAPH = 1 }; /* --graph, --machine, --schedule */
 
-/* objects.c: the name of c->file's format, as "hbp-plan", "" where it has none; static. The kind of c->file;
- * NULL for plans and what is none of these. */
-const char *cli_find_format(const cli *c);
+/* objects.c: the kind of c->file; NULL for plans and what is none of these. */
 const cli_object *cli_find_object(const cli *c);
 /* Loads it; options that it has no use for are wrong usage. The exit status. */
 int cli_load_object(cli *c, const cli_object *object);
@@ -320,6 +337,8 @@ int cli_print_written(cli *c);
 /* schedules.c */
 extern const cli_object cli_schedule_object;
 extern const cli_object cli_task_run_object;
+/* c->schedule from --schedule, which must be the one that c->task_run is of. The exit status. */
+int cli_load_schedule_of_run(cli *c);
 /* c->graph from a file, or a workload of that name, and c->machine. */
 hbp_status cli_read_graph(cli *c, const char *text);
 /* c->schedule, whose last line is left open, and a run of it; `r` NULL: without. */
@@ -382,7 +401,8 @@ shown show_rivals(const hbp_plan_summary *summary);
 shown show_conditions(const hbp_plan_summary *summary);
 void print_steps(const hbp_report *report);            /* samples and tokens of a step, and its mixture */
 void print_hierarchy(const hbp_plan_summary *summary); /* a line, where both ways were weighed */
-/* A line, where what steps hold costs more than a little; `bound_ns` is that of the plan. */
+/* Whether what steps hold costs more than a little; a line where it does. `bound_ns` is that of the plan. */
+int has_price(const hbp_plan_summary *summary, int64_t bound_ns);
 void print_price(const hbp_plan_summary *summary, int64_t bound_ns);
 
 /* ranks.c: the only step of a plan as a timeline of all its ranks, or of `rank` where it is 0 or more; 0:

@@ -74,9 +74,14 @@ void print_hierarchy(const hbp_plan_summary *s)
                 : "");
 }
 
+int has_price(const hbp_plan_summary *s, int64_t bound_ns)
+{
+    return s->free_bound_ns > 0 && (double)bound_ns > WORTH_SAYING * (double)s->free_bound_ns;
+}
+
 void print_price(const hbp_plan_summary *s, int64_t bound_ns)
 {
-    if (s->free_bound_ns > 0 && (double)bound_ns > WORTH_SAYING * (double)s->free_bound_ns)
+    if (has_price(s, bound_ns))
         say("price of these steps: up to %s; with steps left free, no plan takes less than %s under this "
             "cost and these options\n",
             show_share((double)s->predicted_ns / (double)s->free_bound_ns - 1).s,

@@ -18,23 +18,14 @@ static hbp_status write_json(const cli *c, const cli_object *object, const char 
 /* The library writes files; standard output gets a copy of one. */
 static int copy_out(cli *c, const cli_object *object)
 {
-    const char *folder = getenv("TMPDIR");
+    const char *folder = cli_temporary_folder();
     char path[512];
-    int length = snprintf(path, sizeof path, "%s/hbp-XXXXXX", folder && *folder ? folder : "/tmp");
+    int length = snprintf(path, sizeof path, "%s/hbp-XXXXXX", folder);
     int descriptor = length < (int)sizeof path ? mkstemp(path) : -1;
     if (descriptor < 0)
-        return cli_error("cannot make a temporary file in %s: %s", folder ? folder : "/tmp", strerror(errno));
+        return cli_error("cannot make a temporary file in %s: %s", folder, strerror(errno));
     close(descriptor);
-    int status = write_json(c, object, path) < 0 ? cli_failed(c) : 0;
-    FILE *file = status == 0 ? fopen(path, "rb") : NULL;
-    if (status == 0 && !file)
-        status = cli_error("cannot read %s: %s", path, strerror(errno));
-    char buffer[65536];
-    for (size_t got; file && (got = fread(buffer, 1, sizeof buffer, file)) > 0;)
-        if (fwrite(buffer, 1, got, stdout) < got)
-            break;
-    if (file)
-        fclose(file);
+    int status = write_json(c, object, path) < 0 ? cli_failed(c) : cli_copy_to_output(path);
     unlink(path);
     return status;
 }
@@ -57,6 +48,6 @@ int cli_dump(cli *c)
         c->result = json_pack("{s:o}", "path", json_path(c->output));
         return cli_print_json(c);
     }
-    printf("wrote %s\n", show_name(c->output).s);
+    say("wrote %s\n", show_name(c->output).s);
     return 0;
 }

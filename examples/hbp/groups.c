@@ -3,7 +3,7 @@
 
 #include "cli.h"
 
-static const char *reason_name(int32_t reason)
+const char *cli_sp_reason(int32_t reason)
 {
     switch (reason) {
     case HBP_SP_FEASIBLE:
@@ -19,12 +19,11 @@ static const char *reason_name(int32_t reason)
     }
 }
 
-/* Every degree for packs of `length` tokens; the caller frees *choices. */
-static hbp_status list_choices(cli *c, int64_t length, hbp_sp_choice **choices, int64_t *count)
+hbp_status cli_list_sp_choices(cli *c, int64_t length, int64_t tokens_per_step, hbp_sp_choice **choices,
+                               int64_t *count)
 {
     *choices = NULL;
-    hbp_sp_options options = {.struct_size = sizeof options};
-    options.tokens_per_step = cli_tokens_of_groups(c);
+    hbp_sp_options options = {.struct_size = sizeof options, .tokens_per_step = tokens_per_step};
     hbp_status status =
         hbp_list_sp_choices(c->context, c->cost, length, &options, NULL, sizeof **choices, 0, count);
     if (status < 0 || *count == 0)
@@ -69,7 +68,7 @@ static int print_json(cli *c, const hbp_report *report, const hbp_sp_choice *cho
         json_array_append_new(
             degrees,
             json_pack("{s:i,s:i,s:s,s:I,s:I,s:I,s:I}", "sp", (int)choices[i].sp, "recompute",
-                      (int)choices[i].recompute, "verdict", reason_name(choices[i].reason), "pack_ns",
+                      (int)choices[i].recompute, "verdict", cli_sp_reason(choices[i].reason), "pack_ns",
                       (json_int_t)choices[i].pack_ns, "step_ns", (json_int_t)choices[i].step_ns, "peak_bytes",
                       (json_int_t)choices[i].peak_bytes, "limit_bytes", (json_int_t)choices[i].limit_bytes));
     c->result = json_pack("{s:I,s:b,s:o,s:o,s:o}", "tokens_per_step", (json_int_t)view.tokens_per_step,
@@ -147,7 +146,7 @@ static void print_choices(int64_t length, const hbp_sp_choice *choices, int64_t 
                       show_bytes((double)choice->limit_bytes).s);
         else
             table_add(&t, "-");
-        table_add(&t, "%s", reason_name(choice->reason));
+        table_add(&t, "%s", cli_sp_reason(choice->reason));
     }
     table_end(&t);
 }
@@ -185,7 +184,8 @@ int cli_groups(cli *c)
     hbp_sp_choice *choices = NULL;
     int64_t choice_count = 0;
     hbp_report report;
-    hbp_status status = list_choices(c, longest, &choices, &choice_count), planned = status;
+    hbp_status status = cli_list_sp_choices(c, longest, view.tokens_per_step, &choices, &choice_count),
+               planned = status;
     if (status >= 0)
         planned = plan_groups(c, &report);
     if (planned == HBP_E_CANCELLED)

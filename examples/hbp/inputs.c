@@ -248,6 +248,14 @@ int64_t cli_tokens_of_groups(const cli *c)
     return view.tokens_per_step;
 }
 
+int cli_check_step(const cli *c, int64_t step, int64_t first, int64_t steps)
+{
+    if (step >= first && step < first + steps)
+        return 0;
+    return cli_error("there is no step %lld; %s holds steps %lld to %lld", (long long)step, c->file,
+                     (long long)first, (long long)(first + steps - 1));
+}
+
 hbp_status cli_load_plan(cli *c)
 {
     hbp_plan_file *file = NULL;

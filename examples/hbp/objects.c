@@ -4,6 +4,7 @@
 
 #include "cli.h"
 #include "hbp/io.h"
+#include "report/report.h"
 
 static int show_pipeline(cli *c)
 {
@@ -65,7 +66,7 @@ static hbp_status dump_pipeline(const cli *c, const char *path)
 
 static const cli_object pipeline_object = {"hbp-pipeline-run", "a run of a pipeline", 0,
                                            load_pipeline,      show_pipeline,         validate_pipeline,
-                                           trace_pipeline,     dump_pipeline};
+                                           trace_pipeline,     report_of_pipeline,    dump_pipeline};
 
 /* The format's name, which every such file begins with: a map of 16 bits of size, "format", the name. */
 static void read_format(const char *path, char name[32])
@@ -87,17 +88,11 @@ static void read_format(const char *path, char name[32])
     fclose(file);
 }
 
-const char *cli_find_format(const cli *c)
-{
-    static char name[32];
-    read_format(c->file, name);
-    return name;
-}
-
 const cli_object *cli_find_object(const cli *c)
 {
     static const cli_object *const all[] = {&cli_schedule_object, &cli_task_run_object, &pipeline_object};
-    const char *name = cli_find_format(c);
+    char name[32];
+    read_format(c->file, name);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (strcmp(all[i]->format, name) == 0)
             return all[i];
@@ -113,6 +108,7 @@ int cli_load_object(cli *c, const cli_object *object)
                   {"--steps", c->steps_text != NULL},
                   {"--rank", c->rank >= 0},
                   {"--measured", c->measured_file != NULL},
+                  {"--compared", c->compared_file != NULL},
                   {"--lengths", c->lengths_file != NULL},
                   {"--model", c->model_text != NULL},
                   {"--cost", c->cost_file != NULL},

@@ -50,23 +50,26 @@ static int check_place(const char *option, const char *path)
     return 0;
 }
 
-int cli_check_outputs(const cli *c)
+void cli_list_outputs(cli *c, cli_output *outputs)
 {
-    const struct {
-        const char *option;
-        const char *path;
-    } outputs[] = {{"-o", c->output},
-                   {"--trace", c->trace_file},
-                   {"--graph-out", c->graph_out},
-                   {"--run-out", c->run_out}};
+    outputs[0] = (cli_output){"-o", &c->output};
+    outputs[1] = (cli_output){"--trace", &c->trace_file};
+    outputs[2] = (cli_output){"--graph-out", &c->graph_out};
+    outputs[3] = (cli_output){"--run-out", &c->run_out};
+}
+
+int cli_check_outputs(cli *c)
+{
+    cli_output outputs[CLI_OUTPUTS];
+    cli_list_outputs(c, outputs);
     const char *inputs[] = {c->file,          c->vision_file,   c->cost_file,     c->batches_file,
                             c->layers_file,   c->schedule_file, c->previous_file, c->lengths_file,
                             c->measured_file, c->xml,           c->nccl_tests,    c->nccl_topo,
                             c->model_text,    c->machine_text,  c->vlm_text,      c->graph_text,
                             c->compared_file};
-    const size_t count = sizeof outputs / sizeof *outputs;
+    const size_t count = CLI_OUTPUTS;
     for (size_t o = 0; o < count; o++) {
-        const char *path = outputs[o].path;
+        const char *path = *outputs[o].path;
         if (!path)
             continue;
         if (strcmp(path, "-") == 0)
@@ -77,12 +80,12 @@ int cli_check_outputs(const cli *c)
                 return cli_usage("%s is read and would be written over by %s; give another file to write",
                                  path, outputs[o].option);
         for (size_t p = 0; p < o; p++)
-            if (outputs[p].path && (strcmp(path, outputs[p].path) == 0 || is_same(path, outputs[p].path)))
+            if (*outputs[p].path && (strcmp(path, *outputs[p].path) == 0 || is_same(path, *outputs[p].path)))
                 return cli_usage("%s is given for two files to write, by %s and by %s; give two names", path,
                                  outputs[p].option, outputs[o].option);
     }
     int status = 0;
     for (size_t o = 0; o < count && !status; o++)
-        status = outputs[o].path ? check_place(outputs[o].option, outputs[o].path) : 0;
+        status = *outputs[o].path ? check_place(outputs[o].option, *outputs[o].path) : 0;
     return status;
 }

@@ -6,6 +6,7 @@
 
 #include "hbp/io.h"
 #include "options.h"
+#include "report/report.h"
 
 enum { PRINTED_SLICES = 40 };
 
@@ -264,10 +265,10 @@ static int trace_schedule(cli *c)
     return cli_print_written(c);
 }
 
-static int trace_run(cli *c)
+int cli_load_schedule_of_run(cli *c)
 {
     if (!c->schedule_file)
-        return cli_usage("the trace of a run needs --schedule, which says what ran where");
+        return cli_usage("a run of tasks needs --schedule FILE, which says what ran where");
     hbp_task_run_view view = {.struct_size = sizeof view};
     hbp_task_summary s = {.struct_size = sizeof s};
     hbp_task_run_summary run = {.struct_size = sizeof run};
@@ -278,6 +279,14 @@ static int trace_run(cli *c)
     if (s.slices != view.slices || s.digest != run.schedule_digest)
         return cli_error("%s is a run of schedule %s; %s is %s", c->file, show_digest(run.schedule_digest).s,
                          c->schedule_file, show_digest(s.digest).s);
+    return 0;
+}
+
+static int trace_run(cli *c)
+{
+    int wrong = cli_load_schedule_of_run(c);
+    if (wrong)
+        return wrong;
     CLI_TRY(c, hbp_task_schedule_trace(c->context, c->schedule, c->task_run, c->output));
     return cli_print_written(c);
 }
@@ -302,7 +311,9 @@ static hbp_status dump_run(const cli *c, const char *path)
     return hbp_task_run_write_json(c->context, c->task_run, path);
 }
 
-const cli_object cli_schedule_object = {"hbp-tasks",   "a task schedule", CLI_TAKES_GRAPH, load_schedule,
-                                        show_schedule, validate_schedule, trace_schedule,  dump_schedule};
-const cli_object cli_task_run_object = {"hbp-task-run", "a run of tasks", CLI_TAKES_GRAPH, load_run,
-                                        show_run,       validate_run,     trace_run,       dump_run};
+const cli_object cli_schedule_object = {"hbp-tasks",    "a task schedule",  CLI_TAKES_GRAPH,
+                                        load_schedule,  show_schedule,      validate_schedule,
+                                        trace_schedule, report_of_schedule, dump_schedule};
+const cli_object cli_task_run_object = {"hbp-task-run", "a run of tasks",   CLI_TAKES_GRAPH,
+                                        load_run,       show_run,           validate_run,
+                                        trace_run,      report_of_task_run, dump_run};

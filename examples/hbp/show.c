@@ -358,9 +358,9 @@ static int one_step(cli *c)
     int64_t step = c->step < 0 ? 0 : c->step;
     CLI_TRY(c, hbp_plan_file_open(c->context, c->file, &c->plan_file));
     CLI_TRY(c, hbp_plan_file_get_summary(c->context, c->plan_file, &s));
-    if (step < s.first_step || step >= s.first_step + s.steps)
-        return cli_error("there is no step %lld; %s holds steps %lld to %lld", (long long)step, c->file,
-                         (long long)s.first_step, (long long)(s.first_step + s.steps - 1));
+    int wrong = cli_check_step(c, step, s.first_step, s.steps);
+    if (wrong)
+        return wrong;
     if (c->rank >= s.ranks)
         return cli_error("there is no rank %lld; the plan is for %d", (long long)c->rank, (int)s.ranks);
     CLI_TRY(c, hbp_plan_file_read(c->context, c->plan_file, step, 1, &c->plan));

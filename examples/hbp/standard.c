@@ -17,6 +17,12 @@ static struct {
     int output; /* standard output, while its number is that of standard error */
 } standard;
 
+const char *cli_temporary_folder(void)
+{
+    const char *folder = getenv("TMPDIR");
+    return folder && *folder ? folder : "/tmp";
+}
+
 static int is_standard_output(const char *path)
 {
     struct stat one, two;
@@ -29,8 +35,7 @@ static int is_standard_output(const char *path)
 
 static int open_folder(const char *path)
 {
-    const char *parent = getenv("TMPDIR"), *name = strrchr(path, '/');
-    parent = parent && *parent ? parent : "/tmp";
+    const char *parent = cli_temporary_folder(), *name = strrchr(path, '/');
     name = name ? name + 1 : path; /* its ending says what to write */
     int bytes = snprintf(standard.folder, sizeof standard.folder, "%s/hbp-XXXXXX", parent);
     int fits =
@@ -46,14 +51,9 @@ static int open_folder(const char *path)
 
 int cli_take_standard_output(cli *c)
 {
-    const struct {
-        const char *option;
-        const char **path;
-    } outputs[] = {{"-o", &c->output},
-                   {"--trace", &c->trace_file},
-                   {"--graph-out", &c->graph_out},
-                   {"--run-out", &c->run_out}};
-    const size_t count = sizeof outputs / sizeof *outputs;
+    cli_output outputs[CLI_OUTPUTS];
+    const size_t count = CLI_OUTPUTS;
+    cli_list_outputs(c, outputs);
     size_t at = 0;
     while (at < count && !(*outputs[at].path && is_standard_output(*outputs[at].path)))
         at++;
@@ -74,18 +74,18 @@ int cli_take_standard_output(cli *c)
     return 0;
 }
 
-static int copy_out(void)
+int cli_copy_to_output(const char *path)
 {
-    FILE *file = fopen(standard.path, "rb");
+    FILE *file = fopen(path, "rb");
     if (!file)
-        return cli_error("cannot read %s: %s", standard.path, strerror(errno));
+        return cli_error("cannot read %s: %s", path, strerror(errno));
     char buffer[65536];
     int status = 0;
     for (size_t got; !status && (got = fread(buffer, 1, sizeof buffer, file)) > 0;)
         if (fwrite(buffer, 1, got, stdout) < got)
             status = cli_error("cannot write to standard output: %s", strerror(errno));
     if (!status && ferror(file))
-        status = cli_error("cannot read %s: %s", standard.path, strerror(errno));
+        status = cli_error("cannot read %s: %s", path, strerror(errno));
     fclose(file);
     return status;
 }
@@ -99,7 +99,7 @@ int cli_give_standard_output(int status)
             status = cli_error("cannot write to standard output: %s", strerror(errno));
         close(standard.output);
         if (!status)
-            status = copy_out();
+            status = cli_copy_to_output(standard.path);
         unlink(standard.path);
     }
     if (standard.folder[0])

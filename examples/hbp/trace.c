@@ -209,9 +209,9 @@ static int find_steps(const cli *c, const hbp_plan_view *view, range *shown_step
         (void)read_steps(c->steps_text, view->steps, &first, &end);
     if (is_usual && c->timeline && c->step < 0)
         first = first_measured(c);
-    if (first >= view->steps)
-        return cli_error("there is no step %lld; %s holds steps 0 to %lld", (long long)first, c->file,
-                         (long long)(view->steps - 1));
+    int wrong = cli_check_step(c, first, 0, view->steps);
+    if (wrong)
+        return wrong;
     *shown_steps = (range){first, is_usual ? usual_steps(c, view, first) : end - first, is_usual};
     return 0;
 }

@@ -146,14 +146,13 @@ static void derive_step(const analysis *a, hbp_cost_terms *t, const char **gathe
     }
 }
 
-/* The Ulysses degrees that the heads, the machine and max_sp allow: at most `heads`. A degree nests with the
- * domains, so that aligned groups never straddle one needlessly. */
+/* The Ulysses degrees that the heads, the machine and max_sp allow: at most `heads`. */
 static int is_allowed(const analysis *a, const hbp_model *model, int32_t d)
 {
     return a->fabric.ranks % d == 0 && hbp_model_is_sp_legal(model, d) &&
            (!a->options.max_sp || d <= a->options.max_sp) &&
            (a->options.lockstep_ranks == 1 || a->options.lockstep_ranks % d == 0) &&
-           (d <= a->fabric.domain ? a->fabric.domain % d == 0 : d % a->fabric.domain == 0);
+           hbp__cost_nests(d, a->fabric.domain);
 }
 
 /* Appends "SP 8: nccl-tests 2.19; " to a text that names where each degree's row came from. */

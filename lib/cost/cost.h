@@ -136,4 +136,10 @@ static inline int64_t hbp__cost_pack_bytes(const hbp_cost *cost, int32_t row, in
     return hbp__round_i64(bytes);
 }
 
+/* Whether groups of a degree nest with NVLink domains, so that aligned ones never straddle one needlessly. */
+static inline int hbp__cost_nests(int32_t degree, int32_t domain)
+{
+    return degree <= domain ? domain % degree == 0 : degree % domain == 0;
+}
+
 #endif

@@ -7,6 +7,7 @@
 #include "base/quantity.h"
 #include "cost/point.h"
 #include "cost/states.h"
+#include "data/model/model.h"
 
 /* So many nodes are tried for a pack, one after the other: some numbers of ranks have no degree that suits.
  */
@@ -153,9 +154,8 @@ static int32_t find_degree(const hbp_cost *cost, double static_bytes, int32_t ra
     const double per_token =
         hbp__cost_bytes_per_token(cost, last, t->layers) + (cost->degree[last] > 1 ? 0 : t->sp_buffer_bytes);
     for (int32_t d = 2; d <= ranks && d <= cost->heads && (!most || d <= most); d++) {
-        const int is_legal = cost->heads % d == 0 && (cost->kv_heads % d == 0 || d % cost->kv_heads == 0);
-        const int nests = d <= domain ? domain % d == 0 : d % domain == 0;
-        if (ranks % d == 0 && is_legal && nests &&
+        if (ranks % d == 0 && hbp__heads_allow(cost->heads, cost->kv_heads, d) &&
+            hbp__cost_nests(d, domain) &&
             static_bytes + per_token * (double)tokens / d <= (double)t->limit_bytes)
             return d;
     }

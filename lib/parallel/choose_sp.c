@@ -4,6 +4,7 @@
 #include "base/options.h"
 #include "base/quantity.h"
 #include "cost/point.h"
+#include "data/model/model.h"
 #include "hbp/lengths.h"
 #include "hbp/pack.h"
 
@@ -92,9 +93,7 @@ static hbp_status judge_row(hbp_context *context, const contest *c, int32_t row,
 static hbp_sp_choice judge_absent(const hbp_cost *cost, int32_t sp)
 {
     hbp_sp_choice choice = {.struct_size = sizeof choice, .sp = sp, .limit_bytes = cost->terms.limit_bytes};
-    /* hbp_model_is_sp_legal, without the model. */
-    int legal =
-        !cost->heads || (cost->heads % sp == 0 && (cost->kv_heads % sp == 0 || sp % cost->kv_heads == 0));
+    int legal = !cost->heads || hbp__heads_allow(cost->heads, cost->kv_heads, sp);
     choice.reason = legal ? HBP_SP_TOO_FEW_RANKS : HBP_SP_ILLEGAL_HEADS;
     return choice;
 }

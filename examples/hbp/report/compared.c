@@ -49,13 +49,12 @@ hbp_status report_compared(cli *c, json_t *picture, const hbp_plan_summary *own)
         const char *name = json_string_value(json_object_get(method, "method"));
         const double ns = time_of(method);
         const char *why = json_string_value(json_object_get(method, "failed"));
-        char note[300];
-        snprintf(note, sizeof note, "%.290s", why ? why : "no plan");
         if (status < 0 || i == 0 || !name)
             continue;
         if (ns > 0)
-            snprintf(note, sizeof note, "x %.2f", ns / (double)own_ns);
-        report_bar(picture, name, ns > 0 ? ns : -1, note, 0);
+            report_bar(picture, name, ns, show_real("x %.2f", ns / (double)own_ns).s, 0);
+        else
+            report_bar(picture, name, -1, why ? why : "no plan", 0);
     }
     json_decref(all);
     return status;

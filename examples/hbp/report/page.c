@@ -46,8 +46,8 @@ static hbp_status write_whole(FILE *file, const char *temporary, const char *pat
 {
     struct stat there;
     put_page(file, report, columns);
-    if (stat(path, &there) == 0 && fchmod(fileno(file), there.st_mode & 07777))
-        (void)0; /* not its owner: the page has the mode of a new file */
+    if (stat(path, &there) == 0)
+        (void)fchmod(fileno(file), there.st_mode & 07777);
     int failed = fflush(file) || ferror(file) || fsync(fileno(file));
     const int error = errno;
     failed |= fclose(file);

@@ -83,9 +83,3 @@ void report_series(json_t *panel, const char *label, int colour, const double *v
                           json_pack("{s:s,s:i,s:b,s:o}", "label", label, "colour", colour < 0 ? 7 : colour,
                                     "wait", colour < 0, "values", numbers(values, count)));
 }
-
-void report_line(json_t *panel, const char *label, const double *values, int64_t count)
-{
-    json_array_append_new(list_of(panel, "lines"),
-                          json_pack("{s:s,s:o}", "label", label, "values", numbers(values, count)));
-}

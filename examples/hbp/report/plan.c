@@ -42,7 +42,7 @@ static void add_lead(const report_plan *p)
                     report_text("By the cost model it takes %s; how far that is from the best there can "
                                 "be, the plan does not say.",
                                 show_time((double)s->predicted_ns).s));
-    if (s->free_bound_ns > 0 && (double)s->bound_ns > 1.01 * (double)s->free_bound_ns)
+    if (has_price(s, s->bound_ns))
         report_lead(
             p->page,
             report_text("What its steps hold costs up to %s: with steps left free, no plan takes less than "
@@ -239,8 +239,7 @@ static void draw_stages(const report_plan *p)
     json_object_set_new(time, "unit", json_string("ns"));
     json_object_set_new(memory, "unit", json_string("bytes"));
     for (int64_t i = 0; i < v.stages; i++) {
-        shown label;
-        label = show_real("stage %.0f", (double)i);
+        const shown label = show_real("stage %.0f", (double)i);
         report_bar(time, label.s, (double)v.stage_ns[i], "", 0);
         report_bar(memory, label.s, (double)v.stage_bytes[i], "", 0);
     }
@@ -327,10 +326,9 @@ int report_of_plan(cli *c, json_t *page, report_columns *columns)
         CLI_TRY(c, hbp_vlm_plan_get_view(c->vlm_plan, &vlm));
         p.step_ns = vlm.step_ns;
     }
-    if (c->step >= 0 && (c->step < p.summary.first_step || c->step >= p.summary.first_step + p.summary.steps))
-        return cli_error("there is no step %lld; %s holds steps %lld to %lld", (long long)c->step, c->file,
-                         (long long)p.summary.first_step,
-                         (long long)(p.summary.first_step + p.summary.steps - 1));
+    int wrong = c->step < 0 ? 0 : cli_check_step(c, c->step, p.summary.first_step, p.summary.steps);
+    if (wrong)
+        return wrong;
     if (c->cost) {
         CLI_TRY(c, hbp_cost_get_terms(c->context, c->cost, &p.terms));
         if (p.terms.ranks != p.summary.ranks && !c->vlm_plan)

@@ -8,7 +8,7 @@
 /* A plan whose packs hold so much in the groups has them. */
 #define MOST_TOKENS .6
 
-enum { MOST_LEVELS = 16, CHOICES = 64 };
+enum { MOST_LEVELS = 16 };
 
 static int count_levels(const char *text)
 {
@@ -113,21 +113,7 @@ static hbp_status find_groups(report_plan *p, hbp_groups_view *g)
     return status < 0 ? status : hbp_groups_get_view(c->groups, g);
 }
 
-static const char *verdict(const hbp_sp_choice *choice)
-{
-    switch (choice->reason) {
-    case HBP_SP_FEASIBLE:
-        return "fits";
-    case HBP_SP_OUT_OF_MEMORY:
-        return "does not fit";
-    case HBP_SP_ILLEGAL_HEADS:
-        return "heads do not divide";
-    default:
-        return "too few ranks";
-    }
-}
-
-/* "fits: 4.94 s, 1.32 min of GPU time, 24 layers recomputed", of this very pack. */
+/* "fits: 4.94 s, 1.32 min of GPU time, recomputed", of this very pack. */
 static void describe_choice(const report_plan *p, int64_t pack, const hbp_sp_choice *choice, char *note,
                             size_t bytes)
 {
@@ -136,7 +122,7 @@ static void describe_choice(const report_plan *p, int64_t pack, const hbp_sp_cho
         hbp_cost_predict_pack_ns(p->c->cost, choice->sp, choice->recompute, v->pack_padded_tokens[pack],
                                  (double)v->pack_squares[pack], v->pack_vision ? v->pack_vision[pack] : 0);
     if (choice->reason != HBP_SP_FEASIBLE || ns < 0)
-        snprintf(note, bytes, "%s", verdict(choice));
+        snprintf(note, bytes, "%s", cli_sp_reason(choice->reason));
     else
         snprintf(note, bytes, "fits: %.20s, %.20s of GPU time%s", show_time((double)ns).s,
                  show_time((double)ns * choice->sp).s, choice->recompute ? ", recomputed" : "");
@@ -146,20 +132,19 @@ static void describe_choice(const report_plan *p, int64_t pack, const hbp_sp_cho
 static hbp_status draw_degrees(report_plan *p)
 {
     int64_t longest = 0, count = 0;
-    hbp_sp_choice choice[CHOICES];
+    hbp_sp_choice *choices = NULL;
     const hbp_plan_view *v = &p->view;
     for (int64_t q = 1; q < v->packs; q++)
         if (v->pack_padded_tokens[q] > v->pack_padded_tokens[longest])
             longest = q;
-    for (int i = 0; i < CHOICES; i++)
-        choice[i] = (hbp_sp_choice){.struct_size = sizeof choice[i]};
     if (v->packs == 0 || v->pack_padded_tokens[longest] < 1)
         return HBP_OK;
     const int64_t tokens = v->pack_padded_tokens[longest];
-    hbp_status status =
-        hbp_list_sp_choices(p->c->context, p->c->cost, tokens, NULL, choice, sizeof *choice, CHOICES, &count);
-    if (status < 0)
+    hbp_status status = cli_list_sp_choices(p->c, tokens, 0, &choices, &count);
+    if (status < 0) {
+        free(choices);
         return status;
+    }
     json_t *answer =
         report_text("The longest pack has %s and runs at SP %d. Bars are the memory of a rank that "
                     "holds it at each degree, with as many layers recomputed as that takes; beside "
@@ -168,14 +153,16 @@ static hbp_status draw_degrees(report_plan *p)
     json_t *picture = report_picture(p->page, "bars", "degrees", "Why so much sequence parallelism?", answer);
     json_object_set_new(picture, "unit", json_string("bytes"));
     json_object_set_new(picture, "value_name", json_string("peak memory"));
-    for (int64_t i = 0; i < count && i < CHOICES; i++) {
+    for (int64_t i = 0; i < count; i++) {
         char label[32], note[128];
-        const int sized = choice[i].reason == HBP_SP_FEASIBLE || choice[i].reason == HBP_SP_OUT_OF_MEMORY;
-        snprintf(label, sizeof label, "SP %d", (int)choice[i].sp);
-        describe_choice(p, longest, &choice[i], note, sizeof note);
-        report_bar(picture, label, sized ? (double)choice[i].peak_bytes : -1, note,
-                   choice[i].sp == v->pack_sp[longest]);
+        const hbp_sp_choice *choice = &choices[i];
+        const int sized = choice->reason == HBP_SP_FEASIBLE || choice->reason == HBP_SP_OUT_OF_MEMORY;
+        snprintf(label, sizeof label, "SP %d", (int)choice->sp);
+        describe_choice(p, longest, choice, note, sizeof note);
+        report_bar(picture, label, sized ? (double)choice->peak_bytes : -1, note,
+                   choice->sp == v->pack_sp[longest]);
     }
+    free(choices);
     report_limit(picture, "limit", (double)p->terms.limit_bytes);
     return HBP_OK;
 }
@@ -187,8 +174,9 @@ hbp_status report_reasons(report_plan *p)
     hbp_groups_view g = {.struct_size = sizeof g};
     if (p->summary.steps > 1 && is_grouped && !p->summary.lockstep_ranks) {
         hbp_status status = find_groups(p, &g);
-        if (status >= 0 && g.candidates > 0 && share_in_groups(p, &g) > MOST_TOKENS)
-            draw_hierarchies(p, &g, share_in_groups(p, &g));
+        const double share = status >= 0 && g.candidates > 0 ? share_in_groups(p, &g) : 0;
+        if (share > MOST_TOKENS)
+            draw_hierarchies(p, &g, share);
         if (status < 0 && status != HBP_E_INFEASIBLE) /* of a plan made under other options */
             return status;
     }

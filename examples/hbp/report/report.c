@@ -21,28 +21,18 @@ static int is_timeline(const char *path)
 
 static int fill_page(cli *c, json_t *page, report_columns *columns)
 {
-    const char *format = cli_find_format(c);
-    const int is_plan = !is_timeline(c->file);
-    static const struct {
-        const char *format;
-        int (*fill)(cli *c, json_t *page, report_columns *columns);
-    } others[] = {{"hbp-tasks", report_of_schedule},
-                  {"hbp-task-run", report_of_task_run},
-                  {"hbp-pipeline-run", report_of_pipeline}};
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        if (format && strcmp(format, others[i].format) == 0) {
-            if (c->step >= 0 || c->measured_file || c->compared_file || c->cost_file || c->model_text)
-                return cli_usage(
-                    "--step, --measured, --compared and a cost are for plans and timelines; %s is "
-                    "neither",
-                    c->file);
-            return others[i].fill(c, page, columns);
-        }
+    const cli_object *object = cli_find_object(c);
+    if (object) {
+        int wrong = cli_load_object(c, object);
+        return wrong ? wrong : object->report(c, page, columns);
+    }
     if (c->schedule_file)
         return cli_usage("--schedule is for runs of tasks; %s is none", c->file);
-    if (!is_plan && (c->measured_file || c->compared_file))
+    if (!is_timeline(c->file))
+        return report_of_plan(c, page, columns);
+    if (c->measured_file || c->compared_file)
         return cli_usage("--measured and --compared are for plans; %s is a timeline", c->file);
-    return is_plan ? report_of_plan(c, page, columns) : report_of_timeline(c, page, columns);
+    return report_of_timeline(c, page, columns);
 }
 
 /* What of a path is the file's name. */

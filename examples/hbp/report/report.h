@@ -39,7 +39,6 @@ void report_limit(json_t *object, const char *label, double value);
 /* A panel of "columns", and a series of it of `count` numbers. */
 json_t *report_panel(json_t *picture, const char *label, const char *unit);
 void report_series(json_t *panel, const char *label, int colour, const double *values, int64_t count);
-void report_line(json_t *panel, const char *label, const double *values, int64_t count);
 
 /* ---- What a page is made of ---- */
 

@@ -55,7 +55,6 @@ static void put_slices(report_columns *c, const hbp_task_schedule_view *v, const
     COLUMN("slice_start", starts[s])
     COLUMN("slice_ns", ends[s] - starts[s])
     COLUMN("slice_label", s)
-    COLUMN("slice_number", s)
 #undef COLUMN
 }
 
@@ -144,9 +143,6 @@ static hbp_status of_schedule(cli *c, json_t *page, report_columns *columns, con
         status = hbp_task_run_get_view(run, &times);
     if (status < 0)
         return status;
-    if (run && r.schedule_digest != s.digest)
-        return cli_own_failure("%s is a run of the schedule %s; %s is %s", c->file,
-                               show_digest(r.schedule_digest).s, c->schedule_file, show_digest(s.digest).s);
     report_lead(page, report_text("%s of %s on %s, scheduled by %s and placed by %s.",
                                   show_number(s.operators, "operator").s, show_number(s.tasks, "task").s,
                                   show_number(s.gpus, "GPU").s, s.method, s.placement_method));
@@ -191,17 +187,15 @@ static hbp_status of_schedule(cli *c, json_t *page, report_columns *columns, con
 
 int report_of_schedule(cli *c, json_t *page, report_columns *columns)
 {
-    CLI_TRY(c, hbp_task_schedule_load(c->context, c->file, &c->schedule));
     CLI_TRY(c, of_schedule(c, page, columns, NULL));
     return 0;
 }
 
 int report_of_task_run(cli *c, json_t *page, report_columns *columns)
 {
-    if (!c->schedule_file)
-        return cli_usage("a run of tasks needs --schedule FILE, the schedule that it is of");
-    CLI_TRY(c, hbp_task_run_load(c->context, c->file, &c->task_run));
-    CLI_TRY(c, hbp_task_schedule_load(c->context, c->schedule_file, &c->schedule));
+    int wrong = cli_load_schedule_of_run(c);
+    if (wrong)
+        return wrong;
     CLI_TRY(c, of_schedule(c, page, columns, c->task_run));
     return 0;
 }
@@ -212,7 +206,6 @@ int report_of_pipeline(cli *c, json_t *page, report_columns *columns)
 {
     hbp_pipeline_summary s = {.struct_size = sizeof s};
     hbp_pipeline_run_view v = {.struct_size = sizeof v};
-    CLI_TRY(c, hbp_pipeline_run_load(c->context, c->file, &c->pipeline_run));
     CLI_TRY(c, hbp_pipeline_run_get_summary(c->context, c->pipeline_run, &s));
     CLI_TRY(c, hbp_pipeline_run_get_view(c->pipeline_run, &v));
     report_lead(page,
@@ -250,7 +243,6 @@ int report_of_pipeline(cli *c, json_t *page, report_columns *columns)
     COLUMN("slice_start", v.operation_starts[i])
     COLUMN("slice_ns", v.operation_ends[i] - v.operation_starts[i])
     COLUMN("slice_label", i)
-    COLUMN("slice_number", i)
 #undef COLUMN
     json_t *time =
         report_picture(page, "bars", "stages", "Which stage is the busiest?",

@@ -349,8 +349,5 @@ hbp_status hbp_model_get_summary(hbp_context *context, const hbp_model *model, h
 
 int32_t hbp_model_is_sp_legal(const hbp_model *model, int32_t sp)
 {
-    if (!model || sp < 1)
-        return 0;
-    int32_t kv = model->fields.kv_heads;
-    return model->fields.heads % sp == 0 && (kv % sp == 0 || sp % kv == 0);
+    return model && sp >= 1 && hbp__heads_allow(model->fields.heads, model->fields.kv_heads, sp);
 }

@@ -33,6 +33,12 @@ hbp_status hbp__model_create_preset(hbp_context *context, const char *text, hbp_
 hbp_status hbp__model_create_variant(hbp_context *context, const hbp_model *base, const char *text,
                                      hbp_model **out);
 
+/* Whether attention heads and key-value heads can be dealt to `sp` ranks (Ulysses). */
+static inline int hbp__heads_allow(int32_t heads, int32_t kv_heads, int32_t sp)
+{
+    return heads % sp == 0 && (kv_heads % sp == 0 || sp % kv_heads == 0);
+}
+
 /* One layer in its two parts. The few parameters of both norms count with attention. */
 typedef struct hbp__layer_shape {
     int64_t attention_parameters;

@@ -25,7 +25,7 @@ function tokens(n) {
   return count(n);
 }
 
-const formats = {ns: time, bytes, share, count, tokens, text: String, ratio: (x) => x.toFixed(3)};
+const formats = {ns: time, bytes, share, count, tokens};
 const format = (unit, value) => value === null || value === undefined ? '-' : formats[unit](value);
 
 const colour = (i) => `var(--c${i % 8})`;

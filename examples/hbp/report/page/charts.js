@@ -7,8 +7,8 @@ function drawBars(picture) {
   /* What takes many times as long would make all others look the same: its bar is cut off, and says so. */
   const most = marked && unit === 'ns' ? Math.min(longest, Math.max(1.6 * marked.value, picture.limit ? picture.limit.value : 0)) : longest;
   figure(picture, {
-    head: ['<', picture.value_name || 'value', ...(picture.columns || []).map((c) => c.name)],
-    rows: () => rows.map((r) => [r.label, r.value === null ? r.text || '-' : format(unit, r.value), ...(picture.columns || []).map((c) => format(c.unit, r[c.key]))]),
+    head: ['<', picture.value_name || 'value'],
+    rows: () => rows.map((r) => [r.label, r.value === null ? r.text || '-' : format(unit, r.value)]),
     draw: (width) => {
       const texts = rows.map((r) => r.value === null ? r.text || '-' : `${format(unit, r.value)}${r.text ? ` · ${r.text}` : ''}`);
       const label = Math.min(width * 0.42, 12 + 6.8 * Math.max(...rows.map((r) => r.label.length)));
@@ -32,11 +32,11 @@ function drawBars(picture) {
   });
 }
 
-/* One panel: stacked columns from `y` on, `height` high, with limit and lines. */
+/* One panel: stacked columns from `y` on, `height` high, with its limit. */
 function drawPanel(panel, names, box) {
   const n = names.length, {x0, width, y, height} = box;
   const sums = names.map((_, i) => panel.series.reduce((sum, s) => sum + (s.values[i] || 0), 0));
-  const most = Math.max(...sums, ...(panel.lines || []).flatMap((l) => l.values.map((v) => v || 0)), panel.limit ? panel.limit.value * 1.04 : 0) || 1;
+  const most = Math.max(...sums, panel.limit ? panel.limit.value * 1.04 : 0) || 1;
   const px = (i) => x0 + width * i / n, py = (v) => y + height - height * v / most;
   const parts = [svg('text', {x: x0, y: y - 6, class: 'soft'}, panel.label)];
   for (const v of axisTicks(panel.unit, most, 4))
@@ -54,13 +54,10 @@ function drawPanel(panel, names, box) {
       }
       below += v;
     }
-    for (const l of panel.lines || []) lines.push(`${l.label}: ${format(panel.unit, l.values[i])}`);
     column.prepend(svg('title', {}, lines.join('\n')));
     if (column.childNodes.length === 1) column.append(svg('rect', {x: px(i), width: width / n, y, height, fill: 'transparent'}));
     parts.push(column);
   }
-  for (const l of panel.lines || [])
-    parts.push(svg('path', {class: 'series', d: l.values.map((v, i) => `${i ? 'L' : 'M'}${px(i + 0.5).toFixed(1)},${py(v || 0).toFixed(1)}`).join('')}));
   if (panel.limit)
     parts.push(svg('line', {class: 'limit', x1: x0, x2: x0 + width, y1: py(panel.limit.value), y2: py(panel.limit.value)}),
       svg('text', {class: 'limit', x: x0 + width, y: py(panel.limit.value) - 4, 'text-anchor': 'end'}, `${panel.limit.label} ${format(panel.unit, panel.limit.value)}`));
@@ -73,7 +70,7 @@ const hatch = () => svg('defs', {}, svg('pattern', {id: 'waiting', width: 6, hei
 /* Panels of stacked columns over one axis, whose names are the table's first column; borders are lines through
  * all of them, at places between columns. */
 function drawColumns(picture) {
-  const names = picture.names, all = picture.panels.flatMap((p) => [...p.series, ...(p.lines || [])].map((s) => ({...s, unit: p.unit, panel: p.label})));
+  const names = picture.names, all = picture.panels.flatMap((p) => p.series.map((s) => ({...s, unit: p.unit, panel: p.label})));
   const coloured = new Map();
   for (const p of picture.panels.filter((q) => q.series.length > 1)) for (const s of p.series) coloured.set(s.label, s.wait ? 'repeating-linear-gradient(45deg, var(--wait) 0 3px, var(--wait-line) 3px 5px)' : colour(s.colour));
   figure(picture, {
@@ -121,7 +118,7 @@ function drawPoints(picture) {
           svg('text', {x: x(v), y: y0 + side + 16, 'text-anchor': 'middle', class: 'soft'}, axisText(picture.unit, v)));
       for (const p of points)
         parts.push(svg('circle', {class: 'dot', cx: x(p[0]), cy: y(p[1]), r: 3}, svg('title', {}, `${p[2]}: ${picture.x} ${format(picture.unit, p[0])}, ${picture.y} ${format(picture.unit, p[1])}`)));
-      parts.push(svg('text', {x: x0 + side, y: y0 + side + 34, 'text-anchor': 'end'}, picture.x), svg('text', {x: 4, y: y0 + 4 - 6 + 8, class: ''}, picture.y));
+      parts.push(svg('text', {x: x0 + side, y: y0 + side + 34, 'text-anchor': 'end'}, picture.x), svg('text', {x: 4, y: y0 + 6}, picture.y));
       return svg('svg', {role: 'img', height: side + 52}, ...parts);
     },
   });

@@ -168,7 +168,7 @@ class Slices {
     let end = 0, busy = 0;
     for (let i = 0; i < c.slice_lane.length; i++) {
       const label = this.about.labels[c.slice_label[i]];
-      const item = {pack: i, lane: c.slice_lane[i], lanes: c.slice_lanes[i], start: c.slice_start[i], ns: c.slice_ns[i], end: c.slice_start[i] + c.slice_ns[i], name: label.name, colour: label.colour, about: label.about, number: c.slice_number[i]};
+      const item = {pack: i, lane: c.slice_lane[i], lanes: c.slice_lanes[i], start: c.slice_start[i], ns: c.slice_ns[i], end: c.slice_start[i] + c.slice_ns[i], name: label.name, colour: label.colour, about: label.about};
       items.push(item);
       end = Math.max(end, item.end);
       busy += item.ns * item.lanes;
