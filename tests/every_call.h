@@ -368,6 +368,10 @@ static inline hbp_status every_vlm(hbp_context *context, const every *e)
                 &(hbp_trace_options){.struct_size = sizeof(hbp_trace_options), .steps = 1});
         if (status >= 0)
             status = hbp_vlm_plan_write_json(context, plan, path);
+        hbp_pipeline_run *run = NULL;
+        if (status >= 0)
+            status = hbp_vlm_plan_run_step(context, plan, 0, 0, &run);
+        hbp_pipeline_run_free(run);
         unlink(path);
         hbp_vlm_plan_free(back);
         hbp_vlm_plan_free(plan);

@@ -23,7 +23,7 @@
 #ifndef TEST_SANITIZED
 #define TEST_SANITIZED 0
 #endif
-#define TEST_ROUNDS(all) (TEST_SANITIZED ? ((all) + 3) / 4 : (all))
+#define TEST_ROUNDS(all) (getenv("HBP_LONG") ? (all) : TEST_SANITIZED ? ((all) + 7) / 8 : ((all) + 1) / 2)
 
 /* A fresh context with defaults; the test frees it. */
 static inline hbp_context *test_context(void)

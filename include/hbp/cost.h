@@ -381,6 +381,22 @@ HBP_API int64_t hbp_cost_predict_pack_ns(const hbp_cost *cost, int32_t sp, int32
 HBP_API int64_t hbp_cost_predict_pack_bytes(const hbp_cost *cost, int32_t sp, int32_t recompute,
                                             int64_t tokens, int64_t vision);
 
+/* What the predicted time of a pack is made of: whole ns that add up to hbp_cost_predict_pack_ns (docs: cost
+ * model). */
+typedef struct hbp_pack_parts {
+    uint32_t struct_size;
+    int64_t compute_ns;    /* tokens, attention, recomputation, and what rounding the others left */
+    int64_t vision_ns;     /* vision units */
+    int64_t all_to_all_ns; /* sequence parallelism, where compute does not hide it */
+    int64_t fixed_ns;      /* once a pack: ZeRO traffic that is not hidden, launches */
+} hbp_pack_parts;
+
+/* Fills *parts for the pack that hbp_cost_predict_pack_ns has the time of. HBP_E_INVALID where that is -1.
+ * Thread: shareable, with a context of the thread's own. */
+HBP_API hbp_status hbp_cost_predict_pack_parts(hbp_context *context, const hbp_cost *cost, int32_t sp,
+                                               int32_t recompute, int64_t tokens, double sum_squares,
+                                               int64_t vision, hbp_pack_parts *parts);
+
 /* The most tokens that a pack on `sp` ranks with `recompute` layers recomputed may hold, at most
  * HBP_MAX_LENGTH; 0 when none fits. */
 HBP_API int64_t hbp_cost_predict_capacity(const hbp_cost *cost, int32_t sp, int32_t recompute);

@@ -1,7 +1,9 @@
 /* libhbp-io: files and probes. Everything here is in a library of its own, which links zlib, expat and,
  * unless it was built without, hwloc; libhbp needs none of them.
  *
- * Files are written atomically (a temporary file beside, fsync, rename); on failure nothing is left. What is
+ * Files are written atomically (a temporary file beside, fsync, rename); on failure nothing is left. A
+ * symbolic link stays: what it leads to is written, and made where it is not there. A pipe, a device and what
+ * is open already (/dev/stdout) are written in place, and keep what was written before a failure. What is
  * read is not trusted: HBP_E_FORMAT names the byte, line or field and what is wrong there, HBP_E_VERSION a
  * later format, HBP_E_SYSTEM carries the system's reason.
  *
@@ -139,7 +141,8 @@ typedef struct hbp_plan_save_options {
 } hbp_plan_save_options;
 
 /* Writes the plan to `path` atomically: a temporary file beside it, fsync, rename; on failure nothing is
- * left. HBP_E_SYSTEM carries the system's reason. Thread: one per context. */
+ * left. Links, pipes and /dev/stdout: as every file (above). HBP_E_SYSTEM carries the system's reason.
+ * Thread: one per context. */
 HBP_API hbp_status hbp_plan_save(hbp_context *context, const hbp_plan *plan, const char *path,
                                  const hbp_plan_save_options *options);
 

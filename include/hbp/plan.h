@@ -27,9 +27,9 @@ enum {
 
 /* How the samples of a step are chosen (docs: contract). */
 enum {
-    HBP_COMPOSITION_AUTO = 0,   /* random with samples_per_step; else stratified, or the hierarchy where it
-                                   takes more than 1 % less time */
-    HBP_COMPOSITION_RANDOM = 1, /* as a shuffled sampler draws them */
+    HBP_COMPOSITION_AUTO = 0, /* random with samples_per_step; else the fastest found that is no hierarchy, or
+                                 the hierarchy where it takes more than 1 % less time */
+    HBP_COMPOSITION_RANDOM = 1,     /* as a shuffled sampler draws them */
     HBP_COMPOSITION_STRATIFIED = 2, /* every step a small copy of the epoch */
     HBP_COMPOSITION_HIERARCHY = 3,  /* HBP: a step holds packs of one group */
     HBP_COMPOSITION_GIVEN = 4       /* the caller's batches; of a plan, never an option */

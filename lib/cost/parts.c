@@ -10,9 +10,9 @@ static int64_t take(int64_t *left, double ns)
     return part;
 }
 
-hbp__pack_parts hbp__cost_pack_parts(const hbp_cost *cost, int32_t row, int32_t recompute, hbp__load load)
+hbp_pack_parts hbp__cost_pack_parts(const hbp_cost *cost, int32_t row, int32_t recompute, hbp__load load)
 {
-    hbp__pack_parts parts = {0};
+    hbp_pack_parts parts = {.struct_size = sizeof parts};
     int64_t left = hbp__cost_pack_ns(cost, row, recompute, load);
     parts.fixed_ns = take(&left, cost->terms.pack_ns);
     if (load.tokens || load.vision) {

@@ -1,6 +1,8 @@
 /* hbp_cost_predict_*: what a caller may ask of a cost, checked. */
 #include <math.h>
 
+#include "base/options.h"
+#include "cost/parts.h"
 #include "cost/point.h"
 
 /* Row of the degree, or -1 when `sp` or `recompute` is not one of this cost's. */
@@ -19,6 +21,26 @@ int64_t hbp_cost_predict_pack_ns(const hbp_cost *cost, int32_t sp, int32_t recom
         return -1;
     hbp__load load = {.tokens = tokens, .squares = sum_squares, .vision = vision};
     return hbp__cost_pack_ns(cost, row, recompute, load);
+}
+
+hbp_status hbp_cost_predict_pack_parts(hbp_context *context, const hbp_cost *cost, int32_t sp,
+                                       int32_t recompute, int64_t tokens, double sum_squares, int64_t vision,
+                                       hbp_pack_parts *parts)
+{
+    HBP__TRY(hbp__enter(context));
+    HBP__TRY(hbp__require(context, cost, "cost"));
+    const int32_t row = hbp__cost_row(cost, sp);
+    if (row < 0)
+        return hbp__fail(context, HBP_E_INVALID, "SP degree %d is not one of the cost's", (int)sp);
+    const hbp__range sizes[] = {{"recompute", recompute, 0, cost->terms.layers},
+                                {"tokens", tokens, 0, INT64_MAX},
+                                {"vision", vision, 0, INT64_MAX}};
+    HBP__TRY(hbp__check_ranges(context, sizes, sizeof sizes / sizeof *sizes));
+    if (!isgreaterequal(sum_squares, 0))
+        return hbp__fail(context, HBP_E_INVALID, "`sum_squares` is %g; it must be at least 0", sum_squares);
+    const hbp__load load = {.tokens = tokens, .squares = sum_squares, .vision = vision};
+    const hbp_pack_parts found = hbp__cost_pack_parts(cost, row, recompute, load);
+    return hbp__struct_write(context, parts, &found, sizeof found, "hbp_pack_parts");
 }
 
 int64_t hbp_cost_predict_pack_bytes(const hbp_cost *cost, int32_t sp, int32_t recompute, int64_t tokens,

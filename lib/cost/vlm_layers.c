@@ -88,23 +88,50 @@ static hbp_status read_options(hbp_context *context, const hbp_vlm_layers_option
 
 /* Tensor parallelism shares heads out: query heads of the language model evenly, key-value heads evenly or
  * each to several GPUs; the encoder's heads are padded, but every GPU has one of its own. */
-static hbp_status check_heads(hbp_context *context, const analysis *a)
+static int is_legal(const hbp_vlm *vlm, int32_t degree)
 {
-    int32_t degree = a->options.tensor_parallel;
-    const hbp_model *language = &a->vlm->language;
-    if (degree > a->fabric.ranks)
-        return hbp__fail(context, HBP_E_INVALID, "tensor_parallel is %d; machine %s has %d GPUs", (int)degree,
-                         a->fabric.machine->name, (int)a->fabric.ranks);
+    return hbp_model_is_sp_legal(&vlm->language, degree) && degree <= vlm->fields.vision_heads;
+}
+
+hbp__degrees_text hbp__vlm_say_degrees(const hbp_vlm *vlm, int64_t gpus, int64_t stages)
+{
+    enum { MOST_DEGREE = 1024 };
+    hbp__degrees_text said = {""};
+    int32_t last = 0;
+    int at = 0;
+    for (int32_t degree = 1; degree <= MOST_DEGREE && degree * stages <= gpus; degree++) {
+        if (gpus % (degree * stages) || (vlm && !is_legal(vlm, degree)))
+            continue;
+        if (last && at < (int)sizeof said.text - 24)
+            at += snprintf(said.text + at, sizeof said.text - (size_t)at, at ? ", %d" : "%d", (int)last);
+        last = degree;
+    }
+    if (last)
+        snprintf(said.text + at, sizeof said.text - (size_t)at, at ? " or %d" : "%d", (int)last);
+    return said;
+}
+
+hbp_status hbp__vlm_check_degree(hbp_context *context, const hbp_vlm *vlm, const hbp_machine *machine,
+                                 int32_t degree)
+{
+    const hbp_model *language = &vlm->language;
+    const int64_t gpus = (int64_t)machine->fields.nodes * machine->fields.gpus_per_node;
+    if (degree > gpus)
+        return hbp__fail(context, HBP_E_INVALID, "tensor_parallel is %d; machine %s has %lld GPUs",
+                         (int)degree, machine->name, (long long)gpus);
+    if (is_legal(vlm, degree))
+        return HBP_OK;
+    const hbp__degrees_text would = hbp__vlm_say_degrees(vlm, gpus, 1);
     if (!hbp_model_is_sp_legal(language, degree))
         return hbp__fail(
             context, HBP_E_INVALID,
             "tensor_parallel is %d, which does not share out the %d heads and %d key-value heads "
-            "of %s evenly",
-            (int)degree, (int)language->fields.heads, (int)language->fields.kv_heads, language->name);
-    if (degree > a->vlm->fields.vision_heads)
-        return hbp__fail(context, HBP_E_INVALID, "tensor_parallel is %d; the encoder of %s has %d heads",
-                         (int)degree, a->vlm->name, (int)a->vlm->fields.vision_heads);
-    return HBP_OK;
+            "of %s evenly; %s would do",
+            (int)degree, (int)language->fields.heads, (int)language->fields.kv_heads, language->name,
+            would.text);
+    return hbp__fail(context, HBP_E_INVALID,
+                     "tensor_parallel is %d; the encoder of %s has %d heads; %s would do", (int)degree,
+                     vlm->name, (int)vlm->fields.vision_heads, would.text);
 }
 
 static void read_shapes(analysis *a)
@@ -338,7 +365,7 @@ static hbp_status make_layers(hbp_context *context, const hbp_vlm *vlm, const hb
     analysis a = {.vlm = vlm};
     HBP__TRY(read_options(context, options, &a.options));
     HBP__TRY(hbp__cost_read_fabric(context, machine, &a.fabric));
-    HBP__TRY(check_heads(context, &a));
+    HBP__TRY(hbp__vlm_check_degree(context, vlm, machine, a.options.tensor_parallel));
     read_shapes(&a);
 
     const hbp__memory *memory = &context->memory;

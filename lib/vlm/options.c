@@ -5,6 +5,7 @@
 #include "base/options.h"
 #include "base/quantity.h"
 #include "cost/cost.h"
+#include "cost/vlm_layers.h"
 #include "data/lengths/lengths.h"
 #include "data/machine/machine.h"
 #include "data/model/vlm.h"
@@ -39,6 +40,24 @@ static hbp_status check_sizes(hbp_context *context, hbp_vlm_options *options)
     return HBP_OK;
 }
 
+/* The GPUs are no whole number of replicas. */
+static hbp_status fail_parted(const hbp__vlm_run *run, int64_t gpus)
+{
+    const hbp_vlm_options *o = &run->options;
+    const hbp__degrees_text would =
+        hbp__vlm_say_degrees(o->layers ? NULL : run->vlm, gpus, o->pipeline_stages);
+    const char *other = "";
+    if ((int64_t)o->tensor_parallel * o->pipeline_stages <= gpus)
+        other = "data_parallel to leave some idle";
+    else if (o->tensor_parallel <= gpus || !*would.text)
+        other = "fewer pipeline_stages";
+    return hbp__fail(run->context, HBP_E_INVALID,
+                     "%lld GPUs are not a multiple of tensor_parallel %d x pipeline_stages %d; give %s%s%s%s",
+                     (long long)gpus, (int)o->tensor_parallel, (int)o->pipeline_stages,
+                     *would.text ? "tensor_parallel " : "", would.text, *would.text && *other ? ", or " : "",
+                     other);
+}
+
 /* Replicas, and the GPUs they take; consecutive GPUs share a layer, then a replica's stages follow. */
 static hbp_status place_replicas(hbp__vlm_run *run)
 {
@@ -49,10 +68,7 @@ static hbp_status place_replicas(hbp__vlm_run *run)
         return hbp__fail(run->context, HBP_E_INVALID, "the machine has 0 GPUs");
     if (!o->data_parallel) {
         if (all % replica)
-            return hbp__fail(run->context, HBP_E_INVALID,
-                             "%lld GPUs are not a multiple of tensor_parallel %d x pipeline_stages %d; give "
-                             "data_parallel to leave some idle",
-                             (long long)all, (int)o->tensor_parallel, (int)o->pipeline_stages);
+            return fail_parted(run, all);
         o->data_parallel = (int32_t)(all / replica);
     }
     if (replica * o->data_parallel > all)
@@ -109,6 +125,8 @@ hbp_status hbp__vlm_open(hbp_context *context, const hbp_lengths *lengths, const
                          (long long)lengths->count);
     run->fields = machine->fields;
     HBP__TRY(place_replicas(run)); /* which asks nothing of the lengths, so before them */
+    if (!o->layers)
+        HBP__TRY(hbp__vlm_check_degree(context, vlm, machine, o->tensor_parallel));
     if (!o->layers)
         HBP__TRY(check_projected(context, lengths, vlm));
     run->limit_bytes = run->fields.hbm_bytes - o->reserve_bytes;

@@ -379,9 +379,10 @@ START_TEST_IN_CONTEXT(wrong_options_are_named)
     WRONG("tensor_parallel is 128; machine a100-80 has 64 GPUs", tensor_parallel, 128);
     WRONG(
         "tensor_parallel is 3, which does not share out the 48 heads and 8 key-value heads of internlm2-20b "
-        "evenly",
+        "evenly; 1, 2, 4, 8 or 16 would do",
         tensor_parallel, 3);
-    WRONG("tensor_parallel is 48; the encoder of internvl-1.5-26b has 25 heads", tensor_parallel, 48);
+    WRONG("tensor_parallel is 48; the encoder of internvl-1.5-26b has 25 heads; 1, 2, 4, 8 or 16 would do",
+          tensor_parallel, 48);
     WRONG("hbp_vlm_layers_options.struct_size is 2", struct_size, 2);
     hbp_vlm_layers_options o = sizes(1e300, 4096, 1);
     FAILS(context, HBP_E_OVERFLOW, "forward_ns", hbp_vlm_create_layers(context, vlm, machine, &o, &layers));

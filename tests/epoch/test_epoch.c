@@ -17,7 +17,7 @@ static hbp_plan *plan_with(hbp_context *context, const hbp_lengths *lengths, con
 START_TEST_IN_CONTEXT(every_policy_and_mode_keeps_the_promises)
 {
     hbp_cost *cost = keep(test_cost(context));
-    for (uint64_t seed = 0; seed < 6; seed++) {
+    for (uint64_t seed = 0; seed < TEST_ROUNDS(6u); seed++) {
         hbp_lengths *lengths = test_long_tail(context, seed, 100 + 100 * (int64_t)seed, 60000);
         for (int32_t mode = 0; mode < 2; mode++)
             for (int32_t policy = HBP_OVERLONG_DROP; policy <= HBP_OVERLONG_SPLIT; policy++) {
@@ -44,7 +44,7 @@ START_TEST_IN_CONTEXT(pieces_that_drop_last_drops_are_told)
 {
     hbp_cost *cost = keep(test_cost(context));
     int64_t in_part = 0, whole = 0;
-    for (uint64_t seed = 0; seed < 4; seed++) {
+    for (uint64_t seed = 0; seed < TEST_ROUNDS(4u); seed++) {
         hbp_lengths *lengths = test_long_tail(context, seed, 1500, 60000);
         int64_t *tokens = calloc(1500, sizeof *tokens);
         ck_assert_ptr_nonnull(tokens);
@@ -88,7 +88,7 @@ START_TEST_IN_CONTEXT(the_default_is_never_slower_than_the_paper)
 {
     hbp_cost *cost = keep(test_cost(context));
     int mark = keep_mark();
-    for (uint64_t seed = 0; seed < 16; keep_release(mark), seed++) {
+    for (uint64_t seed = 0; seed < TEST_ROUNDS(16u); keep_release(mark), seed++) {
         hbp_lengths *lengths =
             keep(test_long_tail(context, seed, 100 + 100 * (int64_t)seed, 3000 + 4000 * (int64_t)seed));
         hbp_epoch_options options = {.struct_size = sizeof options, .seed = seed, .mixture_slack = -1};

@@ -53,7 +53,7 @@ static hbp_status part_once(hbp_context *context, const inputs *in, hbp_plan **o
 
 START_TEST_IN_CONTEXT(both_parts_make_the_epoch)
 {
-    for (uint64_t seed = 0; seed < 6; seed++)
+    for (uint64_t seed = 0; seed < TEST_ROUNDS(6u); seed++)
         for (int64_t cut = 0; cut < 4; cut++) {
             inputs in = inputs_open(context, seed, 2000);
             in.longest = (int64_t[]){2500, 4096, 9000, 20000}[cut];

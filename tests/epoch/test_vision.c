@@ -55,7 +55,7 @@ START_TEST_IN_CONTEXT(epochs_keep_every_promise)
 {
     int64_t hierarchies = 0;
     hbp_cost *cost = keep(test_cost_vision(context, 16, 4e6, 1e7));
-    for (uint64_t seed = 0; seed < 16; seed++) {
+    for (uint64_t seed = 0; seed < TEST_ROUNDS(16u); seed++) {
         hbp_lengths *lengths = draw_lengths(context, seed, 40 + 60 * (int64_t)seed, 2000, seed % 3 == 1);
         hbp_epoch_options options = {.struct_size = sizeof options,
                                      .max_length = seed % 2 ? 4096 : 0,
@@ -224,7 +224,7 @@ END_TEST
 START_TEST_IN_CONTEXT(small_batches_in_an_order_end_in_one_group)
 {
     hbp_cost *cost = keep(test_cost_vision(context, 16, 4e6, 1e7));
-    for (uint64_t seed = 0; seed < 4; seed++) {
+    for (uint64_t seed = 0; seed < TEST_ROUNDS(4u); seed++) {
         hbp_lengths *lengths = keep(draw_lengths(context, seed, 240, 6000, 0));
         hbp_epoch_options o = {.struct_size = sizeof o, .samples_per_step = 40, .modality_order = 1};
         hbp_plan *any = keep(plan_with(context, lengths, cost, &o));
@@ -496,7 +496,7 @@ END_TEST
 START_TEST_IN_CONTEXT(auto_takes_the_faster_of_both)
 {
     int64_t faster = 0;
-    for (uint64_t seed = 0; seed < 8; seed++) {
+    for (uint64_t seed = 0; seed < TEST_ROUNDS(8u); seed++) {
         hbp_cost *cost = test_cost_vision(context, 8, (double)(seed % 3) * 4e6, (double)(seed % 2) * 5e7);
         hbp_lengths *lengths = draw_lengths(context, seed, 60 + 10 * (int64_t)seed, 3000, seed % 4 == 1);
         hbp_epoch_options o = {.struct_size = sizeof o, .max_vision = 26, .seed = seed};

@@ -252,6 +252,260 @@ START_TEST(devices_are_written_in_place)
 }
 END_TEST
 
+/* ---- links ---- */
+
+static void link_to(const char *target, const char *name)
+{
+    ck_assert_int_eq(symlink(target, in_folder(name)), 0);
+}
+
+static void check_link(const char *name, const char *target)
+{
+    char said[512];
+    ssize_t bytes = readlink(in_folder(name), said, sizeof said - 1);
+    ck_assert_int_gt(bytes, 0);
+    said[bytes] = '\0';
+    ck_assert_str_eq(said, target);
+}
+
+static char *copy_path(const char *name)
+{
+    static char copies[4][512];
+    static int next;
+    char *copy = copies[next++ % 4];
+    strcpy(copy, in_folder(name));
+    return copy;
+}
+
+START_TEST(links_stay_and_their_files_are_written)
+{
+    hbp_context *context = test_context();
+    enter_folder();
+    OK(context, write_text(context, in_folder("x"), "old", 3));
+    ck_assert_int_eq(chmod(in_folder("x"), 0640), 0);
+    link_to("x", "near");
+    link_to("near", "far");
+    link_to(copy_path("far"), "whole");
+    static const char *const names[] = {"near", "far", "whole"};
+    for (int i = 0; i < 3; i++) {
+        hbp__atomic_file file;
+        OK(context, hbp__atomic_open(context, in_folder(names[i]), &file));
+        OK(context, hbp__atomic_write(context, &file, names[i], (int64_t)strlen(names[i])));
+        check_content(i ? names[i - 1] : "old", strlen(i ? names[i - 1] : "old"));
+        OK(context, hbp__atomic_commit(context, &file));
+        check_content(names[i], strlen(names[i]));
+    }
+    hbp__atomic_file dropped;
+    OK(context, hbp__atomic_open(context, in_folder("far"), &dropped));
+    hbp__atomic_discard(&dropped);
+    check_content("whole", 5);
+    struct stat there;
+    ck_assert_int_eq(lstat(in_folder("x"), &there), 0);
+    ck_assert_int_eq(there.st_mode & 0777, 0640);
+    check_link("near", "x");
+    check_link("far", "near");
+    check_link("whole", copy_path("far"));
+    ck_assert_int_eq(count_files(), 4);
+    empty_folder();
+    leave_folder(0);
+    hbp_context_free(context);
+}
+END_TEST
+
+/* What a link leads to need not be there, but for its folder. */
+START_TEST(links_to_nothing_make_their_files)
+{
+    hbp_context *context = test_context();
+    enter_folder();
+    link_to("x", "dangling");
+    hbp__atomic_file file;
+    OK(context, hbp__atomic_open(context, in_folder("dangling"), &file));
+    hbp__atomic_discard(&file);
+    ck_assert_int_eq(count_files(), 1);
+    OK(context, write_text(context, in_folder("dangling"), "a", 1));
+    check_content("a", 1);
+    check_link("dangling", "x");
+    link_to("none/x", "astray");
+    FAILS(context, HBP_E_SYSTEM, "/astray: No such file or directory",
+          write_text(context, in_folder("astray"), "a", 1));
+    check_link("astray", "none/x");
+    ck_assert_int_eq(count_files(), 3);
+    empty_folder();
+    leave_folder(0);
+    hbp_context_free(context);
+}
+END_TEST
+
+START_TEST(links_in_a_circle_are_refused)
+{
+    hbp_context *context = test_context();
+    enter_folder();
+    link_to("b", "a");
+    link_to("a", "b");
+    link_to("self", "self");
+    FAILS(context, HBP_E_SYSTEM, "/a: Too many levels of symbolic links",
+          write_text(context, in_folder("a"), "a", 1));
+    FAILS(context, HBP_E_SYSTEM, "cannot write", write_text(context, in_folder("self"), "a", 1));
+    ck_assert_int_eq(count_files(), 3);
+    empty_folder();
+    leave_folder(0);
+    hbp_context_free(context);
+}
+END_TEST
+
+/* A link's folder is where it lies, not where the path to it seems to; the file is renamed in its own. */
+START_TEST(links_lead_across_folders)
+{
+    hbp_context *context = test_context();
+    enter_folder();
+    static const char *const folders[] = {"one", "one/in", "two", "two/in"};
+    for (int i = 0; i < 4; i++)
+        ck_assert_int_eq(mkdir(in_folder(folders[i]), 0777), 0);
+    link_to("two/in", "short");
+    link_to("../x", "two/in/up");
+    link_to("../../short/up", "one/in/over");
+    OK(context, write_text(context, in_folder("short/up"), "up", 2));
+    ck_assert_int_ne(access(in_folder("x"), F_OK), 0);
+    ck_assert_int_eq(rename(in_folder("two/x"), copy_path("x")), 0);
+    check_content("up", 2);
+    OK(context, write_text(context, in_folder("one/in/over"), "over", 4));
+    check_link("one/in/over", "../../short/up");
+    check_link("two/in/up", "../x");
+    ck_assert_int_eq(rename(in_folder("two/x"), copy_path("x")), 0);
+    check_content("over", 4);
+    ck_assert_int_eq(chdir(in_folder("one/in")), 0);
+    OK(context, write_text(context, "over", "here", 4));
+    ck_assert_int_eq(chdir("/"), 0);
+    ck_assert_int_eq(rename(in_folder("two/x"), copy_path("x")), 0);
+    check_content("here", 4);
+    link_to("one", "folder");
+    FAILS(context, HBP_E_SYSTEM, "Is a directory", write_text(context, in_folder("folder"), "a", 1));
+    unlink(in_folder("one/in/over"));
+    unlink(in_folder("two/in/up"));
+    for (int i = 3; i >= 0; i--) /* with nothing else in them */
+        ck_assert_int_eq(rmdir(in_folder(folders[i])), 0);
+    empty_folder();
+    leave_folder(0);
+    hbp_context_free(context);
+}
+END_TEST
+
+static void check_read(int from, const char *want)
+{
+    char got[64];
+    ssize_t bytes = read(from, got, sizeof got);
+    ck_assert_int_eq(bytes, (ssize_t)strlen(want));
+    ck_assert_mem_eq(got, want, (size_t)bytes);
+}
+
+START_TEST(pipes_are_written_in_place)
+{
+    hbp_context *context = test_context();
+    enter_folder();
+    ck_assert_int_eq(mkfifo(in_folder("pipe"), 0600), 0);
+    link_to("pipe", "to-pipe");
+    int end = open(in_folder("pipe"), O_RDONLY | O_NONBLOCK);
+    ck_assert_int_ge(end, 0);
+    OK(context, write_text(context, in_folder("pipe"), "one", 3));
+    check_read(end, "one");
+    OK(context, write_text(context, in_folder("to-pipe"), "two", 3));
+    check_read(end, "two");
+    struct stat there;
+    ck_assert_int_eq(lstat(in_folder("pipe"), &there), 0);
+    ck_assert(S_ISFIFO(there.st_mode));
+    check_link("to-pipe", "pipe");
+    ck_assert_int_eq(count_files(), 2);
+    close(end);
+    empty_folder();
+    leave_folder(0);
+    hbp_context_free(context);
+}
+END_TEST
+
+/* Nobody reads: writing waits, and stops where it is asked to. */
+START_TEST(waiting_for_a_reader_can_be_cancelled)
+{
+    hbp_context *context = test_context();
+    enter_folder();
+    ck_assert_int_eq(mkfifo(in_folder("pipe"), 0600), 0);
+    int end = open(in_folder("pipe"), O_RDONLY | O_NONBLOCK);
+    ck_assert_int_ge(end, 0);
+    char *much = calloc(1, 1000000);
+    hbp_context_cancel(context);
+    FAILS(context, HBP_E_CANCELLED, "cancelled", write_text(context, in_folder("pipe"), much, 1000000));
+    free(much);
+    close(end);
+    empty_folder();
+    leave_folder(0);
+    hbp_context_free(context);
+}
+END_TEST
+
+/* A descriptor is what was opened, from where that stands, whatever its file is called. */
+START_TEST(open_descriptors_are_written_in_place)
+{
+    if (access("/proc/self/fd", X_OK) != 0)
+        return;
+    hbp_context *context = test_context();
+    enter_folder();
+    int ends[2], file = open(in_folder("x"), O_RDWR | O_CREAT, 0600);
+    ck_assert_int_ge(file, 0);
+    ck_assert_int_eq(pipe(ends), 0);
+    ck_assert_int_eq(write(file, "from ", 5), 5);
+    char name[64];
+    snprintf(name, sizeof name, "/proc/self/fd/%d", file);
+    link_to(name, "link");
+    OK(context, write_text(context, in_folder("link"), "here", 4));
+    OK(context, write_text(context, name, " on", 3));
+    check_content("from here on", 12);
+    check_link("link", name);
+    ck_assert_int_eq(unlink(in_folder("x")), 0);
+    OK(context, write_text(context, name, ".", 1));
+    ck_assert_int_eq(lseek(file, 0, SEEK_CUR), 13);
+    ck_assert_int_eq(count_files(), 1);
+    snprintf(name, sizeof name, "/dev/fd/%d", ends[1]);
+    OK(context, write_text(context, name, "piped", 5));
+    check_read(ends[0], "piped");
+    snprintf(name, sizeof name, "/dev/fd/%d", ends[0]);
+    FAILS(context, HBP_E_SYSTEM, "Bad file descriptor", write_text(context, name, "a", 1));
+    close(ends[0]);
+    close(ends[1]);
+    FAILS(context, HBP_E_SYSTEM, "Bad file descriptor", write_text(context, name, "a", 1));
+    close(file);
+    empty_folder();
+    leave_folder(0);
+    hbp_context_free(context);
+}
+END_TEST
+
+/* Another process's descriptor of a file without a name, which its link's text does not lead to. */
+START_TEST(files_without_a_name_are_written_in_place)
+{
+    if (access("/proc/self/fd", X_OK) != 0)
+        return;
+    hbp_context *context = test_context();
+    enter_folder();
+    char name[64];
+    int file = open(in_folder("x"), O_RDWR | O_CREAT, 0600);
+    ck_assert_int_ge(file, 0);
+    ck_assert_int_eq(unlink(in_folder("x")), 0);
+    ck_assert_int_eq(write(file, "much longer", 11), 11);
+    pid_t child = fork();
+    if (!child) {
+        snprintf(name, sizeof name, "/proc/%lld/fd/%d", (long long)getppid(), file);
+        _exit(write_text(context, name, "short", 5) == HBP_OK ? 0 : 1);
+    }
+    int status;
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(status, 0);
+    ck_assert_int_eq(lseek(file, 0, SEEK_SET), 0);
+    check_read(file, "short");
+    close(file);
+    leave_folder(0);
+    hbp_context_free(context);
+}
+END_TEST
+
 /* A limit on the size of files stands in for a full disk. */
 START_TEST(a_full_disk_leaves_the_old_file)
 {
@@ -291,6 +545,12 @@ START_TEST(failed_allocations_leave_nothing)
     strcpy(path, in_folder("x"));
     failing_sweep(write_once, path);
     check_content("text", 4);
+    link_to("x", "link");
+    strcpy(path, in_folder("link"));
+    failing_sweep(write_once, path);
+    check_link("link", "x");
+    ck_assert_int_eq(count_files(), 2);
+    unlink(path);
     leave_folder(1);
 }
 END_TEST
@@ -298,4 +558,8 @@ END_TEST
 TEST_MAIN("atomic_file", a_file_appears_at_the_commit, large_files_pass_through_the_buffer,
           two_writers_do_not_meet, leftovers_are_in_nobodys_way, long_names_are_written,
           bare_names_are_written, permissions_pass_on, places_that_cannot_be_written,
-          devices_are_written_in_place, a_full_disk_leaves_the_old_file, failed_allocations_leave_nothing)
+          devices_are_written_in_place, links_stay_and_their_files_are_written,
+          links_to_nothing_make_their_files, links_in_a_circle_are_refused, links_lead_across_folders,
+          pipes_are_written_in_place, waiting_for_a_reader_can_be_cancelled,
+          open_descriptors_are_written_in_place, files_without_a_name_are_written_in_place,
+          a_full_disk_leaves_the_old_file, failed_allocations_leave_nothing)

@@ -100,6 +100,26 @@ START_TEST(foreign_text_is_made_printable)
 END_TEST
 
 /* Many keys are sorted to find one that is there twice. */
+START_TEST(paths_are_shown_as_given)
+{
+    char path[1000];
+    ck_assert_str_eq(hbp__show_path("../a/b.json").text, "../a/b.json");
+    for (int i = 0; i < (int)sizeof path - 1; i += 3)
+        memcpy(path + i, "\xe2\x82\xac", 3); /* a character of three bytes */
+    path[sizeof path - 1] = '\0';
+    for (int bytes = 240; bytes < 280; bytes += 3) {
+        const char *end = path + sizeof path - 1 - bytes;
+        const hbp__shown_path shown = hbp__show_path(end);
+        if (bytes < HBP__SHOWN_PATH) {
+            ck_assert_str_eq(shown.text, end);
+        } else { /* no character is cut */
+            ck_assert_uint_eq(strlen(shown.text), 3 + 252);
+            ck_assert_mem_eq(shown.text, "...\xe2", 4);
+        }
+    }
+}
+END_TEST
+
 START_TEST(a_key_is_found_twice_among_many)
 {
     hbp_context *context = test_context();
@@ -180,4 +200,4 @@ END_TEST
 
 TEST_MAIN("json_tree", objects_are_parsed, bad_text_is_refused_by_line, a_key_is_found_twice_among_many,
           what_is_read_is_what_jansson_reads, failing_allocations_leave_nothing,
-          a_file_takes_the_blame_for_values_only, foreign_text_is_made_printable)
+          a_file_takes_the_blame_for_values_only, foreign_text_is_made_printable, paths_are_shown_as_given)

@@ -108,7 +108,9 @@ START_TEST(a_folder_is_read_by_its_config)
           hbp_model_create_text(context, folder, &model));
     ck_assert_ptr_null(model);
     write_file(plain, "{\"model_type\": \"llama\"}");
-    FAILS(context, HBP_E_FORMAT, "model: keys 'num_hidden_layers', ", hbp_model_load(context, plain, &model));
+    FAILS(context, HBP_E_FORMAT, "/model: keys 'num_hidden_layers', ",
+          hbp_model_load(context, plain, &model));
+    ck_assert_int_eq(strncmp(hbp_context_message(context), plain, strlen(plain)), 0);
     unlink(plain);
     folder_remove(folder);
     hbp_context_free(context);

@@ -341,7 +341,7 @@ START_TEST(long_samples_are_stepped_over)
     check_lengths(got, want, SAMPLES);
     hbp_lengths_free(got);
     file_write(path, file, (size_t)bytes - 1);
-    FAILS(context, HBP_E_FORMAT, "a.mds ends at byte 2000072, within a sample",
+    FAILS(context, HBP_E_FORMAT, "/sub/a.mds ends at byte 2000072, within a sample",
           hbp_lengths_load(context, folder, NULL, &got));
     file_write(path, file, BEGIN + 2 * SAMPLE + 500);
     FAILS(context, HBP_E_FORMAT, "a.mds ends at byte 800546, within a sample",

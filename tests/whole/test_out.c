@@ -53,6 +53,7 @@ OUT(hbp_packs, hbp_packs_create, context, NULL, NULL, -1, NULL, NULL, NULL, NULL
 OUT(hbp_packs, hbp_greedy_fill, context, NULL, NULL, NULL)
 OUT(hbp_layer_partition, hbp_partition_layers, context, NULL, NULL, NULL)
 OUT(hbp_pipeline_run, hbp_simulate_pipeline, context, NULL, NULL, NULL, NULL)
+OUT(hbp_pipeline_run, hbp_vlm_plan_run_step, context, NULL, 0, 0)
 OUT(hbp_pipeline_run, hbp_pipeline_run_load, context, NULL)
 OUT(hbp_plan, hbp_plan_load, context, NULL)
 OUT(hbp_plan_file, hbp_plan_file_open, context, NULL)
@@ -146,6 +147,7 @@ static const out_call OUT_CALL[] = {
     CALL(hbp_greedy_fill),
     CALL(hbp_partition_layers),
     CALL(hbp_simulate_pipeline),
+    CALL(hbp_vlm_plan_run_step),
     CALL(hbp_pipeline_run_load),
     CALL(hbp_plan_load),
     CALL(hbp_plan_file_open),

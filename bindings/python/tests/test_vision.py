@@ -327,6 +327,19 @@ class TestPlan(unittest.TestCase):
         self.assertIn("packs of at most 18 vision units", str(summary))
         self.assertIn(f"{plan.digest:016x}", repr(plan))
 
+    def test_steps_run(self):
+        plan = self.plan(data_parallel=2)
+        for step in (0, len(plan) - 1):
+            runs = [plan.run_step(step, replica) for replica in range(2)]
+            self.assertEqual(max(run.summary().total_ns for run in runs), plan.step_ns[step])
+            for run in runs:
+                run.validate()
+                self.assertTrue((run.stage_bytes <= plan.stage_bytes).all())
+        with self.assertRaisesRegex(hbp.InvalidError, "`replica` is 2; it must be in 0..1"):
+            plan.run_step(0, 2)
+        with self.assertRaisesRegex(hbp.InvalidError, "`step` is -1"):
+            plan.run_step(-1)
+
     def test_data_methods(self):
         digests = set()
         for method in ("packed", "isf", "random", "grouped", "sorted"):

@@ -334,7 +334,7 @@ static hbp_status check_header(hbp_context *context, const char *file, const hbp
     *number = hbp__value_whole(version);
     if (*number < 1 || *number > VERSION)
         return hbp__fail(context, HBP_E_VERSION,
-                         "%.100s: a cost file of version %lld; this library reads 1 to %d", file,
+                         "%s: a cost file of version %lld; this library reads 1 to %d", file,
                          (long long)*number, VERSION);
     return HBP_OK;
 }

@@ -32,7 +32,7 @@ hbp_status hbp__cost_of_plan(hbp_context *context, const hbp_plan_file *file, hb
     HBP__TRY(hbp__plan_file_cost(context, file, out));
     if (*out)
         return HBP_OK;
-    return hbp__blame_file(context, file->source.name,
+    return hbp__blame_file(context, file->source.name.text,
                            hbp__fail(context, HBP_E_FORMAT, "the plan was saved without its cost"));
 }
 
@@ -50,7 +50,7 @@ static hbp_status load_of_cost(hbp_context *context, const char *path, hbp_cost 
     char *text;
     int64_t bytes;
     HBP__TRY(hbp__read_file(context, path, HBP__JSON_MOST, &text, &bytes));
-    hbp_status status = hbp__cost_read(context, hbp__file_name(path), text, bytes, out);
+    hbp_status status = hbp__cost_read(context, hbp__show_path(path).text, text, bytes, out);
     hbp__delete(&context->memory, text);
     return status;
 }

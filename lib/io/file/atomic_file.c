@@ -2,6 +2,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -10,9 +12,12 @@
 #include "base/checked.h"
 #include "base/rng.h"
 #include "io/file/file_error.h"
+#include "io/file/given_path.h"
+#include "io/file/write_place.h"
 
-#define BUFFER 65536
-#define TRIES  1000
+#define BUFFER     65536
+#define LOOK_UP_MS 20
+#define TRIES      1000
 
 /* Room for ".hbp-0123456789abcdef.tmp" behind the folder: short, so that a path may have as long a name as
  * the file system allows. */
@@ -21,9 +26,11 @@
 static void release_file(hbp__atomic_file *file)
 {
     hbp__delete(&file->memory, file->path);
+    hbp__delete(&file->memory, file->target);
     hbp__delete(&file->memory, file->temporary);
     hbp__delete(&file->memory, file->buffer);
     file->path = NULL;
+    file->target = NULL;
     file->temporary = NULL;
     file->buffer = NULL;
     file->file = -1;
@@ -50,17 +57,10 @@ static int open_again(const char *path, int flags, mode_t mode)
     return file;
 }
 
-/* Bytes of the path up to the last part, its slash included. */
-static size_t folder_bytes(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? (size_t)(slash - path) + 1 : 0;
-}
-
 /* Copies the folder, "." for none, behind which there is room for SUFFIX. */
 static void put_folder(char *to, const char *path)
 {
-    size_t bytes = folder_bytes(path);
+    size_t bytes = hbp__folder_bytes(path);
     memcpy(to, path, bytes);
     memcpy(to + bytes, bytes ? "" : ".", bytes ? 1 : 2);
 }
@@ -70,7 +70,7 @@ static void put_folder(char *to, const char *path)
 static hbp__rng draw_names(const hbp__atomic_file *file)
 {
     struct stat folder;
-    put_folder(file->temporary, file->path);
+    put_folder(file->temporary, file->target);
     uint64_t seed = (uint64_t)getpid(), time = 0;
     if (stat(file->temporary, &folder) == 0)
         time = (uint64_t)folder.st_mtim.tv_sec * 1000000000 + (uint64_t)folder.st_mtim.tv_nsec;
@@ -80,9 +80,9 @@ static hbp__rng draw_names(const hbp__atomic_file *file)
 /* A name in the same folder that nobody has: who meets another at O_EXCL draws again. */
 static int open_temporary(hbp__atomic_file *file)
 {
-    size_t bytes = folder_bytes(file->path);
+    size_t bytes = hbp__folder_bytes(file->target);
     hbp__rng rng = draw_names(file);
-    memcpy(file->temporary, file->path, bytes);
+    memcpy(file->temporary, file->target, bytes);
     for (int i = 0; i < TRIES; i++) {
         snprintf(file->temporary + bytes, SUFFIX, ".hbp-%016llx.tmp",
                  (unsigned long long)hbp__rng_next(&rng));
@@ -93,43 +93,77 @@ static int open_temporary(hbp__atomic_file *file)
     return -1;
 }
 
-hbp_status hbp__atomic_open(hbp_context *context, const char *path, hbp__atomic_file *file)
+/* A descriptor of its own for what is written in place: a device, a pipe, or what standard output is, from
+ * where that stands. */
+static int open_in_place(const char *path, const hbp__write_place *place)
 {
-    *file = (hbp__atomic_file){.memory = context->memory, .file = -1};
-    struct stat there;
-    int exists = stat(path, &there) == 0;
-    if (exists && S_ISDIR(there.st_mode))
-        return hbp__fail_system(context, "write", path, EISDIR);
-    uint64_t bytes = strlen(path) + 1;
+    if (place->descriptor < 0)
+        return open_again(path, O_WRONLY | (S_ISREG(place->info.st_mode) ? O_TRUNC : 0), 0);
+    const int flags = fcntl(place->descriptor, F_GETFL);
+    if (flags >= 0 && (flags & O_ACCMODE) == O_RDONLY) {
+        errno = EBADF;
+        return -1;
+    }
+    return flags < 0 ? -1 : fcntl(place->descriptor, F_DUPFD_CLOEXEC, 0);
+}
+
+static hbp_status open_place(hbp_context *context, const char *path, const hbp__write_place *place,
+                             hbp__atomic_file *file)
+{
+    const uint64_t bytes = strlen(path) + 1;
     file->path = hbp__new(&file->memory, bytes, 1);
     file->buffer = hbp__new(&file->memory, BUFFER, 1);
-    if (!exists || S_ISREG(there.st_mode))
-        file->temporary = hbp__new(&file->memory, bytes + SUFFIX, 1);
-    if (!file->path || !file->buffer || (!file->temporary && (!exists || S_ISREG(there.st_mode)))) {
-        release_file(file);
+    if (file->target)
+        file->temporary = hbp__new(&file->memory, strlen(file->target) + 1 + SUFFIX, 1);
+    if (!file->path || !file->buffer || (file->target && !file->temporary))
         return hbp__fail_memory(context, "writing a file");
-    }
     memcpy(file->path, path, bytes);
-    file->file = file->temporary ? open_temporary(file) : open_again(path, O_WRONLY, 0);
-    if (file->file < 0) {
-        hbp_status status = hbp__fail_system(context, "write", path, errno);
-        release_file(file);
-        return status;
-    }
-    if (exists && file->temporary && fchmod(file->file, there.st_mode & 0777) != 0) {
-        hbp_status status = hbp__fail_system(context, "set the permissions of", file->temporary, errno);
-        hbp__atomic_discard(file);
-        return status;
-    }
+    file->file = file->target ? open_temporary(file) : open_in_place(path, place);
+    if (file->file < 0)
+        return hbp__fail_system(context, "write", path, errno);
+    if (place->exists && file->target && fchmod(file->file, place->info.st_mode & 0777) != 0)
+        return hbp__fail_system(context, "set the permissions of", path, errno);
     return HBP_OK;
+}
+
+hbp_status hbp__atomic_open(hbp_context *context, const char *path, hbp__atomic_file *file)
+{
+    hbp__write_place place;
+    *file = (hbp__atomic_file){.memory = context->memory, .file = -1};
+    hbp_status status = hbp__find_write_place(context, path, &place);
+    file->target = place.path;
+    if (status >= 0)
+        status = open_place(context, path, &place, file);
+    if (status < 0) {
+        hbp__atomic_discard(file);
+        release_file(file);
+    }
+    return status;
+}
+
+/* Waits until a write of PIPE_BUF bytes does not: who reads a pipe may be in no hurry. */
+static hbp_status await_reader(hbp_context *context, const hbp__atomic_file *file)
+{
+    struct pollfd ready = {.fd = file->file, .events = POLLOUT};
+    for (;;) {
+        const int found = poll(&ready, 1, LOOK_UP_MS);
+        if (found > 0)
+            return HBP_OK;
+        if (found < 0 && errno != EINTR && errno != EAGAIN)
+            return hbp__fail_system(context, "write", file->path, errno);
+        HBP__TRY(hbp__tick(context, "save", 0, 0));
+    }
 }
 
 static hbp_status write_out(hbp_context *context, hbp__atomic_file *file)
 {
     const unsigned char *next = file->buffer;
     while (file->held) {
-        ssize_t wrote = write(file->file, next, (size_t)file->held);
-        if (wrote < 0 && errno == EINTR)
+        if (!file->target)
+            HBP__TRY(await_reader(context, file));
+        ssize_t wrote =
+            write(file->file, next, (size_t)(file->target ? file->held : hbp__min_i64(file->held, PIPE_BUF)));
+        if (wrote < 0 && (errno == EINTR || (!file->target && errno == EAGAIN)))
             continue;
         if (wrote < 0)
             return hbp__fail_system(context, "write", file->path, errno);
@@ -158,7 +192,7 @@ hbp_status hbp__atomic_write(hbp_context *context, hbp__atomic_file *file, const
  * folders may be written but not read: then there is nothing to do. */
 static hbp_status sync_folder(hbp_context *context, hbp__atomic_file *file)
 {
-    put_folder(file->temporary, file->path);
+    put_folder(file->temporary, file->target);
     int folder = open_again(file->temporary, O_RDONLY, 0);
     int failed = folder >= 0 && fsync(folder) != 0 ? errno : 0;
     if (folder >= 0)
@@ -174,11 +208,11 @@ static hbp_status sync_folder(hbp_context *context, hbp__atomic_file *file)
 static hbp_status finish_file(hbp_context *context, hbp__atomic_file *file)
 {
     HBP__TRY(write_out(context, file));
-    if (!file->temporary)
+    if (!file->target)
         return HBP_OK;
     if (fsync(file->file) != 0)
         return hbp__fail_system(context, "write", file->path, errno);
-    if (rename(file->temporary, file->path) != 0)
+    if (rename(file->temporary, file->target) != 0)
         return hbp__fail_system(context, "write", file->path, errno);
     return sync_folder(context, file);
 }

@@ -1,4 +1,5 @@
-/* A file that is there whole or not at all: written beside its place, then renamed over it. */
+/* A file that is there whole or not at all: written beside its place, then renamed over it. Symbolic links
+ * are followed and stay. */
 #ifndef HBP_IO_ATOMIC_FILE_H
 #define HBP_IO_ATOMIC_FILE_H
 
@@ -9,18 +10,20 @@
 typedef struct hbp__atomic_file {
     hbp__memory memory;
     int file;              /* descriptor; -1: none */
-    char *path;            /* NULL: nothing is open */
-    char *temporary;       /* NULL: written in place */
+    char *path;            /* as given; NULL: nothing is open */
+    char *target;          /* what links lead to; NULL: written in place */
+    char *temporary;       /* beside the target */
     unsigned char *buffer; /* bytes not yet written */
     int64_t held;          /* of them */
 } hbp__atomic_file;
 
-/* Opens a file to be `path`; what lies there stays until the commit, and its permissions pass on. A device or
- * a pipe is written in place; a symbolic link is replaced. HBP_E_SYSTEM with the path and the system's
- * reason. */
+/* Opens a file to be `path`; what lies there stays until the commit, and its permissions pass on. A device, a
+ * pipe or an open descriptor (/dev/stdout) is written in place; behind a symbolic link the file is the one
+ * that it leads to, there or not. HBP_E_SYSTEM with the path and the system's reason. */
 hbp_status hbp__atomic_open(hbp_context *context, const char *path, hbp__atomic_file *file);
 
-/* Appends. After a failure only hbp__atomic_discard makes sense. */
+/* Appends; waiting for who reads a pipe can be cancelled. After a failure only hbp__atomic_discard makes
+ * sense. */
 hbp_status hbp__atomic_write(hbp_context *context, hbp__atomic_file *file, const void *data, int64_t bytes);
 
 /* Writes out, syncs, renames and syncs the folder; the file is closed also on failure, which leaves nothing

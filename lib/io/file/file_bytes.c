@@ -11,22 +11,10 @@
 #include "io/file/file_error.h"
 #include "io/msgpack/msgpack_read.h"
 
-static void set_name(hbp__file_bytes *file, const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    const char *name = slash && slash[1] ? slash + 1 : path;
-    size_t bytes = strlen(name);
-    if (bytes >= sizeof file->name)
-        bytes = sizeof file->name - 1;
-    memcpy(file->name, name, bytes);
-    file->name[bytes] = '\0';
-}
-
 hbp_status hbp__file_open(hbp_context *context, const char *path, hbp__file_bytes *file)
 {
     struct stat info;
-    *file = (hbp__file_bytes){.descriptor = -1};
-    set_name(file, path);
+    *file = (hbp__file_bytes){.name = hbp__show_path(path), .descriptor = -1};
     do
         file->descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe must not block here */
     while (file->descriptor < 0 && errno == EINTR);
@@ -45,8 +33,8 @@ hbp_status hbp__file_open(hbp_context *context, const char *path, hbp__file_byte
 
 void hbp__file_open_memory(const void *data, int64_t bytes, hbp__file_bytes *file)
 {
-    *file = (hbp__file_bytes){.descriptor = -1, .data = data, .bytes = bytes};
-    set_name(file, "memory");
+    *file =
+        (hbp__file_bytes){.name = hbp__show_path("memory"), .descriptor = -1, .data = data, .bytes = bytes};
 }
 
 void hbp__file_close(hbp__file_bytes *file)
@@ -58,7 +46,7 @@ void hbp__file_close(hbp__file_bytes *file)
 
 hbp_status hbp__file_fail(hbp_context *context, const hbp__file_bytes *file, int64_t offset, const char *what)
 {
-    return hbp__fail(context, HBP_E_FORMAT, "%s: byte %lld: %s", file->name, (long long)offset, what);
+    return hbp__fail(context, HBP_E_FORMAT, "%s: byte %lld: %s", file->name.text, (long long)offset, what);
 }
 
 hbp_status hbp__file_read(hbp_context *context, const hbp__file_bytes *file, int64_t offset, int64_t bytes,
@@ -75,7 +63,7 @@ hbp_status hbp__file_read(hbp_context *context, const hbp__file_bytes *file, int
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0)
-            return hbp__fail_system(context, "read", file->name, errno);
+            return hbp__fail_system(context, "read", file->name.text, errno);
         if (got == 0)
             return hbp__file_fail(context, file, offset, "the file became shorter while it was read");
         to += got;

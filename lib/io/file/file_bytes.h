@@ -4,14 +4,13 @@
 
 #include <stdint.h>
 
+#include "io/file/file_error.h"
 #include "io/value/value.h"
 
-#define HBP__FILE_NAME 128
-
 typedef struct hbp__file_bytes {
-    char name[HBP__FILE_NAME]; /* the path's last part, for messages */
-    int descriptor;            /* -1: memory */
-    const uint8_t *data;       /* the file in memory */
+    hbp__shown_path name; /* for messages */
+    int descriptor;       /* -1: memory */
+    const uint8_t *data;  /* the file in memory */
     int64_t bytes;
 } hbp__file_bytes;
 

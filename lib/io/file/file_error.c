@@ -24,6 +24,21 @@ void hbp__printable(char *to, int64_t room, const char *text)
     hbp__printable_text(to, room, text, INT64_MAX);
 }
 
+hbp__shown_path hbp__show_path(const char *path)
+{
+    hbp__shown_path shown;
+    const size_t bytes = strlen(path), most = sizeof shown.text - sizeof "...";
+    if (bytes < sizeof shown.text) {
+        memcpy(shown.text, path, bytes + 1);
+        return shown;
+    }
+    path += bytes - most;
+    while (((unsigned char)*path & 0xc0) == 0x80) /* within a character */
+        path++;
+    snprintf(shown.text, sizeof shown.text, "...%s", path);
+    return shown;
+}
+
 const char *hbp__file_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -36,5 +51,5 @@ hbp_status hbp__blame_file(hbp_context *context, const char *name, hbp_status st
         return status;
     char message[HBP__MESSAGE_BYTES];
     snprintf(message, sizeof message, "%s", context->message);
-    return hbp__fail(context, HBP_E_FORMAT, "%.100s: %s", name, message);
+    return hbp__fail(context, HBP_E_FORMAT, "%s: %s", name, message);
 }

@@ -13,6 +13,13 @@ hbp_status hbp__fail_system(hbp_context *context, const char *what, const char *
  * HBP_E_OVERFLOW into HBP_E_FORMAT. */
 hbp_status hbp__blame_file(hbp_context *context, const char *name, hbp_status status);
 
+/* What messages call a file: its path as given; of a longer one the end, behind "...". */
+#define HBP__SHOWN_PATH 256
+typedef struct hbp__shown_path {
+    char text[HBP__SHOWN_PATH];
+} hbp__shown_path;
+hbp__shown_path hbp__show_path(const char *path);
+
 /* The path's last part. */
 const char *hbp__file_name(const char *path);
 

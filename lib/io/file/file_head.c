@@ -59,11 +59,11 @@ hbp_status hbp__file_version(hbp_context *context, const hbp__file_bytes *file, 
     int64_t at;
     HBP__TRY(find_version(context, file, format, head, &at));
     if (!at)
-        return hbp__fail(context, HBP_E_FORMAT, "%s: byte 0: its %lld bytes are not %s", file->name,
+        return hbp__fail(context, HBP_E_FORMAT, "%s: byte 0: its %lld bytes are not %s", file->name.text,
                          (long long)file->bytes, what);
     if (head[at] < 1 || head[at] > newest)
         return hbp__fail(context, HBP_E_VERSION,
-                         "%s is of format version %d; this library reads versions 1 to %d", file->name,
+                         "%s is of format version %d; this library reads versions 1 to %d", file->name.text,
                          (int)head[at], (int)newest);
     *version = head[at];
     return HBP_OK;

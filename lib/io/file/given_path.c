@@ -17,6 +17,12 @@ int hbp__is_there(const char *path)
     return stat(path, &found) == 0;
 }
 
+size_t hbp__folder_bytes(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? (size_t)(slash - path) + 1 : 0;
+}
+
 size_t hbp__json_name(const char *text, const char *ends)
 {
     const size_t length = strlen(text), end = sizeof END - 1;

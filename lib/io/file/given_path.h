@@ -13,4 +13,7 @@ int hbp__is_there(const char *path);
  * name. */
 size_t hbp__json_name(const char *text, const char *ends);
 
+/* Bytes of the path up to the last part, its slash included. */
+size_t hbp__folder_bytes(const char *path);
+
 #endif

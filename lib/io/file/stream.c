@@ -13,7 +13,6 @@
 #include "io/file/zstd.h"
 
 #define BLOCK      65536
-#define NAME_BYTES 128
 #define FIRST_ROOM 65536 /* of a file read whole */
 
 /* A wait for bytes, or for someone who writes them, looks up every so many ms. */
@@ -21,7 +20,7 @@
 
 struct hbp__stream {
     hbp_context *context;
-    char name[NAME_BYTES];
+    hbp__shown_path name;
     const char *path;
     int file;                    /* descriptor; -1: memory */
     int may_wait;                /* it is a pipe or the like */
@@ -44,7 +43,7 @@ struct hbp__stream {
 
 const char *hbp__stream_name(const hbp__stream *stream)
 {
-    return stream->name;
+    return stream->name.text;
 }
 
 const char *hbp__stream_path(const hbp__stream *stream)
@@ -84,7 +83,7 @@ static hbp_status await_bytes(const hbp__stream *stream)
         if (found > 0)
             return HBP_OK;
         if (found < 0 && errno != EINTR && errno != EAGAIN)
-            return hbp__fail_system(stream->context, "read", stream->name, errno);
+            return hbp__fail_system(stream->context, "read", stream->name.text, errno);
         HBP__TRY(hbp__tick(stream->context, "read", stream->stored, total_of(stream)));
     }
     return HBP_OK;
@@ -101,7 +100,7 @@ static hbp_status read_file(const hbp__stream *stream, unsigned char *to, int64_
             return HBP_OK;
         }
         if (errno != EINTR && !(stream->may_wait && errno == EAGAIN))
-            return hbp__fail_system(stream->context, "read", stream->name, errno);
+            return hbp__fail_system(stream->context, "read", stream->name.text, errno);
         HBP__TRY(hbp__tick(stream->context, "read", stream->stored, total_of(stream)));
     }
 }
@@ -139,7 +138,7 @@ static hbp_status begin_member(hbp__stream *stream)
         return HBP_OK;
     if (*z->next_in != 0x1f)
         return hbp__fail(stream->context, HBP_E_FORMAT,
-                         "%s: bytes after the end of the gzip data, at byte %lld", stream->name,
+                         "%s: bytes after the end of the gzip data, at byte %lld", stream->name.text,
                          (long long)(stream->stored - z->avail_in));
     inflateReset(z);
     stream->in_member = 1;
@@ -157,8 +156,8 @@ static hbp_status inflate_block(hbp__stream *stream, unsigned char *to, int64_t 
     else if (code == Z_MEM_ERROR)
         return hbp__fail_memory(stream->context, "gzip");
     else if (code != Z_OK && code != Z_BUF_ERROR)
-        return hbp__fail(stream->context, HBP_E_FORMAT, "%s: damaged gzip data near byte %lld", stream->name,
-                         (long long)(stream->stored - z->avail_in));
+        return hbp__fail(stream->context, HBP_E_FORMAT, "%s: damaged gzip data near byte %lld",
+                         stream->name.text, (long long)(stream->stored - z->avail_in));
     return HBP_OK;
 }
 
@@ -173,7 +172,7 @@ static hbp_status read_unzipped(hbp__stream *stream, unsigned char *to, int64_t 
             HBP__TRY(read_stored(stream, stream->raw, BLOCK, &bytes));
             if (bytes == 0 && stream->in_member)
                 return hbp__fail(stream->context, HBP_E_FORMAT, "%s: the gzip data end early, at byte %lld",
-                                 stream->name, (long long)stream->stored);
+                                 stream->name.text, (long long)stream->stored);
             if (bytes == 0)
                 return HBP_OK;
             z->next_in = stream->raw;
@@ -200,7 +199,7 @@ static hbp_status read_zstd(hbp__stream *stream, unsigned char *to, int64_t room
             HBP__TRY(read_stored(stream, stream->raw, BLOCK, &bytes));
             if (bytes == 0 && zstd->in_frame)
                 return hbp__fail(stream->context, HBP_E_FORMAT, "%s: the zstd data end early, at byte %lld",
-                                 stream->name, (long long)stream->stored);
+                                 stream->name.text, (long long)stream->stored);
             if (bytes == 0)
                 return HBP_OK;
             zstd->data = stream->raw;
@@ -243,7 +242,7 @@ void hbp__stream_take(hbp__stream *stream, int64_t bytes)
 
 static hbp_status fail_end(const hbp__stream *stream, const char *what)
 {
-    return hbp__fail(stream->context, HBP_E_FORMAT, "%s ends at byte %lld, within %s", stream->name,
+    return hbp__fail(stream->context, HBP_E_FORMAT, "%s ends at byte %lld, within %s", stream->name.text,
                      (long long)stream->offset, what);
 }
 
@@ -272,7 +271,7 @@ static hbp_status seek(hbp__stream *stream, int64_t bytes)
     if (bytes <= 0 || stream->file < 0 || stream->may_wait || stream->packing != PLAIN)
         return HBP_OK;
     if (lseek(stream->file, (off_t)bytes, SEEK_CUR) < 0)
-        return hbp__fail_system(stream->context, "read", stream->name, errno);
+        return hbp__fail_system(stream->context, "read", stream->name.text, errno);
     stream->stored += bytes;
     stream->offset += bytes;
     return HBP_OK;
@@ -310,8 +309,8 @@ static hbp_status begin_gzip(hbp__stream *stream, int64_t bytes)
 
 static hbp_status begin_zstd(hbp__stream *stream, int64_t bytes)
 {
-    stream->zstd =
-        (hbp__zstd){.context = stream->context, .name = stream->name, .data = stream->raw, .unused = bytes};
+    stream->zstd = (hbp__zstd){
+        .context = stream->context, .name = stream->name.text, .data = stream->raw, .unused = bytes};
     stream->packing = ZSTD;
     return hbp__zstd_open(&stream->zstd);
 }
@@ -334,25 +333,15 @@ static hbp_status begin_unpacking(hbp__stream *stream)
     return is_gzip ? begin_gzip(stream, bytes) : begin_zstd(stream, bytes);
 }
 
-static void set_name(hbp__stream *stream, const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    const char *name = slash && slash[1] ? slash + 1 : path;
-    size_t bytes = strlen(name);
-    if (bytes >= NAME_BYTES) /* the end of a name tells more than its beginning */
-        name += bytes - (NAME_BYTES - 1);
-    memcpy(stream->name, name, strlen(name) + 1);
-}
-
 static hbp_status open_file(hbp__stream *stream, const char *path)
 {
     int standard = strcmp(path, "-") == 0;
-    set_name(stream, standard ? "standard input" : path);
+    stream->name = hbp__show_path(standard ? "standard input" : path);
     stream->path = path;
     /* A pipe must not block where it is opened. */
     stream->file = standard ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (stream->file < 0)
-        return hbp__fail_system(stream->context, "open", standard ? stream->name : path, errno);
+        return hbp__fail_system(stream->context, "open", standard ? stream->name.text : path, errno);
     struct stat about;
     if (fstat(stream->file, &about) != 0)
         return hbp__fail_system(stream->context, "read", path, errno);
@@ -408,7 +397,7 @@ hbp_status hbp__stream_open_memory(hbp_context *context, const char *name, const
     hbp__stream *stream = new_stream(context);
     if (!stream)
         return hbp__fail_memory(context, "a buffer");
-    set_name(stream, name);
+    stream->name = hbp__show_path(name);
     stream->memory = data;
     stream->memory_bytes = stream->total = bytes;
     return end_open(stream, HBP_OK, out);

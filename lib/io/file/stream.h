@@ -24,7 +24,7 @@ hbp_status hbp__stream_open_memory(hbp_context *context, const char *name, const
 
 void hbp__stream_close(hbp__stream *stream);
 
-/* What messages call it: the path's last part, or "standard input". */
+/* What messages call it: the path, or "standard input". */
 const char *hbp__stream_name(const hbp__stream *stream);
 
 /* The path as opened; "" for memory. */

@@ -450,8 +450,8 @@ static hbp_status check_header(const reading *r, const hbp__value *root)
     HBP__TRY(
         read_whole(context, "the file", "version", hbp__value_find(root, "version"), 1, INT64_MAX, &version));
     if (version > HBP__GRAPH_VERSION)
-        return hbp__fail(context, HBP_E_VERSION, "%.100s: version is %lld; this library reads up to %d",
-                         r->name, (long long)version, HBP__GRAPH_VERSION);
+        return hbp__fail(context, HBP_E_VERSION, "%s: version is %lld; this library reads up to %d", r->name,
+                         (long long)version, HBP__GRAPH_VERSION);
     return check_keys(context, "the file", root, file_key, (int64_t)(sizeof file_keys / sizeof *file_keys));
 }
 
@@ -495,7 +495,7 @@ hbp_status hbp_graph_load(hbp_context *context, const char *path, hbp_graph **ou
     char *data;
     int64_t bytes;
     HBP__TRY(hbp__read_file(context, path, HBP__GRAPH_MOST, &data, &bytes));
-    hbp_status status = hbp__graph_read(context, hbp__file_name(path), data, bytes, out);
+    hbp_status status = hbp__graph_read(context, hbp__show_path(path).text, data, bytes, out);
     hbp__delete(&context->memory, data);
     return status;
 }

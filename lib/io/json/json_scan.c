@@ -26,7 +26,7 @@ void hbp__json_begin_text(hbp__json_scan *scan, hbp_context *context, const char
 
 hbp_status hbp__json_fail(const hbp__json_scan *scan, const char *what)
 {
-    return hbp__fail(scan->context, HBP_E_FORMAT, "%.100s, line %lld: %s", scan->name, (long long)scan->line,
+    return hbp__fail(scan->context, HBP_E_FORMAT, "%s, line %lld: %s", scan->name, (long long)scan->line,
                      what);
 }
 

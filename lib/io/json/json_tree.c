@@ -182,7 +182,7 @@ hbp_status hbp__json_tree_of(hbp_context *context, const char *name, const char 
     if (bytes < 0)
         return hbp__fail(context, HBP_E_INVALID, "bytes is %lld; it must be at least 0", (long long)bytes);
     if (bytes > most)
-        return hbp__fail(context, HBP_E_FORMAT, "%.100s has %lld bytes; at most %lld", name, (long long)bytes,
+        return hbp__fail(context, HBP_E_FORMAT, "%s has %lld bytes; at most %lld", name, (long long)bytes,
                          (long long)most);
     out->texts = hbp__new(&context->memory, (uint64_t)bytes + 1, 1);
     if (!out->texts)
@@ -192,7 +192,7 @@ hbp_status hbp__json_tree_of(hbp_context *context, const char *name, const char 
     p.scan.room = bytes + 1;
     hbp_status status = parse_values(&p);
     if (status == HBP_OK && out->values->kind != HBP__MAP)
-        status = hbp__fail(context, HBP_E_FORMAT, "%.100s is not a JSON object", name);
+        status = hbp__fail(context, HBP_E_FORMAT, "%s is not a JSON object", name);
     if (status < 0)
         hbp__document_free(out);
     return status;

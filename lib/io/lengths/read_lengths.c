@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/options.h"
+#include "io/file/file_error.h"
 
 #define PATH_BYTES 4096
 #define BY_PYARROW "which the hbp command and hbp.Lengths.read read by its name, through Python's pyarrow"
@@ -54,7 +55,7 @@ static const struct {
 
 static reader by_name(const hbp__stream *in)
 {
-    const char *name = hbp__stream_name(in);
+    const char *name = hbp__file_name(hbp__stream_name(in));
     size_t bytes = hbp__stem_bytes(name);
     for (size_t i = 0; i < COUNT_OF(ENDINGS); i++) {
         size_t ending = strlen(ENDINGS[i].ending);
@@ -68,7 +69,7 @@ static reader by_name(const hbp__stream *in)
 static int is_mds(const hbp__stream *in, const unsigned char *data, int64_t bytes)
 {
     static const char key[] = "\"shards\"";
-    const char *name = hbp__stream_name(in);
+    const char *name = hbp__file_name(hbp__stream_name(in));
     if (hbp__stem_bytes(name) != 10 || strncmp(name, "index.json", 10) != 0)
         return 0;
     for (int64_t i = 0; i + (int64_t)sizeof key - 1 <= bytes; i++)
@@ -210,7 +211,9 @@ hbp_status hbp__lengths_read_stream(hbp_context *context, hbp__stream *in, hbp__
 static hbp_status open_lengths(hbp_context *context, const char *path, char *index, hbp__stream **out)
 {
     struct stat about;
-    int bytes = snprintf(index, PATH_BYTES, "%s/index.json", path);
+    const size_t length = strlen(path);
+    int bytes =
+        snprintf(index, PATH_BYTES, "%s%sindex.json", path, length && path[length - 1] == '/' ? "" : "/");
     if (bytes < 0 || bytes >= PATH_BYTES || stat(path, &about) != 0 || !S_ISDIR(about.st_mode))
         return hbp__stream_open(context, path, out);
     if (access(index, F_OK) != 0)

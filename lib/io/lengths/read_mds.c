@@ -38,11 +38,10 @@ static hbp_status bad_shard(const hbp__length_rows *rows, const mds_shard *shard
 static hbp_status bad_sample(const hbp__length_rows *rows, const mds_shard *shard, int64_t i,
                              const hbp__mds_column *column, const char *what)
 {
-    char shown[128], name[64];
-    hbp__printable(shown, sizeof shown, shard->name);
+    char name[64];
     hbp__printable(name, sizeof name, column->name);
-    return hbp__fail(rows->context, HBP_E_FORMAT, "%s, sample %lld: the column '%s' %s", shown, (long long)i,
-                     name, what);
+    return hbp__fail(rows->context, HBP_E_FORMAT, "%s, sample %lld: the column '%s' %s",
+                     hbp__stream_name(shard->in), (long long)i, name, what);
 }
 
 /* The file `name` beside the index; *out is NULL where there is none. */
@@ -152,11 +151,9 @@ static hbp_status read_sizes(hbp__length_rows *rows, mds_shard *shard, int64_t i
     }
     if (left == 0)
         return HBP_OK;
-    char shown[128];
-    hbp__printable(shown, sizeof shown, shard->name);
     return hbp__fail(rows->context, HBP_E_FORMAT,
-                     "%s, sample %lld: its columns are not as many bytes as its offsets say, %lld", shown,
-                     (long long)i, (long long)span);
+                     "%s, sample %lld: its columns are not as many bytes as its offsets say, %lld",
+                     hbp__stream_name(shard->in), (long long)i, (long long)span);
 }
 
 /* The elements of an array: a type unless the encoding has one, then 4 x dimensions + log2 of the bytes of

@@ -16,7 +16,7 @@ static hbp_status load_file(hbp_context *context, const char *path, hbp_machine 
     char *text;
     int64_t bytes;
     HBP__TRY(hbp__read_file(context, path, HBP__JSON_MOST, &text, &bytes));
-    hbp_status status = hbp__machine_read(context, hbp__file_name(path), text, bytes, out);
+    hbp_status status = hbp__machine_read(context, hbp__show_path(path).text, text, bytes, out);
     hbp__delete(&context->memory, text);
     return status;
 }

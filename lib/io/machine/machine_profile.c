@@ -231,7 +231,7 @@ static hbp_status check_header(hbp_context *context, const char *file, const hbp
         return fail_profile(context, "'version' is not a whole number");
     if (hbp__value_whole(version) != VERSION)
         return hbp__fail(context, HBP_E_VERSION,
-                         "%.100s: a machine's profile of version %lld; this library reads %d", file,
+                         "%s: a machine's profile of version %lld; this library reads %d", file,
                          (long long)hbp__value_whole(version), VERSION);
     if (!hbp__value_is(name, HBP__TEXT) || strlen(hbp__value_text(name)) >= HBP__SOURCE_BYTES)
         return hbp__fail(context, HBP_E_FORMAT, "'name' is no text of at most %d bytes",

@@ -5,6 +5,7 @@
 
 #include "base/checked.h"
 #include "base/number.h"
+#include "io/file/file_error.h"
 #include "io/file/stream.h"
 #include "io/machine/probe.h"
 #include "io/text/xml_reader.h"
@@ -99,5 +100,5 @@ hbp_status hbp__probe_xml_file(hbp_context *context, const char *path, hbp__prob
     HBP__TRY(hbp__read_file(context, path, HBP__XML_BYTES, &data, &bytes));
     hbp_status status = hbp__probe_xml_data(context, data, bytes, probe);
     hbp__delete(&context->memory, data);
-    return status;
+    return status < 0 ? hbp__blame_file(context, hbp__show_path(path).text, status) : status;
 }

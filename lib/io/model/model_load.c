@@ -20,7 +20,7 @@ static hbp_status name_file(hbp_context *context, const char *path, hbp_status s
     if (strncmp(context->message, HBP__CONFIG_NAME, name) != 0)
         return status;
     snprintf(message, sizeof message, "%s", context->message + name);
-    return hbp__fail(context, status, "%.100s%s", hbp__file_name(path), message);
+    return hbp__fail(context, status, "%s%s", hbp__show_path(path).text, message);
 }
 
 static hbp_status load_file(hbp_context *context, const char *path, hbp_model **out)
@@ -34,9 +34,9 @@ static hbp_status load_file(hbp_context *context, const char *path, hbp_model **
     hbp_status status = hbp__config_read(context, text, bytes, out);
     if (status == HBP_E_FORMAT && blanks < bytes && text[blanks] != '{')
         status = hbp__fail(context, status,
-                           "%.100s is no model's config.json; a model is a preset, such as llama-3.1-8b, a "
+                           "%s is no model's config.json; a model is a preset, such as llama-3.1-8b, a "
                            "config.json, a folder that holds one, or fields",
-                           hbp__file_name(path));
+                           hbp__show_path(path).text);
     hbp__delete(&context->memory, text);
     return status < 0 ? name_file(context, path, status) : status;
 }

@@ -46,14 +46,14 @@ static hbp_status check_values(hbp_context *context, const char *name, const hbp
     for (const hbp__value *value = root; value < hbp__value_next(root); value++) {
         const char *foreign = foreign_part(value), *twice = NULL;
         if (foreign)
-            return hbp__fail(context, HBP_E_FORMAT, "%.100s has %s", name, foreign);
+            return hbp__fail(context, HBP_E_FORMAT, "%s has %s", name, foreign);
         if (value->kind == HBP__MAP)
             HBP__TRY(hbp__value_twice(context, value, &twice));
         if (!twice)
             continue;
         char printable[64];
         hbp__printable(printable, sizeof printable, twice);
-        return hbp__fail(context, HBP_E_FORMAT, "%.100s has the key '%s' twice in one map", name, printable);
+        return hbp__fail(context, HBP_E_FORMAT, "%s has the key '%s' twice in one map", name, printable);
     }
     return HBP_OK;
 }
@@ -65,13 +65,13 @@ hbp_status hbp__msgpack_tree(hbp_context *context, const char *name, const char 
     hbp__msgpack_extent extent;
     const uint8_t *from = (const uint8_t *)data;
     if (!hbp__msgpack_scan(from, (uint64_t)bytes, (uint64_t)bytes, &extent))
-        return hbp__fail(context, HBP_E_FORMAT, "%.100s, byte %llu: not msgpack, or nested more than %d deep",
+        return hbp__fail(context, HBP_E_FORMAT, "%s, byte %llu: not msgpack, or nested more than %d deep",
                          name, (unsigned long long)extent.bytes, HBP__MSGPACK_DEPTH);
     if (extent.bytes != (uint64_t)bytes)
-        return hbp__fail(context, HBP_E_FORMAT, "%.100s, byte %llu: not msgpack, or more than one object",
-                         name, (unsigned long long)extent.bytes);
+        return hbp__fail(context, HBP_E_FORMAT, "%s, byte %llu: not msgpack, or more than one object", name,
+                         (unsigned long long)extent.bytes);
     if (!hbp__msgpack_map(data, bytes))
-        return hbp__fail(context, HBP_E_FORMAT, "%.100s is not a msgpack map", name);
+        return hbp__fail(context, HBP_E_FORMAT, "%s is not a msgpack map", name);
     hbp_status status = hbp__msgpack_read(context, "msgpack", from, &extent, out);
     if (status == HBP_OK)
         status = check_values(context, name, out->values);

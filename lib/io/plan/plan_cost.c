@@ -61,7 +61,7 @@ hbp_status hbp__plan_file_cost(hbp_context *context, const hbp_plan_file *file, 
     const hbp__value *terms = status == HBP_OK ? hbp__value_find(header.values, "cost") : NULL;
     if (terms) {
         status = hbp__cost_read_values(context, terms, "plan file", out);
-        status = status < 0 ? hbp__blame_file(context, file->source.name, status) : HBP_OK;
+        status = status < 0 ? hbp__blame_file(context, file->source.name.text, status) : HBP_OK;
     }
     hbp__document_free(&header);
     return status;
@@ -77,8 +77,8 @@ hbp_status hbp_plan_file_get_cost(hbp_context *context, const hbp_plan_file *fil
     const int64_t mark = hbp__scratch_mark(context);
     hbp_status status = hbp__plan_file_cost(context, file, out);
     if (status == HBP_OK && !*out)
-        status =
-            hbp__fail(context, HBP_E_INVALID, "%s: the plan was saved without its cost", file->source.name);
+        status = hbp__fail(context, HBP_E_INVALID, "%s: the plan was saved without its cost",
+                           file->source.name.text);
     return hbp__leave(context, mark, status);
 }
 

@@ -202,11 +202,11 @@ static void put_wait(hbp__plan_tracing *t, int64_t rank, int64_t until, int64_t 
 
 /* The parts of a pack's time; the plan's own where there is no cost. */
 static hbp_status read_parts(hbp_context *context, const hbp__plan_tracing *t, int64_t pack,
-                             hbp__pack_parts *parts)
+                             hbp_pack_parts *parts)
 {
     const hbp_plan *plan = t->plan;
     const int32_t recompute = plan->pack_recompute[pack];
-    *parts = (hbp__pack_parts){0};
+    *parts = (hbp_pack_parts){.struct_size = sizeof *parts};
     if (!t->cost)
         return HBP_OK;
     const int32_t row = hbp__cost_row(t->cost, plan->pack_sp[pack]);
@@ -229,7 +229,7 @@ static hbp_status read_parts(hbp_context *context, const hbp__plan_tracing *t, i
     return HBP_OK;
 }
 
-static void put_parts(hbp__plan_tracing *t, int64_t rank, int64_t start, const hbp__pack_parts *parts)
+static void put_parts(hbp__plan_tracing *t, int64_t rank, int64_t start, const hbp_pack_parts *parts)
 {
     const struct {
         const char *name;
@@ -252,7 +252,7 @@ static hbp_status put_pack(hbp_context *context, hbp__plan_tracing *t, int64_t s
     const int32_t first = plan->pack_ranks[pack], sp = plan->pack_sp[pack], set = t->clock.set;
     const int64_t last = hbp__min_i64(((int64_t)first + sp - 1) / set * set + set, plan->ranks) - 1;
     const int64_t ns = plan->pack_ns[pack], start = hbp__clock_run(&t->clock, first, sp, ns);
-    hbp__pack_parts parts;
+    hbp_pack_parts parts;
     HBP__TRY(read_parts(context, t, pack, &parts));
     for (int64_t rank = first; rank < first + sp; rank++) {
         /* It begins once all lockstep sets that it meets are free. */

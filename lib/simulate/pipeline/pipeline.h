@@ -60,6 +60,11 @@ typedef struct hbp__operation_run {
 void hbp__pipeline_walk(const hbp__schedule *schedule, const hbp__stage_times *times, const int32_t *order,
                         void (*visit)(void *user, int64_t row, const hbp__operation_run *run), void *user);
 
+/* hbp_simulate_pipeline inside a call. */
+hbp_status hbp__pipeline_run_open(hbp_context *context, const hbp_layers *layers, const int32_t *cuts,
+                                  const hbp_pipeline_options *pipeline, const int32_t *order,
+                                  hbp_pipeline_run **out);
+
 /* hbp__pipeline_time in pieces, for searches over orders: sets free_at and waited to 0; runs the operations
  * of segments [first, end), whose places and all before are known, on from free_at and from what segments
  * before `first` left. A segment may be run again with another order of the places from `first` on, once

@@ -74,9 +74,9 @@ static hbp_status simulate_run(hbp_context *context, hbp__schedule *schedule, co
     return HBP_OK;
 }
 
-static hbp_status run_pipeline(hbp_context *context, const hbp_layers *layers, const int32_t *cuts,
-                               const hbp_pipeline_options *pipeline, const int32_t *order,
-                               hbp_pipeline_run **out)
+hbp_status hbp__pipeline_run_open(hbp_context *context, const hbp_layers *layers, const int32_t *cuts,
+                                  const hbp_pipeline_options *pipeline, const int32_t *order,
+                                  hbp_pipeline_run **out)
 {
     HBP__TRY(hbp__require(context, layers, "layers"));
     hbp_pipeline_options p;
@@ -102,7 +102,7 @@ hbp_status hbp_simulate_pipeline(hbp_context *context, const hbp_layers *layers,
 {
     HBP__ENTER_OUT(context, out);
     int64_t mark = hbp__scratch_mark(context);
-    return hbp__leave(context, mark, run_pipeline(context, layers, cuts, pipeline, order, out));
+    return hbp__leave(context, mark, hbp__pipeline_run_open(context, layers, cuts, pipeline, order, out));
 }
 
 /* Micro-batches in the order in which stage 0 begins them. */
@@ -137,7 +137,7 @@ static hbp_status compare_run(hbp_context *context, const hbp_pipeline_run *run,
     int32_t *order = hbp__take(context, (uint64_t)s->micro_batches, sizeof *order);
     HBP__TRY(hbp__scratch_check(context, "the order of micro-batches"));
     read_order(run, order);
-    HBP__TRY(run_pipeline(context, layers, cuts, pipeline, order, &again));
+    HBP__TRY(hbp__pipeline_run_open(context, layers, cuts, pipeline, order, &again));
     hbp_status status = hbp__table_compare(context, &hbp__pipeline_run_table, run, again, "the layers make");
     hbp_pipeline_run_free(again);
     return status;

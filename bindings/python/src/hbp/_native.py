@@ -264,6 +264,7 @@ DECLARATIONS: dict[str, tuple[Any, list[Any]]] = {
     "hbp_cost_get_machine_name": (Text, [Cost]),
     "hbp_cost_free": (None, [Cost]),
     "hbp_cost_predict_pack_ns": (Int64, [Cost, Int32, Int32, Int64, Double, Int64]),
+    "hbp_cost_predict_pack_parts": (Status, [Context, Cost, Int32, Int32, Int64, Double, Int64, _to(s.PackParts)]),
     "hbp_cost_predict_pack_bytes": (Int64, [Cost, Int32, Int32, Int64, Int64]),
     "hbp_cost_predict_capacity": (Int64, [Cost, Int32, Int32]),
     "hbp_cost_predict_recompute": (Int32, [Cost, Int32, Int64]),
@@ -384,6 +385,7 @@ DECLARATIONS: dict[str, tuple[Any, list[Any]]] = {
     "hbp_vlm_plan_get_data": (Plan, [VlmPlan]),
     "hbp_vlm_plan_get_layers": (Layers, [VlmPlan]),
     "hbp_vlm_plan_get_view": (Status, [VlmPlan, _to(s.VlmPlanView)]),
+    "hbp_vlm_plan_run_step": (Status, [Context, VlmPlan, Int64, Int32, Out]),
     "hbp_vlm_plan_validate": (Status, [Context, VlmPlan, Lengths]),
     # graph.h
     "hbp_graph_create": (Status, [Context, Out]),

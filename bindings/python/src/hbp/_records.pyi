@@ -251,6 +251,12 @@ class FitReport(Struct):
     max_bytes_error: float
     prior_median_time_error: float
 
+class PackParts(Struct):
+    compute_ns: int
+    vision_ns: int
+    all_to_all_ns: int
+    fixed_ns: int
+
 class TimelineColumns(Struct):
     ranks: int
     count: int

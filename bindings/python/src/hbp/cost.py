@@ -16,7 +16,7 @@ from ._files import Path, Saved, path_bytes
 from ._inputs import Integers
 from ._native import lib
 from ._numbers import choice, int32, int64, suggesting, text_bytes
-from ._records import CostFileOptions, CostOptions, FitReport, Measurements, SpOptions
+from ._records import CostFileOptions, CostOptions, FitReport, Measurements, PackParts, SpOptions
 from ._results import SpChoice
 from .machine import Machine
 from .model import Model
@@ -226,6 +226,21 @@ class Cost(Saved):
             self, degree, layers, int64("tokens", tokens), squares, int64("vision", vision)
         )
         return self._allowed(time, degree, layers)
+
+    def predict_parts(
+        self,
+        tokens: int,
+        sum_squares: Optional[float] = None,
+        *,
+        sp: int = 1,
+        recompute: int = 0,
+        vision: int = 0,
+    ) -> PackParts:
+        """What that time is made of: computation, vision units, all-to-alls, what is paid once a pack; in ns."""
+        squares = float(tokens) * float(tokens) if sum_squares is None else float(sum_squares)
+        parts = PackParts()
+        call(lib.hbp_cost_predict_pack_parts, self, sp, recompute, tokens, squares, vision, ctypes.byref(parts))
+        return parts
 
     def predict_bytes(self, tokens: int, *, sp: int = 1, recompute: int = 0, vision: int = 0) -> int:
         """Peak bytes per rank of a pack of `tokens` tokens and `vision` vision units."""

@@ -22,6 +22,7 @@ from .cost import ZERO_STAGES, ZeroStage
 from .layers import Layers
 from .lengths import Lengths
 from .machine import Machine
+from .pipeline import PipelineRun
 from .plans import Plan
 from .recompute import SELECT, Selective
 from .vlm import Vlm
@@ -92,6 +93,11 @@ class VlmPlan(Saved):
         """Checks the data, with `lengths` also against those, and that stages and steps take what layers, cuts,
         recomputation and packs make them; raises for the first breach."""
         call_long(lib.hbp_vlm_plan_validate, self, None if lengths is None else Lengths.of(lengths))
+
+    def run_step(self, step: int, replica: int = 0) -> PipelineRun:
+        """The pipeline of one replica in one step: both count from 0, and so do `operation_micro_batches` in
+        the step. The step ends when its slowest replica does."""
+        return PipelineRun._make(lib.hbp_vlm_plan_run_step, self, step, replica)
 
     def trace(self, path: Path, first_step: int = 0, steps: int = 0) -> None:
         """Writes a Chrome trace of `steps` steps from `first_step` on, all when `steps` is 0: every forward and
