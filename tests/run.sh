@@ -1,7 +1,8 @@
 #!/bin/bash
 # Builds the library in several ways and runs every test. Ends with "N passed, N failed"; exit status 0 when none failed.
-# usage: sh tests/run.sh [--long]      --long also runs the longest tests with sanitizers, fuzzes for two minutes a target, and
-#                                      builds the wheel that is published, and tries it in an old Debian
+# usage: sh tests/run.sh [--long]      --long runs all rounds of random tests (a half by default, an eighth with sanitizers) and the
+#                                      longest tests with sanitizers, too, fuzzes for two minutes a target, and builds the wheel that
+#                                      is published, and tries it in an old Debian
 [ -n "${BASH_VERSION:-}" ] || exec bash "$0" "$@"
 set -u
 cd "$(dirname "$0")/.." || exit 1
@@ -10,7 +11,7 @@ cd "$(dirname "$0")/.." || exit 1
 long=0 published=
 case ${1:-} in
 '') ;;
---long) long=1 published=--published ;;
+--long) long=1 published=--published && export HBP_LONG=1 ;;
 *) echo "usage: tests/run.sh [--long]" >&2; exit 2 ;;
 esac
 
@@ -144,10 +145,11 @@ check "source distribution and wheel" sh tests/whole/wheel.sh "$PWD" $published
 build static all -DHBP_IO=OFF -DHBP_GLPK=OFF && check "libhbp alone, static, installed" sh tests/house/consumer.sh . build/static cc
 build static all -DHBP_IO=ON -DHBP_GLPK=AUTO && check "all libraries, static, installed" sh tests/house/consumer.sh . build/static cc
 build asan all -DHBP_BUILD_BENCHMARKS=OFF
-# Searches beside their oracles take minutes with sanitizers; what they call is called by the tests around them, too.
+# Searches beside their oracles take minutes with sanitizers, and so do hundreds of calls of the command; what they call is called by
+# the tests around them, too.
 slow='^house/'
 [ $long = 1 ] ||
-    slow+='|^(step/test_(search|levels|equal|spread)|epoch/test_(epoch|mixed|stratify)|vlm/test_stages|pipeline/test_layer_partition|pack/test_budgets_plane|whole/(command|record|test_determinism.*)|executor/test_cuda_transformer)$'
+    slow+='|^(step/test_(search|levels|equal|spread)|epoch/test_(epoch|mixed|stratify|parted|share|vision|join)|vlm/test_(stages|data)|pipeline/test_layer_partition|pack/test_budgets_plane|whole/(command|pages|picture|record|terminal|troubleshooting|test_(bounds|cancel|determinism.*))|executor/test_cuda_transformer)$'
 # hwloc's plugins, where they are installed, leak on their own.
 HWLOC_PLUGINS_PATH=/nowhere ASAN_OPTIONS=detect_stack_use_after_return=1 run_tests "address and undefined behaviour, clang" build/asan -E "$slow"
 check "the same plan from gcc and clang" same_digest
@@ -157,7 +159,7 @@ threads='^(whole/test_threads|base/test_(worker|parallel)|epoch/test_batches_pla
 build tsan "whole_tests base_tests epoch_tests step_tests executor_tests" -DHBP_TESTS="$threads" -DHBP_BUILD_BENCHMARKS=OFF -DHBP_MPI=OFF &&
     CK_FORK=no run_tests "threads, clang" build/tsan -R "$threads"
 [ $long = 0 ] ||
-    HBP_LONG=1 CK_FORK=no check "no option contradicts a bound, thousands of pairs" build/release/tests/whole_tests test_bounds
+    CK_FORK=no check "no option contradicts a bound, thousands of pairs" build/release/tests/whole_tests test_bounds
 [ $long = 0 ] || fuzz
 
 printf '\n%s\n%d passed, %d failed\n' "$summary" $passed $failed

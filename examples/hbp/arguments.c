@@ -237,10 +237,10 @@ static int unknown_option(const cli_command *command, const char *argument)
                          argument, command->name);
     if (find(name, strlen(name), command->bit))
         return cli_usage("unknown option '%s'; did you mean --%s?", argument, name);
+    const char *nearest = cli_nearest(name, names, list_names(command->bit, names));
     if (find(name, strlen(name), ~0))
         return cli_usage("--%s is no option of hbp %s, but of %s%s", name, command->name, show_takers(name).s,
-                         see);
-    const char *nearest = cli_nearest(name, names, list_names(command->bit, names));
+                         nearest ? did_you_mean("--", nearest, see).s : see);
     if (!nearest && argument[1] == 'o' && find("output", 6, command->bit))
         return cli_usage("unknown option '%s'; did you mean -o %s?", argument, argument + 2);
     const char *elsewhere = nearest ? NULL : cli_nearest_option(name);

@@ -251,27 +251,28 @@ int cli_check_names(cli *c, const cli_command *command);
 hbp_status cli_as_usage(const cli *c, hbp_status status);
 /* The same of a call that planned `c->lengths`, where `again` is refused in the same words with a data set of
  * one sample: the options are refused, whatever the file holds. */
-hbp_status cli_as_options(cli *c, hbp_status status,
-                          hbp_status (*again)(cli *c, const hbp_lengths *one, const void *options),
-                          const void *options);
-/* outputs.c: the options that name a file to write, and where their paths are. */
+typedef hbp_status cli_again(cli *c, const hbp_lengths *one, const void *options);
+hbp_status cli_as_options(cli *c, hbp_status status, cli_again *again, const void *options);
+/* Before minutes of reading: options that are refused for any data set are for one sample, too. */
+hbp_status cli_try_options(cli *c, cli_again *again, const void *options);
+/* outputs.c: the options that name a file to write, and their paths, NULL for none. */
 typedef struct cli_output {
     const char *option;
-    const char **path;
+    const char *path;
 } cli_output;
 enum { CLI_OUTPUTS = 4 };
-void cli_list_outputs(cli *c, cli_output *outputs);
+void cli_list_outputs(const cli *c, cli_output *outputs);
 /* outputs.c: whether the files to write can be written, before anything is planned; 0, or the exit status. */
-int cli_check_outputs(cli *c);
-/* standard.c: $TMPDIR, or /tmp; a copy of a file to standard output, the exit status. */
-const char *cli_temporary_folder(void);
-int cli_copy_to_output(const char *path);
-/* standard.c: of an output that is standard output the path becomes that of a temporary file, and what is
- * printed goes to standard error; 0, or the exit status. Then, behind a command that ended so, standard
- * output gets the file. The path that was given for such a file, else `path`. */
-int cli_take_standard_output(cli *c);
-int cli_give_standard_output(int status);
-const char *cli_given_name(const char *path);
+int cli_check_outputs(const cli *c);
+/* outputs.c: what symbolic links at the end of `path` lead to, into `to`, there or not; 0, or an errno. It
+ * ends at an open file, of which the system says more than a name: /proc/self/fd/1. */
+enum { CLI_PATH_BYTES = 4096 };
+int cli_follow_links(const char *path, char to[CLI_PATH_BYTES]);
+int cli_is_open_file(const char *followed);
+/* standard.c: whether the path is what standard output is. Where an output is, what is said goes to standard
+ * error; 0, or the exit status. */
+int cli_is_standard_output(const char *path);
+int cli_take_standard_output(const cli *c);
 /* help.c: of all of hbp, of a subcommand, of an option in all commands that have it, and all of it as a page
  * for man. */
 void cli_print_help(FILE *to);
@@ -351,6 +352,8 @@ void cli_print_vlm(const cli *c);
 json_t *cli_vlm_json(const cli *c);
 /* plan.c: c->plan by these options; wrong usage where they are refused, whatever the lengths are. */
 hbp_status cli_plan_epoch(cli *c, const hbp_epoch_options *options);
+/* plan.c: options of an epoch that are wrong for any lengths, before those are read; makes the cost. */
+hbp_status cli_try_epoch(cli *c);
 /* Options of an epoch, and the bound for epochs whose steps carry what those of the hierarchy do, but of no
  * more steps than `most_steps`. */
 void cli_epoch_options(const cli *c, hbp_epoch_options *options);
@@ -359,12 +362,12 @@ hbp_status cli_find_bound(cli *c, int64_t tokens_per_step, int64_t most_steps, i
 char *cli_read_file(const char *path, int64_t *bytes);
 
 /* Keep a message for CLI_TRY to print, and return a status below 0: a failure, wrong usage. */
-hbp_status cli_own_failure(const char *format, ...);
-hbp_status cli_own_usage(const char *format, ...);
+hbp_status cli_own_failure(const char *format, ...) CLI_PRINTF(1, 2);
+hbp_status cli_own_usage(const char *format, ...) CLI_PRINTF(1, 2);
 /* Prints "hbp: <message>" on stderr and returns exit status 1, or 2 of wrong usage; `usage` returns 2. */
 int cli_failed(cli *c);
-int cli_error(const char *format, ...);
-int cli_usage(const char *format, ...);
+int cli_error(const char *format, ...) CLI_PRINTF(1, 2);
+int cli_usage(const char *format, ...) CLI_PRINTF(1, 2);
 /* Prints c->result and returns 0, or 1 when there is no memory for it. */
 int cli_print_json(cli *c);
 
@@ -404,10 +407,17 @@ void print_hierarchy(const hbp_plan_summary *summary); /* a line, where both way
 /* Whether what steps hold costs more than a little; a line where it does. `bound_ns` is that of the plan. */
 int has_price(const hbp_plan_summary *summary, int64_t bound_ns);
 void print_price(const hbp_plan_summary *summary, int64_t bound_ns);
+/* fullness.c: how full the steps of c->plan are and what limits it, "steps hold 80.66 % of the 524,288 tokens
+ * that they may: ..."; empty where they have no limit of tokens. */
+void cli_say_fullness(cli *c, const hbp_plan_summary *summary, char *text, size_t bytes);
+void cli_print_fullness(cli *c, const hbp_plan_summary *summary);
 
 /* ranks.c: the only step of a plan as a timeline of all its ranks, or of `rank` where it is 0 or more; 0:
  * there is no memory for it. */
 int print_ranks(const hbp_plan *plan, const hbp_plan_summary *summary, int64_t rank);
+/* stage_lines.c: step `row` of c->vlm_plan, which takes `step_ns`, as a timeline of the stages of all
+ * replicas or of replica c->rank. */
+hbp_status print_stage_lines(const cli *c, int64_t row, int64_t step_ns);
 
 /* measured.c: rates and collectives of a machine. */
 shown show_flops(double per_s); /* 137.5 GFLOP/s */

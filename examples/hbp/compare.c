@@ -235,8 +235,8 @@ static void begin_progress(const cli *c)
 int cli_compare(cli *c)
 {
     begin_progress(c);
+    CLI_TRY(c, cli_try_epoch(c));
     CLI_TRY(c, cli_read_lengths(c, c->file));
-    CLI_TRY(c, cli_make_cost(c));
     hbp_epoch_options options;
     cli_epoch_options(c, &options);
     CLI_TRY(c, cli_read_batches(c, &options));

@@ -1,9 +1,3 @@
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "cli.h"
 #include "hbp/io.h"
 
@@ -13,21 +7,6 @@ static hbp_status write_json(const cli *c, const cli_object *object, const char 
         return object->dump(c, path);
     return c->vlm_plan ? hbp_vlm_plan_write_json(c->context, c->vlm_plan, path)
                        : hbp_plan_write_json(c->context, c->plan, path);
-}
-
-/* The library writes files; standard output gets a copy of one. */
-static int copy_out(cli *c, const cli_object *object)
-{
-    const char *folder = cli_temporary_folder();
-    char path[512];
-    int length = snprintf(path, sizeof path, "%s/hbp-XXXXXX", folder);
-    int descriptor = length < (int)sizeof path ? mkstemp(path) : -1;
-    if (descriptor < 0)
-        return cli_error("cannot make a temporary file in %s: %s", folder, strerror(errno));
-    close(descriptor);
-    int status = write_json(c, object, path) < 0 ? cli_failed(c) : cli_copy_to_output(path);
-    unlink(path);
-    return status;
 }
 
 int cli_dump(cli *c)
@@ -40,10 +19,10 @@ int cli_dump(cli *c)
         return wrong;
     if (!object)
         CLI_TRY(c, cli_load_plan(c));
-    if (!c->output)
-        return copy_out(c, object);
-    CLI_TRY(c, write_json(c, object, c->output));
+    CLI_TRY(c, write_json(c, object, c->output ? c->output : "/dev/stdout"));
     cli_finish_progress();
+    if (!c->output)
+        return 0;
     if (c->json) {
         c->result = json_pack("{s:o}", "path", json_path(c->output));
         return cli_print_json(c);

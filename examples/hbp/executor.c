@@ -50,10 +50,16 @@ static hbp_status take_profile(cli *c, const char *path, const char *command)
     return hbp_machine_load(c->context, path, &c->machine);
 }
 
+static const char *temporary_folder(void)
+{
+    const char *folder = getenv("TMPDIR");
+    return folder && *folder ? folder : "/tmp";
+}
+
 hbp_status cli_run_executor(cli *c)
 {
     /* Beside the output, which is where rank 0 can write when it runs on another node. */
-    const char *stem = c->output ? c->output : cli_temporary_folder();
+    const char *stem = c->output ? c->output : temporary_folder();
     static const char word[] = " probe -o '";
     size_t room = strlen(stem) + sizeof "/hbp-probe-XXXXXX";
     char *path = malloc(room), *command = malloc(strlen(c->executor_command) + sizeof word + room + 1);

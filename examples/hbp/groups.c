@@ -173,8 +173,8 @@ int cli_groups(cli *c)
                                      {"planning", 65, "fill 50x16, check 50"},
                                      {NULL, 0, NULL}};
     progress_begin(parts);
-    CLI_TRY(c, cli_read_lengths(c, c->file));
     CLI_TRY(c, cli_make_cost(c));
+    CLI_TRY(c, cli_read_lengths(c, c->file));
     progress_part(1);
     CLI_TRY(c, cli_make_groups(c, c->method));
     progress_part(2);

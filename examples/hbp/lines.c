@@ -63,13 +63,13 @@ static void print_line(const char *text, int width)
 {
     int indent = (int)strspn(text, " ");
     if (count_characters(text) <= width || indent > width / 2) {
-        puts(text);
+        fprintf(screen_file(), "%s\n", text);
         return;
     }
     const char *at = text + indent;
     for (int before = indent; *at; before = indent + CONTINUED) {
         int bytes = bytes_of_line(at, width - before);
-        printf("%*s%.*s\n", before, "", bytes, at);
+        fprintf(screen_file(), "%*s%.*s\n", before, "", bytes, at);
         at += bytes;
         at += strspn(at, " ");
     }
@@ -103,7 +103,7 @@ void say(const char *format, ...)
     va_copy(again, arguments);
     if (!width || !append(format, arguments)) {
         say_end();
-        vprintf(format, again);
+        vfprintf(screen_file(), format, again);
     }
     va_end(again);
     va_end(arguments);
@@ -121,7 +121,7 @@ void say(const char *format, ...)
 void say_end(void)
 {
     if (line_bytes)
-        fputs(line, stdout);
+        fputs(line, screen_file());
     free(line);
     line = NULL;
     line_bytes = line_room = 0;

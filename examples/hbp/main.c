@@ -166,7 +166,6 @@ static int run_line(const cli_command *command, int argc, char **argv)
         status = c.note ? run(&c, command) : cli_error("out of memory");
     }
     cli_clear_progress();
-    status = cli_give_standard_output(status);
     free_objects(&c);
     return status;
 }

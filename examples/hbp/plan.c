@@ -43,7 +43,7 @@ static void print_other_composition(const cli *c, const hbp_plan_summary *s)
             hbp_composition_name((int32_t)c->composition));
 }
 
-static void print_text(const cli *c, const hbp_plan_summary *s, const hbp_report *r, double seconds)
+static void print_text(cli *c, const hbp_plan_summary *s, const hbp_report *r, double seconds)
 {
     shown contract = show_contract(s, c->tokens_per_step && s->tokens_per_step > c->tokens_per_step
                                           ? " (more than asked for)"
@@ -55,6 +55,7 @@ static void print_text(const cli *c, const hbp_plan_summary *s, const hbp_report
         show_number(s->packs, "pack").s, show_gpus(s).s);
     print_other_composition(c, s);
     print_steps(r);
+    cli_print_fullness(c, s);
     print_hierarchy(s);
     say("predicted epoch %s, ", show_time((double)r->epoch_ns).s);
     if (r->bound_ns > 0)
@@ -102,10 +103,26 @@ hbp_status cli_plan_epoch(cli *c, const hbp_epoch_options *options)
 }
 
 /* With no contract the methods of others get steps as large as those of this library's plan. */
+static int lacks_contract(const hbp_epoch_options *options)
+{
+    return strcmp(options->method, "search") != 0 && strcmp(options->method, "hbp") != 0 &&
+           !options->tokens_per_step && !options->samples_per_step && !options->batches;
+}
+
+hbp_status cli_try_epoch(cli *c)
+{
+    hbp_epoch_options options;
+    hbp_status status = cli_make_cost(c);
+    cli_epoch_options(c, &options);
+    options.batches = c->batches_file != NULL;
+    if (lacks_contract(&options))
+        options.tokens_per_step = INT32_MAX;
+    return status < 0 ? status : cli_try_options(c, plan_one, &options);
+}
+
 static hbp_status make_plan(cli *c, hbp_epoch_options *options)
 {
-    int is_other = strcmp(options->method, "search") != 0 && strcmp(options->method, "hbp") != 0;
-    if (is_other && !options->tokens_per_step && !options->samples_per_step && !options->batches) {
+    if (lacks_contract(options)) {
         hbp_status status = cli_make_groups(c, 0);
         if (status < 0)
             return status;
@@ -142,8 +159,8 @@ static void begin_progress(const cli *c)
 int cli_plan(cli *c)
 {
     begin_progress(c);
+    CLI_TRY(c, cli_try_epoch(c));
     CLI_TRY(c, cli_read_lengths(c, c->file));
-    CLI_TRY(c, cli_make_cost(c));
     hbp_epoch_options options;
     cli_epoch_options(c, &options);
     CLI_TRY(c, cli_read_batches(c, &options));

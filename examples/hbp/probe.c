@@ -106,6 +106,8 @@ static int apply(cli *c, const char *path, int is_topology)
     hbp_status status = apply_file(c, path, is_topology, &unreadable);
     if (unreadable)
         return cli_error("cannot read %s: %s", path, strerror(errno));
+    if (status == HBP_E_FORMAT) /* of bytes, which have no name */
+        return cli_error("%s: %s", path, cli_message(c));
     return status < 0 ? cli_failed(c) : 0;
 }
 

@@ -141,6 +141,14 @@ static int cut_rest(const char *text, const char *ends, char *name, size_t bytes
     return 0;
 }
 
+/* A preset's name without fields behind it; a text of nothing but fields, or a file's, whole. */
+static void cut_fields(const char *text, char *name, size_t bytes)
+{
+    const size_t first = strcspn(text, ",=");
+    const int is_preset = text[first] == ',' && access(text, F_OK) != 0;
+    snprintf(name, bytes, "%.*s", (int)(is_preset ? first : strlen(text)), text);
+}
+
 /* A pipe is read once. */
 static int is_pipe(const char *text)
 {
@@ -192,13 +200,40 @@ static void free_checked(cli *c)
     c->model = NULL;
 }
 
-/* Options of a cost that its model and machine refuse. */
-static hbp_status check_cost(cli *c)
+/* The cost, and whether its times are numbers: a pack of 128K tokens, which models are trained on. */
+static hbp_status try_cost(cli *c)
 {
+    enum { PACK_TOKENS = 131072 };
+    const hbp_sp_options one = {.struct_size = sizeof one, .tokens_per_step = PACK_TOKENS};
+    hbp_sp_choice choice = {.struct_size = sizeof choice};
     free_checked(c);
     hbp_status status = cli_make_cost(c);
-    return is_model_file(c->model_text) || is_machine_file(c->machine_text) ? status
-                                                                            : cli_as_usage(c, status);
+    if (status >= 0) {
+        const hbp_status timed = hbp_choose_sp(c->context, c->cost, PACK_TOKENS, &one, &choice);
+        status = timed == HBP_E_OVERFLOW ? timed : HBP_OK; /* what does not fit may be shorter */
+    }
+    return status;
+}
+
+/* Options of a cost, and fields behind the names of its model and machine, that those refuse. */
+static hbp_status check_cost(cli *c)
+{
+    hbp_status status = try_cost(c);
+    if (status != HBP_E_INVALID && status != HBP_E_OVERFLOW)
+        return status;
+    if (!is_model_file(c->model_text) && !is_machine_file(c->machine_text))
+        return cli_as_usage(c, status);
+    /* Whether it is the files, without what is given besides. */
+    char said[512], model[1024], machine[1024];
+    snprintf(said, sizeof said, "%s", cli_message(c));
+    if (!cut_rest(c->model_text, ",", model, sizeof model))
+        cut_fields(c->model_text, model, sizeof model);
+    if (!cut_rest(c->machine_text, ":,", machine, sizeof machine))
+        cut_fields(c->machine_text, machine, sizeof machine);
+    cli bare = {.command = c->command, .context = c->context, .model_text = model, .machine_text = machine};
+    const int is_given = try_cost(&bare) >= 0;
+    free_checked(&bare);
+    return is_given ? cli_own_usage("%s", said) : cli_own_failure("%s", said);
 }
 
 int cli_check_names(cli *c, const cli_command *command)
@@ -223,21 +258,39 @@ int cli_check_names(cli *c, const cli_command *command)
     return status < 0 ? cli_failed(c) : 0;
 }
 
-hbp_status cli_as_options(cli *c, hbp_status status,
-                          hbp_status (*again)(cli *c, const hbp_lengths *one, const void *options),
-                          const void *options)
+/* One sample of one token, or of as many as the vision unit of a vision-language model becomes at most. */
+static hbp_status make_one(cli *c, int64_t length, int has_vision, int has_modality, hbp_lengths **one)
+{
+    const uint32_t vision = 1;
+    const int32_t modality = 0;
+    const hbp_lengths_options of = {.struct_size = sizeof of,
+                                    .vision = has_vision ? &vision : NULL,
+                                    .modalities = has_modality ? &modality : NULL};
+    return hbp_lengths_create_i64(c->context, &length, 1, &of, one);
+}
+
+hbp_status cli_try_options(cli *c, cli_again *again, const void *options)
+{
+    enum { MOST_OF_UNIT = 65536 };
+    const int is_vlm = c->vlm_text || c->layers_file;
+    hbp_lengths *one = NULL;
+    hbp_status status =
+        make_one(c, is_vlm ? MOST_OF_UNIT : 1, is_vlm || c->max_vision, c->modality_order != 0, &one);
+    if (status >= 0)
+        status = again(c, one, options);
+    hbp_lengths_free(one);
+    return status == HBP_E_INVALID ? cli_as_usage(c, status) : status == HBP_E_CANCELLED ? status : HBP_OK;
+}
+
+hbp_status cli_as_options(cli *c, hbp_status status, cli_again *again, const void *options)
 {
     if (status != HBP_E_INVALID)
         return status;
     char said[512];
     snprintf(said, sizeof said, "%s", cli_message(c));
-    const int64_t length = 1;
-    const uint32_t vision = 1;
-    const int32_t modality = 0;
-    const hbp_lengths_options of = {.struct_size = sizeof of, .vision = &vision, .modalities = &modality};
     hbp_lengths *one = NULL;
-    int is_same = hbp_lengths_create_i64(c->context, &length, 1, &of, &one) >= 0 &&
-                  again(c, one, options) == HBP_E_INVALID && strcmp(cli_message(c), said) == 0;
+    int is_same = make_one(c, 1, 1, 1, &one) >= 0 && again(c, one, options) == HBP_E_INVALID &&
+                  strcmp(cli_message(c), said) == 0;
     hbp_lengths_free(one);
     return is_same ? cli_own_usage("%s", said) : cli_own_failure("%s", said);
 }

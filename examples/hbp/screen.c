@@ -18,6 +18,7 @@ static struct {
     int width;
     int is_utf8;
     int has_colour;
+    FILE *file;
 } screen;
 
 static int find_width(int descriptor, int is_terminal, int least)
@@ -40,8 +41,8 @@ static void look(void)
         return;
     screen.is_known = 1;
     const char *terminal = getenv("TERM"), *no_colour = getenv("NO_COLOR");
-    int is_terminal = isatty(STDOUT_FILENO);
-    screen.width = find_width(STDOUT_FILENO, is_terminal, LEAST_WIDTH);
+    const int descriptor = fileno(screen_file()), is_terminal = isatty(descriptor);
+    screen.width = find_width(descriptor, is_terminal, LEAST_WIDTH);
     screen.has_colour = is_terminal && terminal && *terminal && strcmp(terminal, "dumb") != 0 &&
                         !(no_colour && *no_colour); /* no-color.org */
     screen.is_utf8 = setlocale(LC_CTYPE, "") && strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
@@ -50,6 +51,16 @@ static void look(void)
 void screen_begin(int is_wide)
 {
     screen.is_wide = is_wide;
+}
+
+void screen_use_error(void)
+{
+    screen.file = stderr;
+}
+
+FILE *screen_file(void)
+{
+    return screen.file ? screen.file : stdout;
 }
 
 int screen_width(void)

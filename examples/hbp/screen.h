@@ -5,7 +5,16 @@
 #ifndef HBP_EXAMPLES_SCREEN_H
 #define HBP_EXAMPLES_SCREEN_H
 
+#include <stdio.h>
+
 #include <hbp/hbp.h>
+
+/* A function's text in printf's way and its arguments are held against each other where the compiler can. */
+#if defined(__GNUC__) || defined(__clang__)
+#define CLI_PRINTF(text, first) __attribute__((format(printf, text, first)))
+#else
+#define CLI_PRINTF(text, first)
+#endif
 
 /* A value as people read it. */
 typedef struct shown {
@@ -14,6 +23,8 @@ typedef struct shown {
 
 /* screen.c */
 void screen_begin(int is_wide); /* --wide is given */
+void screen_use_error(void);    /* what is said goes to standard error, before any of it */
+FILE *screen_file(void);        /* where it goes */
 int screen_width(void);         /* characters in a line; 0: any */
 int screen_error_width(void);   /* of a line on standard error; some number where none is known */
 int screen_is_utf8(void);       /* block characters can be printed */
@@ -25,7 +36,7 @@ int bytes_of(const char *text, int characters);
 
 /* lines.c: as printf, with each line broken at blanks where it is wider than the screen; what it continues
  * on begins two columns in. A word that is wider stays whole: it may be a path to copy. */
-void say(const char *format, ...);
+void say(const char *format, ...) CLI_PRINTF(1, 2);
 void say_end(void); /* what is left of an unfinished line */
 /* Words of `text` that fit in a line of `width` characters, one at least, also a longer one: their bytes. */
 int bytes_of_line(const char *text, int width);
@@ -48,7 +59,7 @@ typedef struct table {
 } table;
 
 void table_begin(table *t, int columns, const char *const *headers);
-void table_add(table *t, const char *format, ...);
+void table_add(table *t, const char *format, ...) CLI_PRINTF(2, 3);
 void table_add_text(table *t, shown value);
 /* A bar that fills `share` of its column, with a mark at `mark`; below 0: none. */
 void table_add_bar(table *t, double share, double mark);

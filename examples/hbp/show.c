@@ -189,15 +189,22 @@ static void print_kinds(const cli *c, const hbp_plan_summary *s, const kind *kin
         say("  and %s more; --all shows them\n", show_count(count - rows).s);
 }
 
-static void print_overview(const cli *c, const hbp_plan_summary *s)
+static void print_overview(cli *c, const hbp_plan_summary *s)
 {
-    say("%s: %s on %s, %s, %s, predicted %s%s\n", show_name(c->file).s, show_number(s->steps, "step").s,
+    hbp_vlm_plan_summary vlm = {.struct_size = sizeof vlm};
+    if (c->vlm_plan)
+        (void)hbp_vlm_plan_get_summary(c->context, c->vlm_plan, &vlm);
+    say("%s: %s on %s, %s, %s, predicted %s", show_name(c->file).s, show_number(s->steps, "step").s,
         c->vlm_plan ? show_number(s->ranks, "replica").s : show_gpus(s).s,
         show_number(s->samples, "sample").s, show_number(s->tokens, "token").s,
-        show_time((double)s->predicted_ns).s, c->vlm_plan ? " with even stages" : "");
+        show_time((double)(c->vlm_plan ? vlm.epoch_ns : s->predicted_ns)).s);
+    if (c->vlm_plan)
+        say(", with even stages, which do not wait, %s", show_time((double)s->predicted_ns).s);
+    say("\n");
     shown contract = show_contract(s, "");
     if (contract.s[0])
         say("steps%s\n", contract.s);
+    cli_print_fullness(c, s);
     print_hierarchy(s);
     if (s->bound_ns > 0)
         say("no %s takes less than %s %s: this plan is %s above it\n", show_rivals(s).s,
@@ -362,7 +369,8 @@ static int one_step(cli *c)
     if (wrong)
         return wrong;
     if (c->rank >= s.ranks)
-        return cli_error("there is no rank %lld; the plan is for %d", (long long)c->rank, (int)s.ranks);
+        return cli_error("there is no rank %lld; ranks of the plan are 0..%d", (long long)c->rank,
+                         (int)s.ranks - 1);
     CLI_TRY(c, hbp_plan_file_read(c->context, c->plan_file, step, 1, &c->plan));
     hbp_vlm_plan_view pipelines = {.struct_size = sizeof pipelines};
     if (hbp_plan_file_has_vlm(c->plan_file) && !c->json) {
@@ -399,10 +407,17 @@ static int one_step(cli *c)
         show_number(view.step_samples[0], "sample").s, show_number(view.step_tokens[0], "token").s,
         show_number(view.step_loss_tokens[0], "loss token").s);
     if (c->vlm_plan)
-        say("%s in the pipelines; packs side by side, with even stages: ",
+        say("%s in the pipelines; with even stages, which do not wait: ",
             show_time((double)pipelines.step_ns[step - s.first_step]).s);
     say("%s\n\n", show_time((double)view.step_ns[0]).s);
-    if (!print_ranks(c->plan, &s, c->rank)) {
+    if (c->vlm_plan) {
+        const int64_t row = step - s.first_step;
+        const hbp_status status = print_stage_lines(c, row, pipelines.step_ns[row]);
+        if (status < 0) {
+            table_free(&t);
+            return cli_failed(c);
+        }
+    } else if (!print_ranks(c->plan, &s, c->rank)) {
         table_free(&t);
         return cli_error("out of memory");
     }

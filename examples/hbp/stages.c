@@ -124,6 +124,10 @@ int cli_stages(cli *c)
     pipeline.stages = (int32_t)c->stages;
     pipeline.virtual_stages = (int32_t)c->virtual_stages;
     pipeline.micro_batches = (int32_t)(c->step_micro_batches ? c->step_micro_batches : 4 * c->stages);
+    if (pipeline.virtual_stages > 1 && pipeline.micro_batches % pipeline.stages)
+        return cli_usage(
+            "--micro-batches is %d; with %d virtual stages it must be a multiple of the %d stages",
+            (int)pipeline.micro_batches, (int)pipeline.virtual_stages, (int)pipeline.stages);
     pipeline.link_bytes_per_s = c->link_bytes_per_s;
     pipeline.link_overlap = c->link_overlap;
     options.method = cli_value_name("HBP_LAYER_PARTITION_METHODS", c->partition);

@@ -433,9 +433,10 @@ int cli_step(cli *c)
     static const job_part parts[] = {
         {"reading", 5, "read 100"}, {"planning", 95, "step 60, bound 40x40"}, {NULL, 0, NULL}};
     progress_begin(parts);
+    CLI_TRY(c, cli_make_cost(c));
+    CLI_TRY(c, cli_try_options(c, plan_one, &options));
     CLI_TRY(c, cli_read_lengths(c, c->file));
     CLI_TRY(c, cut_batch(c, &options.longest_tokens));
-    CLI_TRY(c, cli_make_cost(c));
     if (c->compare)
         return compare(c, &options);
     progress_part(1);

@@ -58,7 +58,7 @@ void table_add(table *t, const char *format, ...)
 
 void table_add_bar(table *t, double share, double mark)
 {
-    table_add(t, "");
+    table_add(t, "%s", "");
     if (t->cells) {
         t->cell[t->cells - 1].share = share;
         t->cell[t->cells - 1].mark = mark;
@@ -241,7 +241,7 @@ static void put_text(const column *c, const char *text, int bytes, int *blanks)
     else
         *blanks += c->width - length;
     if (*own.s) {
-        printf("%*s%s%s", *blanks, "", own.s, is_cut ? "..." : "");
+        fprintf(screen_file(), "%*s%s%s", *blanks, "", own.s, is_cut ? "..." : "");
         *blanks = 0;
     }
     *blanks += after;
@@ -256,7 +256,8 @@ static void put_bar(const column *c, const cell *of, int *blanks)
         filled--;
     bar[filled] = '\0';
     if (filled) {
-        printf("%*s%s%s%s", *blanks, "", screen_style(STYLE_BAR), bar, screen_style(STYLE_NONE));
+        fprintf(screen_file(), "%*s%s%s%s", *blanks, "", screen_style(STYLE_BAR), bar,
+                screen_style(STYLE_NONE));
         *blanks = 0;
     }
     *blanks += count_characters(bar) < c->width ? c->width - count_characters(bar) : 0;
@@ -270,7 +271,7 @@ static void put_header(const column *columns, int count)
             lines = larger(lines, lines_of(columns[i].header, columns[i].width));
     for (int k = 0; k < lines; k++) {
         int blanks = 0;
-        fputs(screen_style(STYLE_HEADER), stdout);
+        fputs(screen_style(STYLE_HEADER), screen_file());
         for (int i = 0; i < count; i++) {
             if (columns[i].is_out)
                 continue;
@@ -281,7 +282,7 @@ static void put_header(const column *columns, int count)
             blanks += GAP;
             put_text(&c, text, bytes, &blanks);
         }
-        puts(screen_style(STYLE_NONE));
+        fprintf(screen_file(), "%s\n", screen_style(STYLE_NONE));
     }
 }
 
@@ -306,7 +307,7 @@ static void put_row(const column *columns, int count, const cell *row)
             else
                 put_text(&columns[i], text, bytes, &blanks);
         }
-        putchar('\n');
+        putc('\n', screen_file());
     }
 }
 

@@ -158,7 +158,6 @@ void cli_make_plain(char *text)
 shown show_name(const char *name)
 {
     shown out;
-    name = cli_given_name(name);
     size_t bytes = strlen(name), most = sizeof out.s - 1;
     if (bytes <= most)
         memcpy(out.s, name, bytes + 1);

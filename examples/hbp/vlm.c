@@ -16,7 +16,17 @@ typedef struct way {
 
 static const char *const choice_names[] = {"none", "attention", "mlp", "layer"}; /* HBP_RECOMPUTE_* */
 
-static hbp_status make_inputs(cli *c)
+static hbp_status make_setup(cli *c)
+{
+    hbp_status status = c->vlm_text ? hbp_vlm_create_preset(c->context, c->vlm_text, &c->vlm) : HBP_OK;
+    if (status >= 0)
+        status = cli_make_machine(c);
+    if (status >= 0 && c->layers_file)
+        status = hbp_layers_load(c->context, c->layers_file, &c->layers);
+    return status;
+}
+
+static hbp_status read_samples(cli *c)
 {
     hbp_lengths_summary summary = {.struct_size = sizeof summary};
     hbp_status status = cli_read_lengths(c, c->file);
@@ -27,12 +37,6 @@ static hbp_status make_inputs(cli *c)
             "%s has no vision units; name their column by --vision-column, or a second file by "
             "--vision",
             c->file);
-    if (status >= 0 && c->vlm_text)
-        status = hbp_vlm_create_preset(c->context, c->vlm_text, &c->vlm);
-    if (status >= 0)
-        status = cli_make_machine(c);
-    if (status >= 0 && c->layers_file)
-        status = hbp_layers_load(c->context, c->layers_file, &c->layers);
     return status;
 }
 
@@ -89,6 +93,16 @@ static hbp_status plan_one(cli *c, const hbp_lengths *one, const void *options)
     hbp_status status = hbp_plan_vlm(c->context, one, c->vlm, c->machine, options, &plan);
     hbp_vlm_plan_free(plan);
     return status;
+}
+
+/* By the methods that take no time: which one refuses none of the options. */
+static hbp_status try_options(cli *c, const hbp_vlm_options *given)
+{
+    hbp_vlm_options options = *given;
+    options.data_method = "random";
+    options.partition_method = "parameters";
+    options.recompute_method = "all";
+    return cli_try_options(c, plan_one, &options);
 }
 
 static json_t *summary_json(const hbp_vlm_plan_summary *s)
@@ -389,8 +403,10 @@ int cli_vlm(cli *c)
                               {c->output ? "writing" : NULL, 4, "save 100"},
                               {NULL, 0, NULL}};
     progress_begin(parts);
-    CLI_TRY(c, make_inputs(c));
+    CLI_TRY(c, make_setup(c));
     read_options(c, &options);
+    CLI_TRY(c, try_options(c, &options));
+    CLI_TRY(c, read_samples(c));
     if (c->compare)
         return compare(c, &options);
     way w = {.data = options.data_method,

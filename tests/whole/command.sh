@@ -54,6 +54,10 @@ good lengths "$odd" && has 'odd?[2J?name: 2 samples' && [ "$(grep -c "$(printf '
 printf '10\n20\n' >in.txt
 ln in.txt link.txt
 wrong 2 "link.txt is read and would be written over by -o" plan in.txt --model llama-3.1-8b --machine h100:4 -o link.txt
+ln -s absent.bin one.link && ln -s ./absent.bin two.link
+wrong 2 "two.link is given for two files to write, by -o and by --trace" tasks clip-4 --machine a800-80 -o one.link --trace two.link
+wrong 2 "./x is given for two files to write, by -o and by --trace" tasks clip-4 --machine a800-80 -o x --trace ./x
+rm one.link two.link
 [ "$(cat in.txt)" = "$(printf '10\n20')" ] || fail "in.txt was written over"
 wrong 1 'cannot open no\x1b[2J\nfile: ' lengths "$(printf 'no\033[2J\nfile')"
 wrong 2 "go together" validate x --model llama-3.1-8b
@@ -511,7 +515,7 @@ json "r['max_tokens'] > 0 and set(r['recompute']) <= {'none', 'attention', 'mlp'
 printf 'length,vision\n300,1\n200,1\n900,3\n' >few.csv
 wrong 1 "sample 1: 200 tokens, 1 units of 256" vlm few.csv --vision-column vision --vlm internvl-1.5-26b --machine a100-80
 wrong 2 "give both or neither" vlm $run --max-vision 10
-wrong 2 "not a multiple of --tensor-parallel 3 x --stages 4; give --replicas to leave some idle" vlm $run --tensor-parallel 3
+wrong 2 "not a multiple of --tensor-parallel 3 x --stages 4; give --tensor-parallel 1, 2, 4 or 8, or --replicas to leave some idle" vlm $run --tensor-parallel 3
 wrong 2 "--data-method is 'best'" vlm $run --data-method best
 wrong 2 "--compare" vlm $run --compare --data-method isf
 json "r['cuts'] == [0, 2, 4, 5] and r['proven'] and r['predicted_ns'] == r['bound_ns'] == 147000000 and len(r['candidates']) >= 3 and
@@ -699,6 +703,33 @@ done
 "$hbp" dump few.plan -o stdout >&- 2>err
 [ $? = 1 ] && grep -qF "cannot write -o stdout: it is a link to a file that is not there" err || fail "-o stdout where that is closed: $(cat err)"
 [ -L stdout ] || fail "-o stdout took the link's place"
+{ echo before; "$hbp" dump few.plan -o stdout 2>err; echo after; } >around
+{ echo before; "$hbp" dump few.plan; echo after; } >dumped
+"$hbp" dump few.plan -o kept >said && { echo before; cat kept; echo after; } >want
+for file in around dumped; do cmp -s $file want || fail "standard output in the middle of a file: $file is not as it was made"; done
+
+# Links stay, and what they lead to is written, there or not, whichever command writes it.
+mkdir linked
+for command in "dump few.plan" "trace few.plan" "report few.plan" "plan few.txt $on" "probe --machine h100:1"; do
+    ln -sf linked/file link && rm -f linked/file
+    for turn in 1 2; do
+        good $command -o link
+        [ -L link ] && [ -f linked/file ] && [ ! -L linked/file ] || fail "hbp $command -o link, turn $turn"
+        [ "$(ls -A linked)" = file ] || fail "hbp $command -o link leaves files: $(ls -A linked)"
+        chmod 600 linked/file
+    done
+    [ "$(find linked/file -perm 600)" ] || fail "hbp $command -o link forgets the mode"
+    ln -sf absent/file astray && ln -sf circle circle
+    wrong 1 "cannot write -o astray: there is no folder absent; make it first" $command -o astray
+    wrong 1 "cannot write -o circle: Too many levels of symbolic links" $command -o circle
+    [ -L astray ] && [ -L circle ] || fail "hbp $command takes the place of a link that leads nowhere"
+    mkfifo fifo
+    cat fifo >piped &
+    good $command -o fifo
+    wait $!
+    [ -p fifo ] && [ -s piped ] || fail "hbp $command -o fifo"
+    rm fifo
+done
 
 # Names that are not UTF-8.
 odd=$(printf 'q\377\303\251.x')

@@ -276,7 +276,7 @@ class Run:
     def tables(self):
         """Numbers in tables that no block shows: README's are rows of the tutorial's, and options of hbp vlm give what is said of them."""
         tutorial = (self.source / "docs/tutorial.md").read_text()
-        rows = [" ".join(line.split()) for block in read_blocks(self.source / "docs/tutorial.md") for line in block.lines]
+        rows = [" ".join(re.sub("[▏▎▍▌▋▊▉█│]+>?", " ", line).split()) for block in read_blocks(self.source / "docs/tutorial.md") for line in block.lines]
         for name, epoch, times, idle in re.findall(r"^\| (.+?) \|.*\| ([\d.]+ h) \| ([\d.]+) \| ([\d.]+ %) \|$", (self.source / "README.md").read_text(), re.M):
             same = [row for row in rows if f" {epoch} {times} " in row and f" {idle} " in row]
             if not same and not ("--composition" in name and f"{epoch} (" in tutorial):

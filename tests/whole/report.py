@@ -90,13 +90,39 @@ def dumped(plan):
     run("dump", plan, "-o", "dump.json")
     with open("dump.json", encoding="utf-8") as file:
         everything = json.load(file)
+    pipelines = everything["vlm"]["step_ns"] if "vlm" in everything else [step["ns"] for step in everything["steps"]]
     return everything, [
-        {"number": step["step"], "ns": step["ns"], "micro_batches": [
+        {"number": step["step"], "ns": ns, "micro_batches": [
             [{"rank": p["rank"], "sp": p["sp"], "recompute": p["recompute"], "ns": p["ns"], "tokens": p["tokens"],
               "padded": p["padded_tokens"], "samples": len(p["sample_ids"]), "bytes": p["bytes"], "capacity": p["capacity"],
               "ids": p["sample_ids"], "lengths": p["sample_tokens"]} for p in batch["packs"]]
             for batch in step["micro_batches"]]}
-        for step in everything["steps"]]
+        for step, ns in zip(everything["steps"], pipelines)]
+
+
+def operations(report, columns):
+    """What every stage runs, as the page's script adds it up: (step, replica, stage, chunk, micro-batch, backward, start, time)."""
+    about, rows, row = picture(report, "step"), [], 0
+    for number, batches in zip(columns["step_number"], columns["step_micro_batches"]):
+        for lane in range(about["lanes"]):
+            free = 0
+            for _ in range(2 * batches * about["chunks"] // about["stages"]):
+                start = free + columns["operation_free"][row] * about["tick_ns"]
+                ns = columns["operation_ticks"][row] * about["tick_ns"]
+                rows.append((number, *divmod(lane, about["stages"]), columns["operation_chunk"][row], columns["operation_micro_batch"][row],
+                             columns["operation_direction"][row], start, ns))
+                free, row = start + ns, row + 1
+    return rows
+
+
+def traced(plan):
+    """The same of the plan's trace, whose times count from the first step's begin."""
+    run("trace", plan, "--steps", 0, "-o", "trace.json")
+    with open("trace.json", encoding="utf-8") as file:
+        events = [e for e in json.load(file)["traceEvents"] if e["ph"] == "X"]
+    begins = {int(e["name"].split()[1]): e["ts"] for e in events if e["cat"] == "step"}
+    return [(e["args"]["step"], *divmod(e["tid"] - 1, 4), e["args"]["chunk"], e["args"]["micro_batch"], int(e["cat"] == "backward"),
+             round(1000 * (e["ts"] - begins[e["args"]["step"]])), round(1000 * e["dur"])) for e in events if e["cat"] != "step"]
 
 
 def browse(path, hash="", script=""):
@@ -141,8 +167,10 @@ class Report(unittest.TestCase):
         run(f"{SOURCE}/examples/data/vlm.csv", "v.csv", 3000, program="draw_lengths")
         run("vlm", "v.csv", "--vision-column", "vision", "--vlm", "internvl-1.5-26b", "--machine", "a100-80:8",
             "--tensor-parallel", 4, "--stages", 4, "-o", "vision.msgpack")
+        run("vlm", "v.csv", "--vision-column", "vision", "--vlm", "internvl-1.5-26b", "--machine", "a100-80:8",
+            "--tensor-parallel", 4, "--stages", 4, "--virtual-stages", 2, "-o", "interleaved.msgpack")
         run("tasks", "clip-4", "--machine", "a800-80:1", "-o", "tasks.msgpack", "--run-out", "run.msgpack")
-        for name in ("epoch", "random", "lanes", "waits", "one", "vision", "tasks"):
+        for name in ("epoch", "random", "lanes", "waits", "one", "vision", "interleaved", "tasks"):
             run("report", f"{name}.msgpack", "-o", f"{name}.html")
         run("report", "run.msgpack", "--schedule", "tasks.msgpack", "-o", "run.html")
 
@@ -151,6 +179,38 @@ class Report(unittest.TestCase):
             _, report, columns = page_of(f"{name}.html")
             self.assertEqual(picture(report, "step")["tick_ns"], 1)
             self.assertEqual(decoded(report, columns), dumped(f"{name}.msgpack")[1], name)
+
+    def test_every_operation_is_the_plans(self):
+        for name in ("vision", "interleaved"):
+            _, report, columns = page_of(f"{name}.html")
+            rows = operations(report, columns)
+            self.assertEqual(sorted(rows), sorted(traced(f"{name}.msgpack")))
+            self.assertEqual(len({row[1] for row in rows}), 4)
+            panel = picture(report, "stages")["panels"][0]["series"]
+            for stage in range(4):
+                forward, backward, waiting = (series["values"][stage] for series in panel)
+                self.assertAlmostEqual(4 * forward, sum(row[7] for row in rows if row[2] == stage and not row[5]), delta=4)
+                self.assertAlmostEqual(4 * backward, sum(row[7] for row in rows if row[2] == stage and row[5]), delta=4)
+                self.assertAlmostEqual(forward + backward + waiting, sum(columns["step_ticks"]), delta=3)
+
+    def test_show_draws_the_same_stages(self):
+        for name in ("vision", "interleaved"):
+            _, report, columns = page_of(f"{name}.html")
+            at = len(columns["step_number"]) // 2
+            number, step_ns = columns["step_number"][at], columns["step_ticks"][at]
+            lines = re.findall(r"^  replica (\d+), stage (\d+) +([FB.]+) +([0-9.]+) %$", run("show", f"{name}.msgpack", "--step", number), re.M)
+            rows = [row for row in operations(report, columns) if row[0] == number]
+            expected = []
+            for replica, stage in sorted({row[1:3] for row in rows}):
+                own = [row for row in rows if row[1:3] == (replica, stage)]
+                width, looks = len(lines[0][2]), ""
+                for i in range(width):
+                    here = [row for row in own if row[6] <= (i + 0.5) / width * step_ns < row[6] + row[7]]
+                    looks += "FB"[here[0][5]] if here else "."
+                expected.append((str(replica), str(stage), looks, f"{100 * (1 - sum(row[7] for row in own) / step_ns):.2f}"))
+            self.assertEqual(lines, expected)
+            one = re.findall(r"^  replica (\d+), stage", run("show", f"{name}.msgpack", "--step", number, "--rank", 1), re.M)
+            self.assertEqual(one, ["1"] * 4)
 
     def test_facts_and_totals(self):
         for name in ("epoch", "random", "lanes", "waits"):
@@ -180,7 +240,7 @@ class Report(unittest.TestCase):
             made = json.loads(run("plan", "l.npy", *ON, *options, "-o", "p.msgpack", "--json"))
             run("report", "p.msgpack", "-o", "p.html")
             _, report, _ = page_of("p.html")
-            self.assertEqual(dict(map(tuple, report["facts"]))["waiting"], f"{100 * made['idle']:.2f} %")
+            self.assertEqual(dict(map(tuple, report["facts"]))["idle"], f"{100 * made['idle']:.2f} %")
             parts = [one["values"] for one in picture(report, "memory")["panels"][0]["series"]]
             self.assertEqual(len(parts), 2)
             self.assertEqual(max(map(sum, zip(*parts))), made["peak_bytes"])
@@ -217,7 +277,8 @@ class Report(unittest.TestCase):
             packs = [p for step in decoded(report, columns) for batch in step["micro_batches"] for p in batch if p["samples"]]
             groups = [one for one in report["pictures"] if one["id"] == "groups"]
             types = {(p["capacity"], p["sp"]) for p in packs}
-            self.assertEqual(len(groups), name == "hierarchy")
+            why = [one["answer"] for one in report["pictures"] if one["id"] == "no-groups"]
+            self.assertEqual((len(groups), len(why)), (name == "hierarchy", name != "hierarchy"), name)
             if groups:
                 chosen = next(row["label"] for row in groups[0]["rows"] if row["mark"])
                 known = re.findall(r"([0-9,]+) at SP ([0-9]+)", chosen)
@@ -228,12 +289,128 @@ class Report(unittest.TestCase):
             if not longest["recompute"]:
                 self.assertIn(f"fits: {time_text(longest['ns'])}, {time_text(longest['ns'] * longest['sp'])} of GPU time", row["text"])
 
+    def test_steps_without_groups_say_why(self):
+        run("plan", "l.npy", *ON, "--composition", "random", "-o", "drawn.msgpack")
+        run("report", "drawn.msgpack", "-o", "drawn.html")
+        for name in ("drawn", "random"):
+            self.assertIn("drawn at random before packs were planned", picture(page_of(f"{name}.html")[1], "no-groups")["answer"])
+        self.assertFalse([one for one in page_of("one.html")[1]["pictures"] if "groups" in one["id"]])
+
+    def test_bins_are_round_and_borders_at_their_place(self):
+        """2K, 3K, 4K, 6K: every bin's samples are those of the plan, a border is where its pack's length is."""
+        for name in ("epoch", "random"):
+            _, report, columns = page_of(f"{name}.html")
+            shown, lengths = picture(report, "lengths"), {}
+            for step in decoded(report, columns):
+                for p in (p for batch in step["micro_batches"] for p in batch if p["samples"]):
+                    lengths.setdefault(p["sp"], []).extend(p["lengths"])
+            edges = [round(float(n.rstrip("K")) * (1024 if n.endswith("K") else 1)) for n in shown["names"]]
+            for low, high in zip(edges, edges[1:]):
+                self.assertIn(high / low, (2, 1.5, 4 / 3))
+            self.assertTrue(all(e & (e - 1) == 0 or e % 3 == 0 and e // 3 & (e // 3 - 1) == 0 for e in edges), edges)
+            for panel, weigh in zip(shown["panels"], (lambda n: 1, lambda n: n)):
+                for one in panel["series"]:
+                    own = lengths[int(re.match("SP ([0-9]+)", one["label"]).group(1))]
+                    for i, high in enumerate(edges):
+                        low = edges[i - 1] if i else 0
+                        self.assertEqual(one["values"][i], sum(weigh(n) for n in own if low < n <= high))
+            for border in shown["borders"]:
+                text = border["label"].split()[-1].replace(",", "")
+                length = int(text.rstrip("K")) * (1024 if text.endswith("K") else 1)
+                i = min(int(border["at"]), len(edges) - 1)
+                low = edges[i - 1] if i else 0
+                self.assertAlmostEqual(low + (border["at"] - i) * (edges[i] - low), length, delta=1e-3 * length)
+
+    def test_colours_have_one_meaning(self):
+        """A degree has its colour in all pictures, a part of time its own, and none has two meanings."""
+        for name in ("epoch", "random", "lanes", "waits", "one", "vision", "run"):
+            meanings = {}
+            for one in page_of(f"{name}.html")[1]["pictures"]:
+                for s in [s for panel in one.get("panels", []) for s in panel["series"]] + one.get("rows", []):
+                    if s.get("colour", "plain") != "plain":
+                        degree = re.match("SP [0-9]+", s["label"])
+                        meanings.setdefault(s["colour"], set()).add(degree.group(0) if degree else s["label"].split(":")[0].split(",")[0])
+                        self.assertEqual(s["colour"].startswith("sp "), bool(degree))
+            for colour, of in meanings.items():
+                self.assertEqual(len(of), 1, f"{name}: {colour}")
+            with open(f"{SOURCE}/examples/hbp/report/page/page.css", encoding="utf-8") as file:
+                css = file.read()
+            for colour in ("compute", "exchange", "once", "step", "wait", "states", "activations", "plain", "mark", "sp-low", "sp-high", "length-low", "length-high"):
+                self.assertEqual(css.count(f"--{colour}:"), 2, colour)  # light and dark
+
+    def test_words_are_the_glossarys(self):
+        with open(f"{SOURCE}/docs/glossary.md", encoding="utf-8") as file:
+            rows = [line.strip().strip("|").split(" | ", 1) for line in file if line.startswith("| ")]
+        meanings = {re.split(r" \(|, ", term.strip())[0]: meaning.strip().replace("`", "") for term, meaning in rows}
+        for name in ("epoch", "random", "lanes", "waits", "one", "vision", "tasks", "run"):
+            text, report, _ = page_of(f"{name}.html")
+            for term, meaning in report["terms"]:
+                self.assertEqual(meanings[term], meaning, term)
+            known = {term for term, _ in report["terms"]}
+            seen = json.dumps([report["lead"], report["facts"], report["pictures"]])
+            for term in ("MetaOp", "mixture distance", "lockstep set", "replica", "all-to-all", "ZeRO", "idle", "bound"):
+                self.assertEqual(term in known, bool(re.search(rf"(?i)\b{term}s?\b", seen)), f"{name}: {term}")
+            for word in ("contract", "ABR", "squares", "time that work takes"):
+                self.assertNotIn(word, seen)
+
+    def test_how_full_steps_are(self):
+        """Page, plan and show say the same; the space is that of the median step's packs."""
+        for options, says in (
+                (["--composition", "hierarchy", "--tokens-per-step", 262144], "a step is whole micro-batches;.*and one more would not fit; packs of 16,384 tokens would fill it, but with [0-9]+ layers recomputed instead of 0$"),
+                (["--composition", "random", "--tokens-per-step", 150000], "the first that does not fit opens the next step$"),
+                (["--composition", "hierarchy"], "tokens do not fit into fewer than [0-9]+ steps$"), (["--samples-per-step", 500], None)):
+            made = run("plan", "l.npy", *ON, *options, "-o", "p.msgpack")
+            run("report", "p.msgpack", "-o", "p.html")
+            _, report, columns = page_of("p.html")
+            line = [one for one in made.splitlines() if one.startswith("steps hold ")]
+            self.assertEqual([one for one in run("show", "p.msgpack").splitlines() if one.startswith("steps hold ")], line)
+            self.assertEqual([f"s{one[1:-1]}" for one in report["lead"] if one.startswith("Steps hold ")], line)
+            self.assertEqual(len(line), says is not None)
+            if says is None:
+                continue
+            self.assertRegex(line[0], says)
+            steps, most = decoded(report, columns), json.loads(run("show", "p.msgpack", "--json"))["tokens_per_step"]
+            packs = [[p for batch in step["micro_batches"] for p in batch] for step in steps]
+            share = sum(p["tokens"] for step in packs for p in step) / (len(steps) * most)
+            self.assertIn(f"steps hold {100 * share:.2f} % of the {most:,} tokens", line[0])
+            space = re.search("with space for ([0-9,]+) tokens", line[0])
+            if space:
+                held = sorted(sum(p["capacity"] for p in step) for step in packs)
+                self.assertEqual(f"{held[len(held) // 2]:,}", space.group(1))
+
+    def test_mixture_distance_is_the_plans(self):
+        made = json.loads(run("plan", "l.npy", *ON, "-o", "p.msgpack", "--json"))
+        self.assertIn(f"{made['mixture_distance']:.3f} from the epoch's", picture(page_of("epoch.html")[1], "composition")["answer"])
+
+    def test_all_tasks_are_in_the_legend(self):
+        run("tasks", "clip-10", "--machine", "a800-80:1", "-o", "ten.msgpack")
+        run("report", "ten.msgpack", "-o", "ten.html")
+        shown = picture(page_of("ten.html")[1], "step")
+        self.assertEqual(len({one["name"] for one in shown["legend"]}), 10)
+        self.assertEqual(len({one["colour"] for one in shown["legend"]}), 10)
+        colours = {one["name"]: one["colour"] for one in shown["legend"]}
+        for label in shown["labels"]:
+            self.assertEqual(label["colour"], colours[label["name"].split(" of ")[-1]])
+
     def test_pipes_modes_and_costs(self):
         os.mkfifo("fifo")
         reader = subprocess.Popen(["cat", "fifo"], stdout=subprocess.PIPE)
         run("report", "one.msgpack", "-o", "fifo")
         self.assertIn(b"</html>", reader.communicate()[0])
         os.remove("fifo")
+        with open("held.html", "w+b") as held:  # an open file is written on from where it stands
+            held.write(b"before\n")
+            held.flush()
+            subprocess.run([os.path.join(PROGRAMS, "hbp"), "report", "one.msgpack", "-o", f"/dev/fd/{held.fileno()}"], pass_fds=[held.fileno()],
+                           check=True, stdout=subprocess.DEVNULL)
+            held.write(b"behind\n")
+            held.seek(0)
+            self.assertRegex(held.read(), rb"(?s)^before\n<!doctype.*</html>\nbehind\n$")
+        with open("held.html", "rb") as held:
+            made = subprocess.run([os.path.join(PROGRAMS, "hbp"), "report", "one.msgpack", "-o", f"/dev/fd/{held.fileno()}"], pass_fds=[held.fileno()],
+                                  capture_output=True)
+            self.assertEqual((made.returncode, held.read()[:7]), (1, b"before\n"))
+        os.remove("held.html")
         run("report", "one.msgpack", "-o", "kept.html")
         os.chmod("kept.html", 0o600)
         run("report", "one.msgpack", "-o", "kept.html")
@@ -306,10 +483,14 @@ class Report(unittest.TestCase):
             time.sleep(wait)
             child.send_signal(signal.SIGINT)
             child.communicate()
-            if child.returncode == 0:
-                os.remove("n.html")
             self.assertIn(child.returncode, (0, 130, -signal.SIGINT))
-            self.assertFalse([name for name in os.listdir(".") if name.startswith(".hbp") or name == "n.html"])
+            self.assertFalse([name for name in os.listdir(".") if name.startswith(".hbp")])
+            if os.path.exists("n.html"):  # a signal that comes when the page is already in place
+                with open("n.html", encoding="utf-8") as page:
+                    self.assertTrue(page.read().endswith("</html>\n"))
+                os.remove("n.html")
+            else:
+                self.assertNotEqual(child.returncode, 0)
 
     def test_slices_are_the_schedules(self):
         run("dump", "tasks.msgpack", "-o", "s.json")
@@ -356,13 +537,15 @@ class Report(unittest.TestCase):
 
     @unittest.skipUnless(BROWSER, "no Chromium")
     def test_in_a_browser(self):
-        for name in ("epoch", "random", "lanes", "waits", "one", "vision", "tasks", "run"):
+        for name in ("epoch", "random", "lanes", "waits", "one", "vision", "interleaved", "tasks", "run"):
             dom, said = browse(f"{name}.html", "#tables")
             self.assertEqual(said, [], name)
             self.assertNotIn("data-failed", dom, name)
             self.assertIn(f'data-drawn="{len(page_of(f"{name}.html")[1]["pictures"])}"', dom, name)
             self.assertEqual(dom.count('<summary>The data as a table</summary>'), dom.count("<tbody>"), name)
             self.assertNotIn("NaN", dom.split("<script", 1)[0], name)
+            self.assertEqual("pack of" in dom.split("<script", 1)[0], name not in ("tasks", "run"), name)
+            self.assertIn("Words on this page", dom)
 
     @unittest.skipUnless(BROWSER, "no Chromium")
     def test_the_drawn_step_is_the_plans(self):
@@ -383,6 +566,22 @@ class Report(unittest.TestCase):
                                      time_text(begin), time_text(p["ns"]), waits, samples])
                 begin += longest
             self.assertEqual([row[:8] + [row[10], row[12]] for row in rows], expected)
+
+    @unittest.skipUnless(BROWSER, "no Chromium")
+    def test_drawn_stages_are_the_plans(self):
+        _, report, columns = page_of("interleaved.html")
+        number = columns["step_number"][len(columns["step_number"]) // 2]
+        dom, said = browse("interleaved.html", f"#tables&step={number}")
+        self.assertEqual(said, [])
+        rows = cells(dom, "What runs in a step")[1:]
+        expected, free = [], {}
+        for step, replica, stage, chunk, m, backward, start, ns in operations(report, columns):
+            if step == number:
+                before = start - free.get((replica, stage), 0)
+                free[replica, stage] = start + ns
+                expected.append([f"{'backward' if backward else 'forward'} {m}", str(replica), str(stage), str(chunk), time_text(start),
+                                 time_text(ns), time_text(before)])
+        self.assertEqual([row[:7] for row in rows], expected)
 
     @unittest.skipUnless(BROWSER, "no Chromium")
     def test_keys_walk_it(self):

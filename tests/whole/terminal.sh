@@ -49,7 +49,7 @@ show u.plan --step 0|ranks waiting
 show many.plan --step 0|lines for
 show t.plan|task
 show v.plan|stage
-show v.plan --step 0|ranks
+show v.plan --step 0|replica stage waiting
 validate p.plan|keeps every promise
 END
 for command in lengths probe groups plan step vlm stages tasks fit show compare trace validate dump methods completion help; do
@@ -148,7 +148,7 @@ grep -qx "  and $((types - 20)) more; --all shows them" out || fail "types that 
 sort -n -k 1,1 -k 2,2 all.rows | cmp -s - all.rows || fail "types of packs are not sorted: $(cat all)"
 ! grep -q ' 0 ns$' all || fail "packs without a time: $(cat all)"
 "$hbp" show v.plan --step 0 >out
-grep -q ' in the pipelines; packs side by side, with even stages: ' out && ! grep -q peak out || fail "a step of pipelines: $(cat out)"
+grep -q ' in the pipelines; with even stages, which do not wait: ' out && ! grep -q peak out || fail "a step of pipelines: $(cat out)"
 sum=$(for step in $(seq 0 $(($("$hbp" show v.plan --json | sed -n 's/^  "steps": \([0-9]*\),$/\1/p') - 1))); do
     "$hbp" show v.plan --step "$step" | sed -nE 's/.*predicted ([0-9.]+) s in the pipelines.*/\1/p'
 done | awk '{ sum += $1 } END { print sum }')

@@ -37,7 +37,15 @@ printf '{"model_type": "llama", "hidden_size": 4096, "intermediate_size": 14336,
 "num_key_value_heads": 8, "vocab_size": 128256}' >checkout/config.json
 cp checkout/config.json mine.json
 printf '{"model_type": "llama", "hidden_size": 512}' >short.json
+mkdir odd odd/dir
+: >odd/dir/config.json
+printf '{"a":' >odd/bad.json
+printf 'x' >odd/x.msgpack
+printf 'length\nfive\n' >odd/a.csv
+printf '{"version": 2, "shards": [{"format": "mds", "version": 2, "samples": 1, "column_names": ["tokens"], "column_encodings": ["int"],
+"column_sizes": [8], "raw_data": {"basename": "s.mds", "bytes": 8}}]}' >odd/index.json
 "$hbp" probe --machine h100:2 -o m.json >/dev/null || fail "probe"
+"$hbp" probe --machine h100:2 --set flops_per_s=989 -o slow.json >/dev/null || fail "probe"
 "$hbp" probe --machine h100:2 --set nodes=0,hbm_bytes=0 -o lacking.json >/dev/null || fail "probe"
 printf '{"format": "hbp-machine", "version": 1, "name": "mine", "fields": {"nodes": 2, "gpus_per_node": 8, "domain_gpus": 8,
 "hbm_bytes": "80GiB", "hbm_bytes_per_s": "3.35TB/s", "flops_per_s": "989TFLOPS", "gemm_efficiency": "45%%", "attention_efficiency": 0.45,
@@ -49,6 +57,7 @@ printf 'id,n_tok\n1,2\n' >named.csv
 printf '\223\204\241' >p.msgpack
 printf 'length,vision\n1000,2\n3000,4\n2000,3\n' >images.csv
 llama="--model llama-3.1-8b" on="--model llama-3.1-8b --machine h100:2"
+vlm="--vision-column vision --vlm internvl-1.5-26b --machine a100-80"
 
 # shellcheck disable=SC2086
 {
@@ -139,11 +148,32 @@ llama="--model llama-3.1-8b" on="--model llama-3.1-8b --machine h100:2"
 2|--nodes is 0; it must be in 1..|groups l.npy $llama --machine h100 --nodes 0
 1|llama-3.1-8b,layers=1e3 needs 460.1 GiB|groups l.npy --model llama-3.1-8b,layers=1e3 --machine h100
 1|checkout,layers=1e3 needs 460.1 GiB|groups l.npy --model checkout,layers=1e3 --machine h100
-1|is flops_per_s of the machine in operations per second, 989e12 or 989TFLOPS?|groups l.npy $llama --machine h100 --set flops_per_s=989
+2|is flops_per_s of the machine in operations per second, 989e12 or 989TFLOPS?|groups l.npy $llama --machine h100 --set flops_per_s=989
+2|is flops_per_s of the machine in operations per second|plan absent.npy $llama --machine h100:1,flops_per_s=989
+2|is flops_per_s of the machine in operations per second|step absent.npy $llama --machine m.json,flops_per_s=989
+2|is flops_per_s of the machine in operations per second|compare absent.npy --model checkout --machine h100:1,flops_per_s=989
+2|is flops_per_s of the machine in operations per second|plan absent.npy --model mine.json --machine m.json --set flops_per_s=989
+1|is flops_per_s of the machine in operations per second|plan absent.npy $llama --machine slow.json
+1|is flops_per_s of the machine in operations per second|plan absent.npy $llama --machine slow.json --set nodes=2
+2|is 0; it must be in 1..|plan absent.npy --model llama-3.1-8b,heads=0 --machine h100
+2|is 0; it must be in 1..|plan absent.npy --model checkout,heads=0 --machine m.json
+2|ns of point 0|tasks clip-4 --machine h100:1,flops_per_s=989
 1|give .npy, text, CSV, JSON lines, .idx, MDS, Parquet or Arrow|lengths raw.bin
 1|no column 'length'; the header has id, n_tok; --column names the one of lengths|lengths named.csv
 1|p.msgpack is no model's config.json; a model is a preset|groups l.npy --model p.msgpack --machine h100
-2|64 GPUs are not a multiple of --tensor-parallel 3 x --stages 4|vlm images.csv --vision-column vision --vlm internvl-1.5-26b --machine a100-80:8 --tensor-parallel 3 --stages 4
+2|64 GPUs are not a multiple of --tensor-parallel 3 x --stages 4; give --tensor-parallel 1, 2, 4, 8 or 16, or --replicas|vlm absent.csv $vlm:8 --tensor-parallel 3 --stages 4
+2|64 GPUs are not a multiple of --tensor-parallel 4 x --stages 5; give --replicas|vlm absent.csv $vlm:8 --tensor-parallel 4 --stages 5
+2|--tensor-parallel is 3, which does not share out the 48 heads and 8 key-value heads of internlm2-20b evenly; 1, 2, 4, 8 or 24 would do|vlm absent.csv $vlm:3 --tensor-parallel 3 --stages 4 --replicas 1
+2|--micro-batches is 6; interleaved stages need a multiple of --stages 4|vlm absent.csv $vlm:8 --stages 4 --virtual-stages 2 --micro-batches 6
+2|--max-vision is 3 and --max-tokens 0; give both or neither|vlm absent.csv $vlm:8 --stages 4 --max-vision 3
+2|the machine has 64|vlm absent.csv $vlm:8 --stages 4 --replicas 100 --compare
+2|--micro-batches-per-step is 3, which --micro-batch-multiple, 2, does not divide|plan absent.npy $on --samples-per-step 8 --micro-batches-per-step 3 --micro-batch-multiple 2
+2|--micro-batches-per-step is 3, which --micro-batch-multiple, 2, does not divide|compare absent.npy $on --batches absent --micro-batches-per-step 3 --micro-batch-multiple 2
+2|--equal-samples is for method search; first-fit-decreasing does not keep it|plan absent.npy $on --method first-fit-decreasing --equal-samples
+2|--equal-samples is set; method flexsp does not plan for it|step absent.npy $on --method flexsp --equal-samples
+2|--micro-batches is 2; with 2 virtual stages it must be a multiple of the 3 stages|stages absent.csv --stages 3 --micro-batches 2 --virtual-stages 2
+1|cannot open absent.npy|plan absent.npy $on --method first-fit-decreasing
+1|cannot open absent.csv|vlm absent.csv $vlm:8 --stages 4
 1|more --stages, a larger --tensor-parallel or GPUs with more memory may do|vlm images.csv --vision-column vision --vlm internvl-1.5-26b --machine a100-40:1 --stages 1
 1|what would do: --shard-ranks 40 on 5 nodes of 8 GPUs|groups l.npy --model llama-3.1-70b --machine a100-40 --shard-ranks 8
 1|what would do: at least 10 nodes of 4 GPUs|groups l.npy --model llama-3.1-405b --machine gb200-nvl72:9
@@ -157,6 +187,27 @@ llama="--model llama-3.1-8b" on="--model llama-3.1-8b --machine h100:2"
 1|what would do: --zero 3|groups l.npy $llama --machine h100:1 --zero none
 1|no number of nodes would do|groups l.npy --model llama-3.1-405b --machine h100:4,hbm_bytes=10GiB
 1|--reserve keeps 90.0 GiB free on each GPU, which has 80.0 GiB: nothing is left for llama-3.1-8b|groups l.npy $on --reserve 90GiB
+1|hbp: /dev/null is empty|lengths /dev/null
+1|hbp: odd/dir/config.json, line 1: |groups l.npy --model odd/dir --machine h100
+1|hbp: odd/dir/config.json, line 1: |groups l.npy --model odd/dir/,layers=2 --machine h100
+1|hbp: odd/bad.json, line 1: |model odd/bad.json
+1|hbp: odd/x.msgpack is no model's config.json|model odd/x.msgpack
+1|hbp: ./odd/bad.json, line 1: |machine ./odd/bad.json:2
+1|hbp: odd/x.msgpack: byte 0: |show odd/x.msgpack
+1|hbp: $work/odd/x.msgpack has no column step|report $work/odd/x.msgpack -o odd/page.html
+1|hbp: odd/x.msgpack: byte 0: |tasks clip-4 --machine h100:1 --schedule odd/x.msgpack
+1|hbp: odd/bad.json, line 1: |plan l.npy --cost odd/bad.json
+1|hbp: odd/bad.json, line 1: |tasks odd/bad.json --machine h100
+1|hbp: odd/a.csv, line 2: |lengths odd/a.csv
+1|hbp: odd/a.csv, line 1: no column 'vision'|vlm images.csv --vision odd/a.csv $vlm
+1|hbp: odd/a.csv has no column |stages odd/a.csv --stages 2
+1|hbp: odd/a.csv has no column |fit odd/a.csv $on
+1|hbp: odd/a.csv: line 1 has|plan l.npy $on --batches odd/a.csv
+1|hbp: odd/index.json: the shard s.mds is not beside the index|lengths odd
+1|hbp: odd/index.json: the shard s.mds is not beside the index|lengths odd/
+1|hbp: odd/bad.json: hwloc XML, line 1: |probe --xml odd/bad.json
+1|hbp: odd/bad.json: NCCL topology, line 1: |probe --machine h100 --nccl-topo odd/bad.json
+1|hbp: odd/a.csv: nccl-tests: no line with|probe --machine h100 --nccl-tests odd/a.csv --ranks 2
 1|with --over-long truncate, split or drop|groups l.npy $llama --machine h100:1,hbm_bytes=32GiB --max-sp 1
 1|such GPUs are needed|tasks clip-4 --machine a800-80:2 --memory-limit 1MiB
 1|--reserve keeps 97.7 GiB free on each GPU, which has 80.0 GiB: nothing is left|tasks clip-4 --machine a800-80:2 --reserve 100000

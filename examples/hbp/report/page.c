@@ -83,31 +83,55 @@ static FILE *open_beside(const char *path, char **name)
     return file;
 }
 
-/* A pipe, a terminal: written as it is. */
-static hbp_status write_through(const char *path, const char *report, const char *columns)
+/* A stream of its own on an open file, from where that stands: "/proc/self/fd/3". NULL with `errno`. */
+static FILE *open_descriptor(const char *place)
 {
-    FILE *file = fopen(path, "wb");
+    char *end;
+    const long number = strtol(strrchr(place, '/') + 1, &end, 10);
+    const int flags = *end ? -1 : fcntl((int)number, F_GETFL);
+    if (*end)
+        return fopen(place, "wb");
+    if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY) {
+        errno = EBADF;
+        return NULL;
+    }
+    const int own = fcntl((int)number, F_DUPFD_CLOEXEC, 0);
+    FILE *file = own < 0 ? NULL : fdopen(own, "wb");
+    if (!file && own >= 0)
+        close(own);
+    return file;
+}
+
+/* A pipe, a terminal, an open file: written as it is. */
+static hbp_status write_through(const char *path, const char *place, const char *report, const char *columns)
+{
+    const int is_standard = cli_is_standard_output(path);
+    FILE *file = is_standard ? stdout : cli_is_open_file(place) ? open_descriptor(place) : fopen(path, "wb");
     if (!file)
         return cli_own_failure("cannot write %s: %s", path, strerror(errno));
     put_page(file, report, columns);
     int failed = fflush(file) || ferror(file);
-    failed |= fclose(file);
+    failed |= !is_standard && fclose(file);
     return failed ? cli_own_failure("cannot write %s: %s", path, strerror(errno)) : HBP_OK;
 }
 
 hbp_status report_write(const char *path, json_t *page, const char *columns)
 {
     struct stat there;
-    char *report = json_dumps(page, JSON_COMPACT), *temporary = NULL;
+    char place[CLI_PATH_BYTES], *report, *temporary = NULL;
+    const int unfollowed = cli_follow_links(path, place);
+    if (unfollowed)
+        return cli_own_failure("cannot write %s: %s", path, strerror(unfollowed));
+    report = json_dumps(page, JSON_COMPACT);
     if (!report)
         return cli_own_failure("out of memory for the page");
-    if (stat(path, &there) == 0 && !S_ISREG(there.st_mode)) {
-        hbp_status through = write_through(path, report, columns);
+    if (cli_is_open_file(place) || (stat(path, &there) == 0 && !S_ISREG(there.st_mode))) {
+        hbp_status through = write_through(path, place, report, columns);
         free(report);
         return through;
     }
-    FILE *file = open_beside(path, &temporary);
-    hbp_status status = file ? write_whole(file, temporary, path, report, columns)
+    FILE *file = open_beside(place, &temporary);
+    hbp_status status = file ? write_whole(file, temporary, place, report, columns)
                              : cli_own_failure("cannot write beside %s: %s", path, strerror(errno));
     if (file && status < 0)
         unlink(temporary);

@@ -52,6 +52,12 @@ void report_bar(json_t *picture, const char *label, double value, const char *no
                                     report_text("%s", note), "mark", is_marked));
 }
 
+void report_bar_colour(json_t *picture, const char *colour)
+{
+    json_t *rows = list_of(picture, "rows");
+    json_object_set_new(json_array_get(rows, json_array_size(rows) - 1), "colour", json_string(colour));
+}
+
 void report_limit(json_t *object, const char *label, double value)
 {
     json_object_set_new(object, "limit", json_pack("{s:s,s:o}", "label", label, "value", json_number(value)));
@@ -77,9 +83,13 @@ static json_t *numbers(const double *values, int64_t count)
     return list;
 }
 
-void report_series(json_t *panel, const char *label, int colour, const double *values, int64_t count)
+void report_series(json_t *panel, const char *label, const char *colour, const double *values, int64_t count)
 {
-    json_array_append_new(list_of(panel, "series"),
-                          json_pack("{s:s,s:i,s:b,s:o}", "label", label, "colour", colour < 0 ? 7 : colour,
-                                    "wait", colour < 0, "values", numbers(values, count)));
+    json_array_append_new(list_of(panel, "series"), json_pack("{s:s,s:s,s:o}", "label", label, "colour",
+                                                              colour, "values", numbers(values, count)));
+}
+
+shown report_degree_colour(int32_t sp)
+{
+    return show_real("sp %.0f", (double)sp);
 }

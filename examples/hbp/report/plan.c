@@ -1,6 +1,7 @@
 /* The page of a plan: what was asked, what it means, and the pictures of all of it. */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "report.h"
 
@@ -14,10 +15,13 @@ static void add_vlm_lead(const report_plan *p, const hbp_vlm_plan_summary *s)
                             show_number(s->steps, "step").s, show_number(s->micro_batches, "micro-batch").s,
                             show_number(s->gpus, "GPU").s, show_number(s->replicas, "replica").s,
                             show_number(s->stages, "stage").s));
-    report_lead(p->page,
-                report_text("By the cost model it takes %s, at most %s above the best for these packs and "
-                            "steps. Stages wait %s of the time.",
-                            show_time((double)s->epoch_ns).s, show_share(over).s, show_share(s->bubble).s));
+    report_lead(
+        p->page,
+        report_text(
+            "By the cost model it takes %s; with these packs and steps no pipeline takes less than %s: it "
+            "is at most %s above the best. Stages wait %s of the time.",
+            show_time((double)s->epoch_ns).s, show_time((double)s->packs_bound_ns).s, show_share(over).s,
+            show_share(s->bubble).s));
 }
 
 static void add_lead(const report_plan *p)
@@ -43,12 +47,20 @@ static void add_lead(const report_plan *p)
                                 "be, the plan does not say.",
                                 show_time((double)s->predicted_ns).s));
     if (has_price(s, s->bound_ns))
-        report_lead(
-            p->page,
-            report_text("What its steps hold costs up to %s: with steps left free, no plan takes less than "
-                        "%s.",
-                        show_share((double)s->predicted_ns / (double)s->free_bound_ns - 1).s,
-                        show_time((double)s->free_bound_ns).s));
+        report_lead(p->page, report_text("That steps hold what they do costs %s at most: with steps of any "
+                                         "samples and any size, no plan "
+                                         "would take less than %s.",
+                                         show_share((double)s->predicted_ns / (double)s->free_bound_ns - 1).s,
+                                         show_time((double)s->free_bound_ns).s));
+    char full[512];
+    cli_say_fullness(p->c, s, full, sizeof full);
+    if (*full)
+        report_lead(p->page, report_text("S%s.", full + 1));
+    if (strchr(full, ';') || strchr(full, ':'))
+        report_lead(p->page,
+                    report_text("That leaves no GPU idle, it makes more steps: ranks wait %s of the time in "
+                                "micro-batches.",
+                                show_share(p->idle).s));
     if (s->dropped || s->overlong_samples)
         report_lead(p->page, report_text("%s in no pack; %s longer than the limit.",
                                          show_number(s->dropped, "sample").s,
@@ -76,7 +88,7 @@ static void add_facts(const report_plan *p)
     report_fact(p->page, s->steps > 1 ? "predicted epoch" : "predicted step", show_time((double)ns));
     if (s->bound_ns > 0)
         report_fact(p->page, "above the bound", show_share(s->gap));
-    report_fact(p->page, "waiting", show_share(is_vlm ? p->vlm.bubble : p->idle));
+    report_fact(p->page, is_vlm ? "bubble" : "idle", show_share(is_vlm ? p->vlm.bubble : p->idle));
     if (peak_of(p) > 0)
         report_fact(p->page, "peak memory", show_bytes((double)peak_of(p)));
     if (ns > 0)
@@ -92,7 +104,9 @@ static hbp_status draw_methods(const report_plan *p)
         return HBP_OK;
     json_t *answer = report_text(
         "%s%s",
-        p->c->compared_file ? "Each method at its best settings, under the same contract and cost. " : "",
+        p->c->compared_file
+            ? "Each method at its best settings, with the same limits of a step and the same cost. "
+            : "",
         s->bound_ns > 0 ? "The dashed line is a proven bound: no plan like this one is left of it."
                         : "The plan has no bound that is known.");
     json_t *picture =
@@ -163,11 +177,11 @@ static void draw_memory(const report_plan *p, const folds *f)
             states[i] = fmin(p->terms.static_bytes, peak[i]);
             peak[i] -= states[i];
         }
-        report_series(panel, "weights, gradients, optimiser states", 4, states, f->columns);
-        report_series(panel, "activations, logits, buffers", 0, peak, f->columns);
+        report_series(panel, "weights, gradients, optimiser states", "states", states, f->columns);
+        report_series(panel, "activations, logits, buffers", "activations", peak, f->columns);
         report_limit(panel, "limit", (double)limit);
     } else {
-        report_series(panel, "peak memory", 0, peak, f->columns);
+        report_series(panel, "peak memory", "plain", peak, f->columns);
     }
 }
 
@@ -191,23 +205,24 @@ static void draw_ranks(const report_plan *p, const folds *f)
         }
     }
     json_t *answer =
-        report_text("%ss wait %s of the time that work takes. %s %lld waits most, %s in all.", lane,
+        report_text("%ss wait %s of the time in micro-batches. %s %lld waits most, %s in all.", lane,
                     show_share(p->idle).s, lane, (long long)most, show_time(work - (double)p->ns[most]).s);
     json_t *picture = report_picture(
         p->page, "columns", "ranks",
         p->c->vlm_plan ? "How even are the replicas' packs?" : "Where does each rank's time go?", answer);
     json_object_set_new(picture, "names", fold_names(f));
-    json_object_set_new(picture, "axis", json_string("rank"));
-    json_t *panel = report_panel(picture, "time of a rank, all steps", "ns");
+    json_object_set_new(picture, "axis", json_string(p->c->vlm_plan ? "replica" : "rank"));
+    json_t *panel = report_panel(
+        picture, p->c->vlm_plan ? "time of a replica, all steps" : "time of a rank, all steps", "ns");
     const int known = p->terms.layers > 0;
-    report_series(panel, known ? "computation" : "packs", 0, part[COMPUTE], f->columns);
+    report_series(panel, known ? "computation" : "packs", "compute", part[COMPUTE], f->columns);
     if (known) {
-        report_series(panel, "all-to-all", 1, part[EXCHANGE], f->columns);
-        report_series(panel, "once a micro-batch: ZeRO traffic not hidden, launches", 2, part[ONCE],
+        report_series(panel, "all-to-all", "exchange", part[EXCHANGE], f->columns);
+        report_series(panel, "once a micro-batch: ZeRO traffic not hidden, launches", "once", part[ONCE],
                       f->columns);
     }
-    report_series(panel, "waiting", -1, part[WAIT], f->columns);
-    report_series(panel, "once a step", 7, part[STEP], f->columns);
+    report_series(panel, "waiting", "wait", part[WAIT], f->columns);
+    report_series(panel, "once a step", "step", part[STEP], f->columns);
     if (p->c->vlm_plan)
         json_object_set_new(
             picture, "note",
@@ -218,33 +233,6 @@ static void draw_ranks(const report_plan *p, const folds *f)
             picture, "note",
             json_string("The plan was saved without its cost: what a pack's time is made of is "
                         "not known."));
-}
-
-/* ---- Vision-language plans ---- */
-
-static void draw_stages(const report_plan *p)
-{
-    const hbp_vlm_plan_summary s = p->vlm;
-    hbp_vlm_plan_view v = {.struct_size = sizeof v};
-    if (hbp_vlm_plan_get_view(p->c->vlm_plan, &v) < 0)
-        return;
-    json_t *time =
-        report_picture(p->page, "bars", "stages", "Which stage is the slowest?",
-                       report_text("Mean time of a micro-batch in each stage, forward and backward."));
-    json_t *memory = report_picture(
-        p->page, "bars", "stage-memory", "Does each stage fit?",
-        report_text("%s: the fullest stage peaks at %s of %s.",
-                    s.peak_bytes <= s.limit_bytes || !s.limit_bytes ? "They fit" : "They do not",
-                    show_bytes((double)s.peak_bytes).s, show_bytes((double)s.limit_bytes).s));
-    json_object_set_new(time, "unit", json_string("ns"));
-    json_object_set_new(memory, "unit", json_string("bytes"));
-    for (int64_t i = 0; i < v.stages; i++) {
-        const shown label = show_real("stage %.0f", (double)i);
-        report_bar(time, label.s, (double)v.stage_ns[i], "", 0);
-        report_bar(memory, label.s, (double)v.stage_bytes[i], "", 0);
-    }
-    if (s.limit_bytes)
-        report_limit(memory, "limit", (double)s.limit_bytes);
 }
 
 static hbp_status make_page(report_plan *p)
@@ -260,16 +248,15 @@ static hbp_status make_page(report_plan *p)
         add_lead(p);
         add_facts(p);
         status = draw_methods(p);
-        report_steps(p, measured);
+        if (status >= 0)
+            status = report_steps(p, measured);
         draw_ranks(p, &f);
-        if (c->vlm_plan)
-            draw_stages(p);
-        else
+        if (!c->vlm_plan)
             draw_memory(p, &f);
     }
     if (status >= 0)
         status = report_lengths(p);
-    if (status >= 0 && c->cost && !c->vlm_plan)
+    if (status >= 0 && !c->vlm_plan)
         status = report_reasons(p);
     if (status >= 0 && p->view.steps > 1)
         status = report_composition(p);
@@ -326,6 +313,10 @@ int report_of_plan(cli *c, json_t *page, report_columns *columns)
         CLI_TRY(c, hbp_vlm_plan_get_view(c->vlm_plan, &vlm));
         p.step_ns = vlm.step_ns;
     }
+    hbp_plan_summary opened = {.struct_size = sizeof opened};
+    CLI_TRY(c, hbp_plan_file_get_summary(c->context, c->plan_file, &opened));
+    if (opened.digest != p.summary.digest || (c->vlm_plan && p.vlm.steps != p.view.steps))
+        return cli_error("%s was replaced while it was read; try again", c->file);
     int wrong = c->step < 0 ? 0 : cli_check_step(c, c->step, p.summary.first_step, p.summary.steps);
     if (wrong)
         return wrong;

@@ -6,12 +6,22 @@
 
 #include "report.h"
 
-enum { PER_OCTAVE = 4, BINS = 32 * PER_OCTAVE, CLASSES = 32, STEP_COLUMNS = 200 };
+enum { BINS = 64, CLASSES = 32, STEP_COLUMNS = 200 };
+
+/* The most tokens of a bin: 1, 2, 3, 4, 6, 8, 12, ... 2K, 3K, 4K, 6K, ... */
+static int64_t most_of_bin(int bin)
+{
+    if (bin == 0)
+        return 1;
+    return bin % 2 ? INT64_C(2) << bin / 2 : INT64_C(3) << (bin / 2 - 1);
+}
 
 static int bin_of(int64_t tokens)
 {
-    const int bin = (int)ceil(PER_OCTAVE * log2((double)(tokens > 0 ? tokens : 1)) - 1e-9);
-    return bin < BINS ? bin : BINS - 1;
+    int bin = tokens > 2 ? 2 * ilogb((double)tokens) - 2 : 0;
+    while (bin < BINS - 1 && most_of_bin(bin) < tokens)
+        bin++;
+    return bin;
 }
 
 /* The rows of degrees that packs with samples have, in ascending order. */
@@ -85,16 +95,27 @@ static void count_lengths(report_plan *p, lengths_in *in)
     }
 }
 
-static void add_borders(const report_plan *p, json_t *picture, int first)
+/* Longest packs, at their place inside of a bin of `count` from `first` on. */
+static void add_borders(const report_plan *p, json_t *picture, int first, int count)
 {
     json_t *borders = json_array();
     for (int i = 0; i < p->degrees; i++) {
-        const double at = PER_OCTAVE * log2((double)p->degree[i].longest) - first + 1;
+        const int bin = bin_of(p->degree[i].longest);
+        const int64_t least = bin ? most_of_bin(bin - 1) : 0;
+        const double at =
+            bin - first + (double)(p->degree[i].longest - least) / (double)(most_of_bin(bin) - least);
         json_array_append_new(borders,
-                              json_pack("{s:o,s:o}", "at", json_number(at < 0 ? 0 : at), "label",
+                              json_pack("{s:o,s:o}", "at", json_number(fmin(fmax(at, 0), count)), "label",
                                         report_text("pack of %s", show_length(p->degree[i].longest).s)));
     }
     json_object_set_new(picture, "borders", borders);
+}
+
+static shown show_bin(int64_t tokens)
+{
+    if (tokens == 1536 || tokens == 1536 * 1024)
+        return show_real(tokens == 1536 ? "%.1fK" : "%.1fM", 1.5);
+    return show_length(tokens);
 }
 
 static void draw_lengths(report_plan *p, const lengths_in *in)
@@ -114,17 +135,18 @@ static void draw_lengths(report_plan *p, const lengths_in *in)
     json_t *names = json_array();
     const int count = in->last - in->first + 1;
     for (int b = in->first; b <= in->last; b++)
-        json_array_append_new(names,
-                              report_text("%s", show_length((int64_t)floor(exp2((double)b / PER_OCTAVE))).s));
+        json_array_append_new(names, report_text("%s", show_bin(most_of_bin(b)).s));
     json_object_set_new(picture, "names", names);
+    json_object_set_new(picture, "first_name", json_integer(in->first % 2 == 0)); /* a power of two */
     json_object_set_new(picture, "axis", json_string("tokens of a sample, up to"));
     json_t *samples = report_panel(picture, "samples", "count");
     json_t *tokens = report_panel(picture, "tokens", "count");
     for (int i = 0; i < p->degrees; i++) {
-        report_series(samples, show_degree(&p->degree[i]).s, i, &in->samples[i][in->first], count);
-        report_series(tokens, show_degree(&p->degree[i]).s, i, &in->tokens[i][in->first], count);
+        const shown colour = report_degree_colour(p->degree[i].sp);
+        report_series(samples, show_degree(&p->degree[i]).s, colour.s, &in->samples[i][in->first], count);
+        report_series(tokens, show_degree(&p->degree[i]).s, colour.s, &in->tokens[i][in->first], count);
     }
-    add_borders(p, picture, in->first);
+    add_borders(p, picture, in->first, count);
 }
 
 /* ---- What steps are made of ---- */
@@ -141,6 +163,36 @@ static int class_of(int64_t tokens)
     while (k < CLASSES - 1 && (INT64_C(1) << k) < tokens)
         k++;
     return k;
+}
+
+/* Tokens of a step by length class, [2^k, 2^(k + 1)), as the library's metrics have them. */
+static double add_mixture(const hbp_plan_view *v, int64_t step, double *tokens)
+{
+    const int64_t first = v->pack_offsets[v->micro_batch_offsets[v->step_offsets[step]]];
+    const int64_t end = v->pack_offsets[v->micro_batch_offsets[v->step_offsets[step + 1]]];
+    double total = 0;
+    for (int64_t i = first; i < end; i++) {
+        tokens[v->sample_tokens[i] > 1 ? ilogb((double)v->sample_tokens[i]) : 0] += v->sample_tokens[i];
+        total += v->sample_tokens[i];
+    }
+    return total;
+}
+
+/* The mixture distance (docs/explanation/metrics.md). */
+static double mixture_distance(const hbp_plan_view *v)
+{
+    double all[CLASSES] = {0}, total = 0, sum = 0;
+    int64_t measured = 0;
+    for (int64_t k = 0; k < v->steps; k++)
+        total += add_mixture(v, k, all);
+    for (int64_t k = 0; k < v->steps; k++) {
+        double here[CLASSES] = {0};
+        const double own = add_mixture(v, k, here);
+        for (int c = 0; c < CLASSES && own > 0; c++)
+            sum += fabs(here[c] / own - all[c] / total) / 2;
+        measured += own > 0;
+    }
+    return measured ? sum / (double)measured : 0;
 }
 
 /* So many steps, spread evenly: a mean over some would hide how they differ. */
@@ -179,7 +231,7 @@ static void draw_classes(const composition *of, json_t *panel, int columns)
                 sum[i] += of->tokens[k][i];
         snprintf(label, sizeof label, "of samples up to %s", show_length(INT64_C(1) << (high - 1)).s);
         if (high > low)
-            report_series(panel, label, series, sum, columns);
+            report_series(panel, label, show_real("length %.3f", series / 7.0).s, sum, columns);
     }
 }
 
@@ -190,11 +242,13 @@ hbp_status report_composition(const report_plan *p)
     if (!of)
         return cli_own_failure("out of memory for the page");
     count_steps(p, of, columns);
-    json_t *answer =
-        report_text("%s%s%s. Where steps hold samples of like length, neighbours differ; where each is "
-                    "a small copy of the epoch, all look the same.",
-                    show_number(p->summary.steps, "step").s, show_contract(&p->summary, "").s,
-                    columns < p->view.steps ? "; some of them are drawn, spread evenly" : "");
+    json_t *answer = report_text(
+        "%s%s%s. A step's share of tokens by length is %s from the epoch's in the mean (mixture "
+        "distance: 0 where every step is a small copy of the epoch, near 1 where steps hold samples "
+        "of one length each).",
+        show_number(p->summary.steps, "step").s, show_contract(&p->summary, "").s,
+        columns < p->view.steps ? "; some of them are drawn, spread evenly" : "",
+        show_real("%.3f", mixture_distance(&p->view)).s);
     json_t *picture =
         report_picture(p->page, "columns", "composition", "How do steps differ over the epoch?", answer);
     json_t *names = json_array();
@@ -203,9 +257,9 @@ hbp_status report_composition(const report_plan *p)
     json_object_set_new(picture, "names", names);
     json_object_set_new(picture, "axis", json_string("step"));
     draw_classes(of, report_panel(picture, "tokens of a step", "count"), columns);
-    report_series(report_panel(picture, "time of a step", "ns"), "time of a step", 7, of->ns, columns);
-    report_series(report_panel(picture, "samples of a step", "count"), "samples of a step", 7, of->samples,
-                  columns);
+    report_series(report_panel(picture, "time of a step", "ns"), "time of a step", "plain", of->ns, columns);
+    report_series(report_panel(picture, "samples of a step", "count"), "samples of a step", "plain",
+                  of->samples, columns);
     free(of);
     return HBP_OK;
 }

@@ -48,13 +48,15 @@ int cli_report(cli *c)
     report_columns columns = {0};
     progress_begin(parts);
     char *text = NULL;
-    json_t *page =
-        json_pack("{s:o,s:[],s:[],s:[],s:o}", "title", report_text("%s", show_name(base_of(c->file)).s),
-                  "lead", "facts", "pictures", "footer",
-                  report_text("Drawn by hbp %s. Times are those of the cost model unless said to be "
-                              "measured; this page loads nothing.",
-                              hbp_version_string()));
+    json_t *page = json_pack(
+        "{s:o,s:[],s:[],s:[],s:o}", "title", report_text("%s", show_name(base_of(c->file)).s), "lead",
+        "facts", "pictures", "footer",
+        report_text("Drawn by hbp %s; docs/glossary.md of that version has all words. Times are those of "
+                    "the cost model unless said to be measured; this page loads nothing.",
+                    hbp_version_string()));
     int wrong = fill_page(c, page, &columns);
+    if (!wrong)
+        report_terms(c, page);
     if (!wrong && cli_is_interrupted())
         wrong = cli_error("cancelled before the page was written");
     if (!wrong && (report_pack_columns(&columns, page, &text) < 0 || report_write(c->output, page, text) < 0))

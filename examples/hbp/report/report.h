@@ -25,7 +25,7 @@ void report_free_columns(report_columns *columns);
 /* ---- pictures.c: pictures in JSON, as the page's script draws them (page/charts.js) ---- */
 
 /* Texts in printf's way. */
-json_t *report_text(const char *format, ...);
+json_t *report_text(const char *format, ...) CLI_PRINTF(1, 2);
 void report_fact(json_t *page, const char *name, shown value);
 void report_lead(json_t *page, json_t *text);
 
@@ -34,11 +34,16 @@ json_t *report_picture(json_t *page, const char *type, const char *id, const cha
 
 /* Rows of "bars": `value` < 0 where there is none; `note` stands behind it. */
 void report_bar(json_t *picture, const char *label, double value, const char *note, int is_marked);
+void report_bar_colour(json_t *picture, const char *colour); /* of the last row */
 void report_limit(json_t *object, const char *label, double value);
 
-/* A panel of "columns", and a series of it of `count` numbers. */
+/* A panel of "columns", and a series of it of `count` numbers. Colours are of what is shown, in every picture
+ * (page/base.js, page/page.css): parts of time "compute", "exchange", "once", "step", "wait"; "sp 8" of a
+ * degree; "length 0.5" of lengths, 0 of the shortest; "states" and "activations" of memory; "plain" of what
+ * stands alone. */
 json_t *report_panel(json_t *picture, const char *label, const char *unit);
-void report_series(json_t *panel, const char *label, int colour, const double *values, int64_t count);
+void report_series(json_t *panel, const char *label, const char *colour, const double *values, int64_t count);
+shown report_degree_colour(int32_t sp);
 
 /* ---- What a page is made of ---- */
 
@@ -62,7 +67,7 @@ typedef struct report_plan {
     hbp_plan_view view;
     hbp_vlm_plan_summary vlm;             /* of c->vlm_plan */
     hbp_cost_terms terms;                 /* where c->cost is given */
-    report_degree degree[REPORT_DEGREES]; /* ascending: the place of one is its colour, as in the timeline */
+    report_degree degree[REPORT_DEGREES]; /* ascending */
     int degrees;
     int64_t *ns;     /* [ranks] of packs */
     int64_t *peak;   /* [ranks] */
@@ -79,11 +84,16 @@ typedef struct report_plan {
 int report_of_plan(cli *c, json_t *page, report_columns *columns);
 /* plan_steps.c: totals by rank; the picture of one step, and its columns. */
 hbp_status report_measure(report_plan *p);
-void report_steps(report_plan *p, const int64_t *measured_ns);
+hbp_status report_steps(report_plan *p, const int64_t *measured_ns);
+/* Whether the page holds a step where every `stride`-th is drawn, and those that have a name or were asked
+ * for. */
+int report_takes(const report_plan *p, int64_t step, int64_t stride);
+/* stages.c: what stages run, in columns, and the pictures of stages; of a vision-language plan. */
+hbp_status report_operations(report_plan *p, int64_t stride, int64_t tick_ns);
 /* plan_lengths.c: which lengths are in which packs; how steps are composed. */
 hbp_status report_lengths(report_plan *p);
 hbp_status report_composition(const report_plan *p);
-/* plan_reasons.c: why these packs, where c->cost is known. */
+/* plan_reasons.c: why these packs; most of it where c->cost is known. */
 hbp_status report_reasons(report_plan *p);
 /* measured.c: c->timeline beside the plan, or alone. *ns gets [packs] measured times, -1 where there is none,
  * to be freed. */
@@ -96,6 +106,9 @@ hbp_status report_compared(cli *c, json_t *picture, const hbp_plan_summary *own)
 int report_of_schedule(cli *c, json_t *page, report_columns *columns);
 int report_of_task_run(cli *c, json_t *page, report_columns *columns);
 int report_of_pipeline(cli *c, json_t *page, report_columns *columns);
+
+/* terms.c: the words that the page uses, explained at its end. */
+void report_terms(const cli *c, json_t *page);
 
 /* page.c: writes the page, whole or not at all. */
 hbp_status report_write(const char *path, json_t *page, const char *columns);

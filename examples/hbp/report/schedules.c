@@ -29,6 +29,8 @@ static void add_legend(json_t *picture, const char *name, int colour)
 
 /* ---- Task schedules ---- */
 
+enum { COLOURS = 16 }; /* of tasks: 8, and the same with stripes */
+
 /* A slice on ranks that are not consecutive is one slice for each run of them. */
 #define EACH_RUN(v, s, first, end)                                                                           \
     for (int64_t first = (v)->group_offsets[(v)->slice_groups[s]], end,                                      \
@@ -67,16 +69,18 @@ static void draw_schedule(json_t *page, report_columns *c, const hbp_task_schedu
         const int32_t op = v->slice_meta_ops[s];
         const char *task = v->task_names[v->meta_op_tasks[op]];
         add_label(picture, report_text("%s of %s", show_name(v->meta_op_names[op]).s, show_name(task).s),
-                  v->meta_op_tasks[op] % 8,
+                  v->meta_op_tasks[op] % COLOURS,
                   report_text("%s from operator %d on, on %s",
                               show_number(v->slice_operators[s], "operator").s, (int)v->slice_firsts[s],
                               show_number(v->slice_gpus[s], "GPU").s));
     }
-    for (int64_t i = 0; i < v->tasks && i < 8; i++)
-        add_legend(picture, show_name(v->task_names[i]).s, (int)i);
-    if (v->tasks > 8)
-        json_object_set_new(picture, "note",
-                            report_text("Colours repeat: there are %s.", show_number(v->tasks, "task").s));
+    for (int64_t i = 0; i < v->tasks; i++)
+        add_legend(picture, show_name(v->task_names[i]).s, (int)(i % COLOURS));
+    if (v->tasks > COLOURS)
+        json_object_set_new(
+            picture, "note",
+            report_text("Colours repeat: of %s, the %dth has that of the first again, and so on.",
+                        show_number(v->tasks, "task").s, COLOURS + 1));
     put_slices(c, v, starts, ends);
 }
 
@@ -113,12 +117,12 @@ static void draw_by_gpu(json_t *page, const hbp_task_schedule_view *v, const hbp
     json_object_set_new(time, "axis", json_string("GPU"));
     json_object_set_new(memory, "axis", json_string("GPU"));
     json_t *panel = report_panel(time, "time of a GPU", "ns");
-    report_series(panel, "busy", 0, busy, count);
-    report_series(panel, r ? "waiting, for transfers as well" : "waiting", -1, waits, count);
+    report_series(panel, "computation", "compute", busy, count);
+    report_series(panel, r ? "waiting, for transfers as well" : "waiting", "wait", waits, count);
     if (r)
-        report_series(panel, "gradients", 7, gradients, count);
+        report_series(panel, "once a step: gradients", "step", gradients, count);
     panel = report_panel(memory, "peak memory", "bytes");
-    report_series(panel, "peak memory", 0, peak, count);
+    report_series(panel, "peak memory", "plain", peak, count);
     if (s->limit_bytes)
         report_limit(panel, "limit", (double)s->limit_bytes);
     if (count < v->ranks) {
@@ -143,14 +147,16 @@ static hbp_status of_schedule(cli *c, json_t *page, report_columns *columns, con
         status = hbp_task_run_get_view(run, &times);
     if (status < 0)
         return status;
-    report_lead(page, report_text("%s of %s on %s, scheduled by %s and placed by %s.",
+    report_lead(page, report_text("%s of %s on %s, scheduled by method %s and placed by method %s.",
                                   show_number(s.operators, "operator").s, show_number(s.tasks, "task").s,
                                   show_number(s.gpus, "GPU").s, s.method, s.placement_method));
-    report_lead(page,
-                report_text("One round takes %s without transfers; no schedule of these operators takes less "
-                            "than %s: it is %s above.",
-                            show_time((double)s.makespan_ns).s, show_time((double)s.bound_ns).s,
-                            show_share(s.gap).s));
+    report_lead(
+        page,
+        report_text(
+            "One round takes %s without transfers and gradients%s; no schedule of these operators takes less "
+            "than %s: it is %s above.",
+            show_time((double)s.makespan_ns).s, run ? "" : " (hbp tasks --run-out saves a run with them)",
+            show_time((double)s.bound_ns).s, show_share(s.gap).s));
     if (run)
         report_lead(page,
                     report_text("Run with transfers and gradients it takes %s: slices end at %s, gradients "
@@ -162,7 +168,8 @@ static hbp_status of_schedule(cli *c, json_t *page, report_columns *columns, con
     report_fact(page, "slices", show_count(s.slices));
     if (run)
         report_fact(page, "with transfers and gradients", show_time((double)r.total_ns));
-    report_fact(page, run ? "without them" : "makespan, without transfers", show_time((double)s.makespan_ns));
+    report_fact(page, run ? "without them" : "one round, without transfers",
+                show_time((double)s.makespan_ns));
     report_fact(page, "above the bound", show_share(s.gap));
     report_fact(page, "idle", show_share(run ? r.idle : s.idle));
     report_fact(page, "peak memory", show_bytes((double)s.peak_bytes));
@@ -176,11 +183,10 @@ static hbp_status of_schedule(cli *c, json_t *page, report_columns *columns, con
     report_bar(bars, "longest chain, each operator at its fastest", (double)s.critical_path_ns, "", 0);
     report_bar(bars, "all work, GPUs never idle", (double)s.area_ns, "", 0);
     report_limit(bars, "no schedule is below", (double)s.bound_ns);
-    draw_schedule(
-        page, columns, &v, run ? times.slice_starts : v.slice_starts, run ? times.slice_ends : v.slice_ends,
-        run ? r.total_ns : s.makespan_ns,
-        report_text("Slices of MetaOps on their GPUs; hatched is waiting, and pointing at a slice says "
-                    "what it is."));
+    draw_schedule(page, columns, &v, run ? times.slice_starts : v.slice_starts,
+                  run ? times.slice_ends : v.slice_ends, run ? r.total_ns : s.makespan_ns,
+                  report_text("A slice is a part of a MetaOp, a chain of a task's operators, on its GPUs; "
+                              "hatched is waiting, and pointing at a slice says what it is."));
     draw_by_gpu(page, &v, &s, run ? &r : NULL);
     return HBP_OK;
 }

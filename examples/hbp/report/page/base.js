@@ -28,7 +28,18 @@ function tokens(n) {
 const formats = {ns: time, bytes, share, count, tokens};
 const format = (unit, value) => value === null || value === undefined ? '-' : formats[unit](value);
 
-const colour = (i) => `var(--c${i % 8})`;
+/* Colours are of what is shown, the same in every picture: of tasks and directions by number, of SP degrees and of
+ * lengths on a scale each, of all else by name (page.css). */
+const scale = (of, share) => `color-mix(in oklch, var(--${of}-high) ${(100 * Math.min(1, share)).toFixed(1)}%, var(--${of}-low))`;
+const colour = (of) => {
+  if (typeof of === 'number') return `var(--c${of % 8})`;
+  const [name, value] = of.split(' ');
+  return name === 'sp' ? scale('sp', Math.log2(value) / 6) : name === 'length' ? scale('length', +value) : `var(--${name})`;
+};
+/* The same as an area: waiting is hatched, numbers from 8 on are striped. */
+const paint = (of) => of === 'wait' ? 'url(#waiting)' : of >= 8 ? `url(#striped${of % 8})` : colour(of);
+const swatch = (of) => of === 'wait' ? 'repeating-linear-gradient(45deg, var(--wait) 0 3px, var(--wait-line) 3px 5px)'
+  : of >= 8 ? `repeating-linear-gradient(0deg, ${colour(of)} 0 3px, var(--page) 3px 5px)` : colour(of);
 
 /* Elements: attributes by name, handlers by a function, children as nodes or texts. */
 function element(space, name, attributes, children) {

@@ -1,5 +1,10 @@
 /* Pictures of numbers: bars, columns in panels, points. */
 
+/* A question that words answer. */
+function drawText(picture) {
+  document.getElementById('pictures').append(html('section', {id: picture.id, 'aria-labelledby': `${picture.id}-title`}, html('h2', {id: `${picture.id}-title`}, picture.title), html('p', {}, picture.answer)));
+}
+
 /* A few rows, each a bar with its number behind it; a limit is a line. */
 function drawBars(picture) {
   const rows = picture.rows, unit = picture.unit;
@@ -20,7 +25,7 @@ function drawBars(picture) {
         const text = texts[i], end = r.value === null ? label : x(Math.min(r.value, most));
         return svg('g', {}, svg('title', {}, `${r.label}: ${text}`),
           svg('text', {x: label - 8, y: y + 16, 'text-anchor': 'end', 'font-weight': r.mark ? 'bold' : null}, fitted(r.label, label - 8)),
-          r.value === null ? null : svg('rect', {x: label, y: y + 4, width: Math.max(1, x(Math.min(r.value, most)) - label), height: height - 8, fill: colour(r.mark ? 0 : 7)}),
+          r.value === null ? null : svg('rect', {x: label, y: y + 4, width: Math.max(1, x(Math.min(r.value, most)) - label), height: height - 8, fill: colour(r.colour || (r.mark ? 'mark' : 'plain'))}),
           r.value > most ? svg('path', {d: `M${end - 10},${y + 4}l4,${(height - 8) / 2}l-4,${(height - 8) / 2}`, stroke: 'var(--page)', 'stroke-width': 3, fill: 'none'}) : null,
           svg('text', {x: end + 6, y: y + 16, class: `halo${r.value === null ? ' soft' : ''}`}, fitted(text, width - end - 6)));
       });
@@ -49,7 +54,7 @@ function drawPanel(panel, names, box) {
     for (const s of panel.series) {
       const v = s.values[i] || 0;
       if (v > 0) {
-        column.append(svg('rect', {x: px(i) + (width / n > 4 ? 0.5 : 0), width: Math.max(0.5, width / n - (width / n > 4 ? 1 : 0)), y: py(below + v), height: Math.max(0.3, py(below) - py(below + v)), fill: s.wait ? 'url(#waiting)' : colour(s.colour)}));
+        column.append(svg('rect', {x: px(i) + (width / n > 4 ? 0.5 : 0), width: Math.max(0.5, width / n - (width / n > 4 ? 1 : 0)), y: py(below + v), height: Math.max(0.3, py(below) - py(below + v)), fill: paint(s.colour)}));
         lines.push(`${s.label}: ${format(panel.unit, v)}`);
       }
       below += v;
@@ -65,14 +70,16 @@ function drawPanel(panel, names, box) {
 }
 
 const hatch = () => svg('defs', {}, svg('pattern', {id: 'waiting', width: 6, height: 6, patternUnits: 'userSpaceOnUse', patternTransform: 'rotate(45)'},
-  svg('rect', {width: 6, height: 6, fill: 'var(--wait)'}), svg('line', {x1: 0, x2: 0, y1: 0, y2: 6, stroke: 'var(--wait-line)', 'stroke-width': 2})));
+  svg('rect', {width: 6, height: 6, fill: 'var(--wait)'}), svg('line', {x1: 0, x2: 0, y1: 0, y2: 6, stroke: 'var(--wait-line)', 'stroke-width': 2})),
+  ...[0, 1, 2, 3, 4, 5, 6, 7].map((i) => svg('pattern', {id: `striped${i}`, width: 5, height: 5, patternUnits: 'userSpaceOnUse'},
+    svg('rect', {width: 5, height: 5, fill: colour(i)}), svg('line', {x1: 0, x2: 5, y1: 4, y2: 4, stroke: 'var(--page)', 'stroke-width': 1.5}))));
 
 /* Panels of stacked columns over one axis, whose names are the table's first column; borders are lines through
  * all of them, at places between columns. */
 function drawColumns(picture) {
   const names = picture.names, all = picture.panels.flatMap((p) => p.series.map((s) => ({...s, unit: p.unit, panel: p.label})));
   const coloured = new Map();
-  for (const p of picture.panels.filter((q) => q.series.length > 1)) for (const s of p.series) coloured.set(s.label, s.wait ? 'repeating-linear-gradient(45deg, var(--wait) 0 3px, var(--wait-line) 3px 5px)' : colour(s.colour));
+  for (const p of picture.panels.filter((q) => q.series.length > 1)) for (const s of p.series) coloured.set(s.label, swatch(s.colour));
   figure(picture, {
     legend: coloured.size > 1 ? [...coloured] : null,
     head: [`<${picture.axis}`, ...all.map((s) => picture.panels.length > 1 && s.label !== s.panel ? `${s.panel}: ${s.label}` : s.label)],
@@ -86,18 +93,20 @@ function drawColumns(picture) {
         y += high + gap;
       }
       const bottom = y - gap;
-      let free = -1e9;
+      const free = [-1e9, -1e9]; /* labels of borders stand in two lines */
       for (const b of picture.borders || []) {
         const x = x0 + inner * b.at / names.length, text = fitted(b.label, 260);
         parts.push(svg('line', {class: 'border', x1: x, x2: x, y1: 22, y2: bottom}));
-        const length = 6.8 * text.length, at = Math.min(Math.max(x, free + 8), x0 + inner - length);
-        if (at >= free) parts.push(svg('text', {x: at, y: bottom + 30}, text));
-        free = Math.max(free, at + length);
+        const length = 6.8 * text.length, at = Math.min(x, x0 + inner - length);
+        const line = free.findIndex((f) => at >= f + 8);
+        if (line < 0) continue;
+        parts.push(svg('text', {x: at, y: bottom + 30 + 15 * line}, text));
+        free[line] = at + length;
       }
       const each = Math.max(1, Math.ceil(names.length * (18 + 7 * Math.max(...names.map((s) => s.length))) / inner));
-      for (let i = 0; i < names.length; i += each)
+      for (let i = (picture.first_name || 0) % each; i < names.length; i += each)
         parts.push(svg('text', {x: x0 + inner * (i + 0.5) / names.length, y: bottom + 14, 'text-anchor': 'middle', class: 'soft'}, names[i]));
-      return svg('svg', {role: 'img', height: bottom + ((picture.borders || []).length ? 40 : 22)}, ...parts);
+      return svg('svg', {role: 'img', height: bottom + ((picture.borders || []).length ? free[1] > 0 ? 55 : 40 : 22)}, ...parts);
     },
   });
 }

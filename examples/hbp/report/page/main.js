@@ -17,7 +17,10 @@ addEventListener('unhandledrejection', (event) => fail(event.reason));
   if (report.note) lead.append(html('p', {class: 'note'}, 'Made by ', html('code', {}, report.note)));
   lead.append(html('dl', {class: 'facts'}, ...report.facts.map(([name, value]) => html('div', {}, html('dt', {}, name), html('dd', {}, value)))));
   document.getElementById('footer').textContent = report.footer;
-  const types = {bars: drawBars, columns: drawColumns, points: drawPoints, timeline: drawTimeline};
+  const terms = document.getElementById('terms');
+  terms.hidden = !report.terms.length;
+  terms.append(html('dl', {class: 'terms'}, ...report.terms.map(([term, meaning]) => html('div', {}, html('dt', {}, term), html('dd', {}, meaning)))));
+  const types = {text: drawText, bars: drawBars, columns: drawColumns, points: drawPoints, timeline: drawTimeline};
   const draw = (picture, columns) => {
     try { types[picture.type](picture, columns); } catch (error) { fail(error); }
   };

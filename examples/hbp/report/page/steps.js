@@ -2,24 +2,32 @@
 
 /* Unsigned numbers of 7 bits a byte, the lowest first. */
 function readNumbers(bytes, from, amount) {
-  const out = new Float64Array(amount);
-  let at = from;
+  let at = from, out = new Int32Array(amount);
   for (let i = 0; i < amount; i++) {
     let byte = bytes[at++], value = byte & 127;
+    if (byte < 128) { out[i] = value; continue; }
     for (let shift = 7; byte & 128 && shift < 28; shift += 7) { byte = bytes[at++]; value |= (byte & 127) << shift; }
+    if (byte & 128 && out instanceof Int32Array) out = Float64Array.from(out); /* 28 bits did not do */
     for (let scale = 2 ** 28; byte & 128; scale *= 128) { byte = bytes[at++]; value += (byte & 127) * scale; }
     out[i] = value;
   }
   return [out, at];
 }
 
+function bytesOf(base64) {
+  if (Uint8Array.fromBase64) return Uint8Array.fromBase64(base64);
+  const letters = atob(base64), bytes = new Uint8Array(letters.length);
+  for (let i = 0; i < letters.length; i++) bytes[i] = letters.charCodeAt(i);
+  return bytes;
+}
+
 async function readColumns(list) {
   const text = document.getElementById('columns').textContent.trim();
   if (!text || !list) return {};
-  const letters = atob(text), packed = new Uint8Array(letters.length);
-  for (let i = 0; i < letters.length; i++) packed[i] = letters.charCodeAt(i);
-  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream('deflate'));
-  const bytes = new Uint8Array(await new Response(stream).arrayBuffer());
+  const packed = bytesOf(text), unpacking = new DecompressionStream('deflate'), writer = unpacking.writable.getWriter();
+  writer.write(packed);
+  writer.close();
+  const bytes = new Uint8Array(await new Response(unpacking.readable).arrayBuffer());
   const columns = {};
   let at = 0;
   for (const {name, count: amount} of list) [columns[name], at] = readNumbers(bytes, at, amount);
@@ -59,12 +67,12 @@ class PlanSteps {
     this.count = columns.step_micro_batches.length;
     this.microBatches = offsetsOf(columns.step_micro_batches);
     this.packs = offsetsOf(columns.micro_batch_packs);
-    const listed = new Float64Array(columns.pack_samples.length);
+    const listed = new Int32Array(columns.pack_samples.length);
     for (let k = 0; k < this.count; k++)
       if (columns.step_listed[k])
         for (let p = this.packs[this.microBatches[k]]; p < this.packs[this.microBatches[k + 1]]; p++) listed[p] = columns.pack_samples[p];
     this.listed = offsetsOf(listed);
-    this.ranksOf = new Float64Array(columns.pack_gap.length);
+    this.ranksOf = new Int32Array(columns.pack_gap.length);
     for (let m = 0; m + 1 < this.packs.length; m++) {
       let next = 0;
       for (let p = this.packs[m]; p < this.packs[m + 1]; p++) {
@@ -74,7 +82,19 @@ class PlanSteps {
     }
   }
 
+  get group() { return 1; } /* lanes that belong together */
+
+  /* SP degrees, ascending. */
+  degrees() {
+    const seen = new Set();
+    let last = 0;
+    for (const sp of this.columns.pack_sp) if (sp !== last) seen.add(last = sp);
+    return [...seen].sort((a, b) => a - b);
+  }
+
   number(k) { return this.columns.step_number[k]; }
+
+  laneText(first, lanes) { return rankText(first, lanes, this.about.lane); }
 
   hasMeasured(k) {
     const c = this.columns.pack_measured;
@@ -148,6 +168,67 @@ class PlanSteps {
   }
 }
 
+/* Steps of a vision-language plan: the forward and backward of every micro-batch on the stages of each replica. */
+class StageSteps extends PlanSteps {
+  constructor(timeline, columns) {
+    super(timeline, columns);
+    this.stages = timeline.stages;
+    this.replicas = timeline.lanes / timeline.stages;
+    this.rows = offsetsOf(columns.step_micro_batches.map((count) => this.replicas * this.stages * this.perStage(count)));
+  }
+
+  get group() { return this.stages; }
+
+  /* Operations of a stage in a step of so many micro-batches. */
+  perStage(microBatches) { return 2 * microBatches * this.about.chunks / this.stages; }
+
+  laneText(lane) { return `stage ${lane % this.stages} of replica ${Math.floor(lane / this.stages)}`; }
+
+  hasMeasured() { return false; }
+
+  packsOf(k) {
+    const list = [];
+    for (let p = this.packs[this.microBatches[k]]; p < this.packs[this.microBatches[k + 1]]; p++) list.push(this.pack(p, false));
+    return list;
+  }
+
+  read(k) {
+    const c = this.columns, tick = this.about.tick_ns, first = this.microBatches[k], count = this.microBatches[k + 1] - first;
+    const each = this.perStage(count), chunks = this.about.chunks, items = [], waits = [], stepEnd = c.step_ticks[k] * tick;
+    let row = this.rows[k];
+    for (let replica = 0; replica < this.replicas; replica++) {
+      const made = new Map(), name = (direction, chunk, m) => (direction * chunks + chunk) * count + m, mine = [];
+      for (let stage = 0; stage < this.stages; stage++) {
+        let free = 0;
+        for (let i = 0; i < each; i++, row++) {
+          const chunk = c.operation_chunk[row], m = c.operation_micro_batch[row], direction = c.operation_direction[row];
+          const start = free + c.operation_free[row] * tick, end = start + c.operation_ticks[row] * tick;
+          const pack = this.pack(this.packs[first + m] + replica, false);
+          const item = {...pack, lane: replica * this.stages + stage, lanes: 1, free, start, end, ns: end - start, chunk, microBatch: m, direction, name: `${direction ? 'backward' : 'forward'} ${m}`, colour: direction ? 'backward' : 'forward'};
+          made.set(name(direction, chunk, m), item);
+          mine.push(item);
+          free = end;
+        }
+      }
+      for (const item of mine) {
+        items.push(item);
+        if (item.start <= item.free) continue;
+        const from = item.direction ? item.chunk < chunks - 1 && made.get(name(1, item.chunk + 1, item.microBatch)) : item.chunk > 0 && made.get(name(0, item.chunk - 1, item.microBatch));
+        waits.push({lane: item.lane, lanes: 1, start: item.free, end: item.start, microBatch: item.microBatch,
+          text: from && from.end > item.free ? `for ${from.name} on stage ${from.lane % this.stages}` : 'for a transfer between stages'});
+      }
+      const replicaEnd = mine.reduce((latest, item) => Math.max(latest, item.end), 0);
+      for (let stage = 0; stage < this.stages; stage++) {
+        const last = mine[(stage + 1) * each - 1];
+        if (last && last.end < stepEnd)
+          waits.push({lane: last.lane, lanes: 1, start: last.end, end: stepEnd, microBatch: null, text: replicaEnd < stepEnd ? 'for the slowest replica, which ends the step' : 'for the other stages to end the step'});
+      }
+    }
+    const waited = waits.reduce((sum, w) => sum + w.end - w.start, 0);
+    return {items, waits, tail: null, end: stepEnd, work: stepEnd, waited, idle: stepEnd > 0 ? waited / (stepEnd * this.ranks) : 0};
+  }
+}
+
 /* One run of slices on lanes: a task schedule, a pipeline. */
 class Slices {
   constructor(timeline, columns) {
@@ -157,7 +238,11 @@ class Slices {
     this.count = 1;
   }
 
+  get group() { return 1; }
+
   number() { return 0; }
+
+  laneText(first, lanes) { return rankText(first, lanes, this.about.lane); }
 
   hasMeasured() { return false; }
 

@@ -1,13 +1,14 @@
 /* A step as ranks over time: chosen by a slider, zoomed, each pack with what it holds. */
 
 function drawTimeline(picture, columns) {
-  const about = picture, isPlan = about.mode === 'plan', steps = isPlan ? new PlanSteps(about, columns) : new Slices(about, columns);
+  const about = picture, isPlan = about.mode === 'plan', isStages = about.mode === 'stages';
+  const steps = new {plan: PlanSteps, stages: StageSteps, slices: Slices}[about.mode](about, columns);
   const lane = about.lane;
   let at = 0, step = null, chosen = null, from = 0, to = 1, measured = false;
   let shown = [0, steps.ranks]; /* lanes */
 
-  const degrees = isPlan ? [...new Set(columns.pack_sp)].sort((a, b) => a - b) : [];
-  const colourOf = (item) => isPlan ? item.samples ? colour(degrees.indexOf(item.sp)) : 'var(--line)' : colour(item.colour);
+  const degrees = isPlan ? steps.degrees() : [];
+  const colourOf = (item) => isPlan ? item.samples ? colour(`sp ${item.sp}`) : 'var(--line)' : paint(item.colour);
   const nameOf = (item) => isPlan ? item.samples ? `SP ${item.sp} · ${plural(item.samples, 'sample')} · ${count(item.tokens)} tokens` : 'padding' : item.name;
   const waitOf = (item) => item.wait || step.waits.find((w) => w.lane >= item.lane && w.lane < item.lane + item.lanes && w.start === item.end);
 
@@ -22,27 +23,34 @@ function drawTimeline(picture, columns) {
   const button = (text, label, press) => html('button', {type: 'button', 'aria-label': label, title: label, click: press}, text);
   const named = (about.named || []).map((n) => button(n.name, `step ${n.step}: ${n.about}`, () => choose(nearest(n.step))));
   const which = html('select', {'aria-label': 'times', change: () => { measured = which.value === 'measured'; choose(at); }}, html('option', {value: 'predicted'}, 'predicted'), html('option', {value: 'measured'}, 'measured'));
-  const few = 64;
-  const part = html('select', {'aria-label': `${lane}s shown`, change: () => { shown = part.value === 'all' ? [0, steps.ranks] : [+part.value, Math.min(steps.ranks, +part.value + few)]; view.redraw(); }},
-    html('option', {value: 'all'}, `all ${count(steps.ranks)}`), ...Array.from({length: Math.ceil(steps.ranks / few)}, (_, i) => html('option', {value: i * few}, `${i * few}-${Math.min(steps.ranks, (i + 1) * few) - 1}`)));
+  const group = steps.group, few = group * Math.max(1, Math.floor(64 / group)), noun = isStages ? 'replica' : lane;
+  const part = html('select', {'aria-label': `${noun}s shown`, change: () => { shown = part.value === 'all' ? [0, steps.ranks] : [+part.value, Math.min(steps.ranks, +part.value + few)]; view.redraw(); }},
+    html('option', {value: 'all'}, `all ${count(steps.ranks / group)}`), ...Array.from({length: Math.ceil(steps.ranks / few)}, (_, i) => html('option', {value: i * few}, `${i * few / group}-${Math.min(steps.ranks, (i + 1) * few) / group - 1}`)));
   const controls = html('div', {},
     steps.count > 1 ? html('div', {class: 'controls'}, html('label', {}, 'step ', box), button('‹', 'the step before', () => choose(at - 1)), slider, button('›', 'the next step', () => choose(at + 1)), ...named) : null,
-    html('div', {class: 'controls'}, columns.pack_measured ? html('label', {}, 'times ', which) : null, steps.ranks > few ? html('label', {}, `${lane}s `, part) : null,
+    html('div', {class: 'controls'}, columns.pack_measured ? html('label', {}, 'times ', which) : null, steps.ranks > few ? html('label', {}, `${noun}s `, part) : null,
       button('+', 'zoom in', () => zoom(0.5)), button('−', 'zoom out', () => zoom(2)), button('whole step', 'show the whole step', () => { from = 0; to = 1; view.redraw(); }),
-      html('span', {class: 'note'}, 'keys: arrows choose a pack, + and - zoom, 0 shows all')), summary);
+      html('span', {class: 'note'}, `keys: arrows choose a ${isPlan ? 'pack' : 'slice'}, + and - zoom, 0 shows all`)), summary);
 
   const timed = (p) => p ? `computation ${time(p.compute)}, all-to-all ${time(p.exchange)}, once a micro-batch ${time(p.once)}` : '';
   function describe(item) {
     if (!item) return [html('p', {class: 'note'}, isPlan ? 'Point at a pack, or choose one by the arrow keys, to see what it holds and whom it waits for.' : 'Point at a slice, or choose one by the arrow keys.')];
     const wait = waitOf(item);
-    if (!isPlan)
-      return [html('p', {}, html('strong', {}, item.name), ` on ${rankText(item.lane, item.lanes, lane)}, ${time(item.start)} to ${time(item.end)}`), html('p', {}, item.about || ''), wait ? html('p', {}, `then waits ${time(wait.end - wait.start)} ${wait.text}`) : null];
+    const place = ` on ${steps.laneText(item.lane, item.lanes)}`, waiting = wait ? html('p', {}, `then waits ${time(wait.end - wait.start)} ${wait.text}`) : null;
+    if (about.mode === 'slices')
+      return [html('p', {}, html('strong', {}, item.name), `${place}, ${time(item.start)} to ${time(item.end)}`), html('p', {}, item.about || ''), waiting];
     const list = steps.samples(item.pack), shown = list.slice(0, 60).map(([id, n]) => `${id} (${count(n)})`).join(', ');
+    const held = list.length ? `samples, by number (tokens): ${shown}${list.length > 60 ? `, and ${count(list.length - 60)} more in the table` : ''}` : about.unlisted.replace('STEP', steps.number(at)).replace('RANK', isStages ? Math.floor(item.lane / group) : item.lane);
+    if (isStages)
+      return [
+        html('p', {}, html('strong', {}, item.name), `${place}${about.chunks > group ? `, chunk ${item.chunk}` : ''}, ${time(item.start)} to ${time(item.end)}`),
+        html('p', {}, `of ${plural(item.samples, 'sample')}, ${plural(item.tokens, 'token')}${columns.pack_vision ? `, ${plural(columns.pack_vision[item.pack], 'vision unit')}` : ''}`), waiting,
+        html('p', {}, item.samples ? held : 'no samples: its stages take part without loss tokens')];
     return [
-      html('p', {}, html('strong', {}, nameOf(item)), ` on ${rankText(item.lane, item.lanes, lane)}, micro-batch ${item.microBatch}; holds up to ${tokens(item.capacity)}${item.recompute ? `, ${plural(item.recompute, 'layer')} recomputed` : ''}`),
+      html('p', {}, html('strong', {}, nameOf(item)), `${place}, micro-batch ${item.microBatch}; holds up to ${tokens(item.capacity)}${item.recompute ? `, ${plural(item.recompute, 'layer')} recomputed` : ''}`),
       html('p', {}, `${time(item.ns)}${item.parts && !measured ? `: ${timed(item.parts)}` : ''}; peak memory ${bytes(item.bytes)}${about.limit_bytes ? ` of ${bytes(about.limit_bytes)}` : ''}`),
-      wait ? html('p', {}, `then waits ${time(wait.end - wait.start)} ${wait.text}`) : html('p', {}, 'waits for nobody'),
-      item.samples ? html('p', {}, list.length ? `samples, by number (tokens): ${shown}${list.length > 60 ? `, and ${count(list.length - 60)} more in the table` : ''}` : about.unlisted.replace('STEP', steps.number(at)).replace('RANK', item.lane)) : html('p', {}, 'no samples: its ranks take part without loss tokens')];
+      waiting || html('p', {}, 'waits for nobody'),
+      html('p', {}, item.samples ? held : 'no samples: its ranks take part without loss tokens')];
   }
 
   function pick(item) {
@@ -65,9 +73,10 @@ function drawTimeline(picture, columns) {
     from = 0; to = 1;
     let worst = null;
     for (const w of step.waits) if (!worst || w.end - w.start > worst.end - worst.start) worst = w;
-    const held = isPlan ? `${plural(step.items.reduce((n, i) => n + i.samples, 0), 'sample')}, ${plural(step.items.reduce((n, i) => n + i.tokens, 0), 'token')}, ` : '';
-    summary.textContent = `${isPlan ? `Step ${steps.number(at)}: ` : ''}${held}${time(step.end)}${columns.step_pipeline_ticks ? ` for the packs side by side, ${time(columns.step_pipeline_ticks[at] * about.tick_ns)} in the pipelines` : ''}; ${lane}s wait ${share(step.idle)} of the time that work takes`
-      + (worst && worst.end > worst.start ? `; the longest wait: ${rankText(worst.lane, worst.lanes, lane)}, ${time(worst.end - worst.start)} ${worst.text}.` : '.');
+    const packs = isPlan ? step.items : isStages ? steps.packsOf(at) : [];
+    const held = packs.length ? `Step ${steps.number(at)}: ${plural(packs.reduce((n, i) => n + i.samples, 0), 'sample')}, ${plural(packs.reduce((n, i) => n + i.tokens, 0), 'token')}, ` : '';
+    summary.textContent = `${held}${time(step.end)}; ${lane}s wait ${share(step.idle)} of ${isStages ? 'it' : `the time ${isPlan ? 'in micro-batches' : `until the last ${lane === 'stage' ? 'operation' : 'slice'} ends`}`}`
+      + (worst && worst.end > worst.start ? `; the longest wait: ${steps.laneText(worst.lane, worst.lanes)}, ${time(worst.end - worst.start)} ${worst.text}.` : '.');
     view.redraw();
     pick(null);
   }
@@ -112,7 +121,7 @@ function drawTimeline(picture, columns) {
   }
 
   function draw(width) {
-    const lanes = shown[1] - shown[0], x0 = 64, inner = width - x0 - 4, top = 24, row = lanes > 96 ? 480 / lanes : Math.min(40, Math.max(5, 480 / lanes)), end = step.end || 1;
+    const lanes = shown[1] - shown[0], x0 = isStages ? 110 : 64, inner = width - x0 - 4, top = 24, row = lanes > 96 ? 480 / lanes : Math.min(40, Math.max(5, 480 / lanes)), end = step.end || 1;
     const x = (ns) => x0 + inner * (ns / end - from) / (to - from), y = (l) => top + (Math.min(shown[1], Math.max(shown[0], l)) - shown[0]) * row;
     const clip = (a, b) => [Math.max(x0, x(a)), Math.min(x0 + inner, x(b))];
     const tall = (w) => y(w.lane + w.lanes) - y(w.lane);
@@ -124,9 +133,17 @@ function drawTimeline(picture, columns) {
     for (const v of timeTicks(end * (to - from), 6).map((t) => t + end * from))
       parts.push(svg('line', {class: 'axis', x1: x(v), x2: x(v), y1: 18, y2: y(shown[1])}), svg('text', {x: x(v), y: 12, 'text-anchor': 'middle', class: 'soft'}, axisText('ns', v)));
     const each = 2 ** Math.max(0, Math.ceil(Math.log2(14 / row)));
-    for (let l = shown[0]; l < shown[1]; l += each) parts.push(svg('text', {x: x0 - 6, y: y(l) + Math.min(row * each, 14) - 2, 'text-anchor': 'end', class: 'soft'}, `${l === shown[0] ? `${lane} ` : ''}${l}`));
-    for (const w of step.waits) parts.push(rect(w, {fill: 'url(#waiting)'}, svg('title', {}, `${rankText(w.lane, w.lanes, lane)}: waits ${time(w.end - w.start)} ${w.text}`)));
-    if (step.tail) parts.push(rect(step.tail, {fill: 'var(--c7)', opacity: 0.6}, svg('title', {}, `once a step: ${time(step.tail.end - step.tail.start)}`)));
+    if (isStages)
+      for (let l = shown[0], free = 0; l < shown[1]; l += group) {
+        if (l > shown[0]) parts.push(svg('line', {class: 'axis', x1: 0, x2: x0 + inner, y1: y(l), y2: y(l)}));
+        if (row >= 13)
+          for (let s = 0; s < group; s++) parts.push(svg('text', {x: x0 - 6, y: y(l + s) + 12, 'text-anchor': 'end', class: 'soft'}, `${s ? '' : `replica ${l / group}, stage `}${s}`));
+        else if (y(l) >= free) { parts.push(svg('text', {x: x0 - 6, y: y(l) + Math.min(row * group, 14) - 2, 'text-anchor': 'end', class: 'soft'}, `replica ${l / group}`)); free = y(l) + 13; }
+      }
+    else
+      for (let l = shown[0]; l < shown[1]; l += each) parts.push(svg('text', {x: x0 - 6, y: y(l) + Math.min(row * each, 14) - 2, 'text-anchor': 'end', class: 'soft'}, `${l === shown[0] ? `${lane} ` : ''}${l}`));
+    for (const w of step.waits) parts.push(rect(w, {fill: 'url(#waiting)'}, svg('title', {}, `${steps.laneText(w.lane, w.lanes)}: waits ${time(w.end - w.start)} ${w.text}`)));
+    if (step.tail) parts.push(rect(step.tail, {fill: colour('step')}, svg('title', {}, `once a step: ${time(step.tail.end - step.tail.start)}`)));
     step.items.forEach((item, i) => {
       const [a, b] = clip(item.start, item.end);
       if (!(b > a) || !(tall(item) > 0)) return;
@@ -135,20 +152,23 @@ function drawTimeline(picture, columns) {
         const once = {lane: item.lane, lanes: item.lanes, start: item.end - item.parts.once, end: item.end};
         parts.push(rect(once, {class: 'once'}), item.parts.exchange > 0 ? rect({...once, start: once.start - item.parts.exchange, end: once.start}, {class: 'exchange'}) : null);
       }
-      const text = tall(item) >= 13 ? fitted(nameOf(item), b - a - 8) : '';
+      const name = nameOf(item), short = isStages && 6.6 * name.length > b - a - 8 ? `${name[0].toUpperCase()}${item.microBatch}` : name;
+      const text = tall(item) >= 13 ? fitted(short, b - a - 8) : '';
       if (text) parts.push(svg('text', {x: a + 4, y: y(item.lane) + tall(item) / 2 + 4, class: 'on'}, text));
     });
     return svg('svg', {role: 'application', tabindex: 0, height: y(shown[1]) + 6, keydown: key, focus: () => chosen || pick(step.items[0] || null), 'aria-roledescription': 'timeline'}, ...parts.filter(Boolean));
   }
 
-  const legend = [...(isPlan ? degrees.map((d, i) => [`SP ${d}`, colour(i)]) : about.legend.map((l) => [l.name, colour(l.colour)])),
-    ['waiting', 'repeating-linear-gradient(45deg, var(--wait) 0 3px, var(--wait-line) 3px 5px)']];
-  if (isPlan && about.terms) legend.push(['all-to-all (of a pack the part before the last)', 'color-mix(in srgb, var(--c7), var(--ink) 45%)'], ['once a micro-batch: ZeRO traffic not hidden, launches (the last part)', 'color-mix(in srgb, var(--c7), var(--page) 55%)']);
-  if (isPlan) legend.push(['once a step', 'var(--c7)']);
+  const legend = [...(isPlan ? degrees.map((d) => [`SP ${d}`, colour(`sp ${d}`)]) : isStages ? [['forward (F)', colour('forward')], ['backward (B)', colour('backward')]] : about.legend.map((l) => [l.name, swatch(l.colour)])),
+    ['waiting', swatch('wait')]];
+  if (isPlan && about.terms) legend.push(['all-to-all', colour('exchange')], ['once a micro-batch: ZeRO traffic not hidden, launches', colour('once')]);
+  if (isPlan) legend.push(['once a step', colour('step')]);
   const view = figure(picture, {
     legend, draw, controls, below: panel,
-    head: isPlan ? ['<micro-batch', `${lane}s`, 'SP', 'recomputed layers', 'samples', 'tokens', 'starts', 'time', 'all-to-all', 'once a micro-batch', 'waits', 'peak memory', '<samples: number (tokens)'] : ['<slice', `${lane}s`, 'starts', 'time', '<about'],
+    head: isPlan ? ['<micro-batch', `${lane}s`, 'SP', 'recomputed layers', 'samples', 'tokens', 'starts', 'time', 'all-to-all', 'once a micro-batch', 'waits', 'peak memory', '<samples: number (tokens)']
+      : isStages ? ['<operation', 'replica', 'stage', 'chunk', 'starts', 'time', 'waits before', 'samples', 'tokens', 'vision units'] : ['<slice', `${lane}s`, 'starts', 'time', '<about'],
     rows: () => !step ? [] : isPlan ? step.items.map((i) => [String(i.microBatch), i.lanes > 1 ? `${i.lane}-${i.lane + i.lanes - 1}` : String(i.lane), String(i.sp), String(i.recompute), count(i.samples), count(i.tokens), time(i.start), time(i.ns), i.parts ? time(i.parts.exchange) : '-', i.parts ? time(i.parts.once) : '-', i.wait ? time(i.wait.end - i.wait.start) : '-', bytes(i.bytes), steps.samples(i.pack).map(([id, n]) => `${id} (${count(n)})`).join(', ')])
+      : isStages ? step.items.map((i) => [i.name, String(Math.floor(i.lane / group)), String(i.lane % group), String(i.chunk), time(i.start), time(i.ns), time(i.start - i.free), count(i.samples), count(i.tokens), columns.pack_vision ? count(columns.pack_vision[i.pack]) : '-'])
       : step.items.map((i) => [i.name, i.lanes > 1 ? `${i.lane}-${i.lane + i.lanes - 1}` : String(i.lane), time(i.start), time(i.ns), i.about || '']),
   });
   step = steps.read(0, false);
