@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "io/file/atomic_file.h"
@@ -441,6 +442,32 @@ START_TEST(waiting_for_a_reader_can_be_cancelled)
 }
 END_TEST
 
+/* Nobody opened the pipe yet: opening waits for a reader, and stops where it is asked to. */
+START_TEST(waiting_for_who_opens_a_pipe_can_be_cancelled)
+{
+    hbp_context *context = test_context();
+    enter_folder();
+    ck_assert_int_eq(mkfifo(in_folder("pipe"), 0600), 0);
+    hbp_context_cancel(context);
+    FAILS(context, HBP_E_CANCELLED, "cancelled", write_text(context, in_folder("pipe"), "one", 3));
+    const pid_t reader = fork();
+    ck_assert_int_ge(reader, 0);
+    if (reader == 0) {
+        char text[4] = "";
+        nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL); /* most likely the writer waits by then */
+        const int end = open(in_folder("pipe"), O_RDONLY);
+        _exit(end >= 0 && read(end, text, 3) == 3 && strcmp(text, "one") == 0 ? 0 : 1);
+    }
+    OK(context, write_text(context, in_folder("pipe"), "one", 3));
+    int status = -1;
+    ck_assert_int_eq(waitpid(reader, &status, 0), reader);
+    ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    empty_folder();
+    leave_folder(0);
+    hbp_context_free(context);
+}
+END_TEST
+
 /* A descriptor is what was opened, from where that stands, whatever its file is called. */
 START_TEST(open_descriptors_are_written_in_place)
 {
@@ -561,5 +588,6 @@ TEST_MAIN("atomic_file", a_file_appears_at_the_commit, large_files_pass_through_
           devices_are_written_in_place, links_stay_and_their_files_are_written,
           links_to_nothing_make_their_files, links_in_a_circle_are_refused, links_lead_across_folders,
           pipes_are_written_in_place, waiting_for_a_reader_can_be_cancelled,
-          open_descriptors_are_written_in_place, files_without_a_name_are_written_in_place,
-          a_full_disk_leaves_the_old_file, failed_allocations_leave_nothing)
+          waiting_for_who_opens_a_pipe_can_be_cancelled, open_descriptors_are_written_in_place,
+          files_without_a_name_are_written_in_place, a_full_disk_leaves_the_old_file,
+          failed_allocations_leave_nothing)

@@ -107,6 +107,21 @@ static int open_in_place(const char *path, const hbp__write_place *place)
     return flags < 0 ? -1 : fcntl(place->descriptor, F_DUPFD_CLOEXEC, 0);
 }
 
+/* A named pipe, once somebody reads it. */
+static hbp_status open_pipe(hbp_context *context, const char *path, int *file)
+{
+    for (;;) {
+        *file = open_again(path, O_WRONLY | O_NONBLOCK, 0);
+        if (*file >= 0)
+            return fcntl(*file, F_SETFL, O_WRONLY) == 0 ? HBP_OK
+                                                        : hbp__fail_system(context, "write", path, errno);
+        if (errno != ENXIO)
+            return hbp__fail_system(context, "write", path, errno);
+        HBP__TRY(hbp__tick(context, "save", 0, 0));
+        poll(NULL, 0, LOOK_UP_MS);
+    }
+}
+
 static hbp_status open_place(hbp_context *context, const char *path, const hbp__write_place *place,
                              hbp__atomic_file *file)
 {
@@ -118,6 +133,8 @@ static hbp_status open_place(hbp_context *context, const char *path, const hbp__
     if (!file->path || !file->buffer || (file->target && !file->temporary))
         return hbp__fail_memory(context, "writing a file");
     memcpy(file->path, path, bytes);
+    if (place->exists && place->descriptor < 0 && S_ISFIFO(place->info.st_mode))
+        return open_pipe(context, path, &file->file);
     file->file = file->target ? open_temporary(file) : open_in_place(path, place);
     if (file->file < 0)
         return hbp__fail_system(context, "write", path, errno);
