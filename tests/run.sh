@@ -1,7 +1,7 @@
 #!/bin/bash
 # Builds the library in several ways and runs every test. Ends with "N passed, N failed"; exit status 0 when none failed.
-# usage: sh tests/run.sh [--long]      --long runs all rounds of random tests (a half by default, an eighth with sanitizers) and the
-#                                      longest tests with sanitizers, too, fuzzes for two minutes a target, and builds the wheel that
+# usage: sh tests/run.sh [--long]      --long runs twice the rounds of random tests, all of them without sanitizers, and the longest
+#                                      tests with sanitizers, too, fuzzes for two minutes a target, and builds the wheel that
 #                                      is published, and tries it in an old Debian
 [ -n "${BASH_VERSION:-}" ] || exec bash "$0" "$@"
 set -u
@@ -11,7 +11,7 @@ cd "$(dirname "$0")/.." || exit 1
 long=0 published=
 case ${1:-} in
 '') ;;
---long) long=1 published=--published && export HBP_LONG=1 ;;
+--long) long=1 published=--published && export HBP_ALL_ROUNDS=1 ;;
 *) echo "usage: tests/run.sh [--long]" >&2; exit 2 ;;
 esac
 
@@ -159,7 +159,7 @@ threads='^(whole/test_threads|base/test_(worker|parallel)|epoch/test_batches_pla
 build tsan "whole_tests base_tests epoch_tests step_tests executor_tests" -DHBP_TESTS="$threads" -DHBP_BUILD_BENCHMARKS=OFF -DHBP_MPI=OFF &&
     CK_FORK=no run_tests "threads, clang" build/tsan -R "$threads"
 [ $long = 0 ] ||
-    CK_FORK=no check "no option contradicts a bound, thousands of pairs" build/release/tests/whole_tests test_bounds
+    HBP_LONG=1 CK_FORK=no check "no option contradicts a bound, thousands of pairs" build/release/tests/whole_tests test_bounds
 [ $long = 0 ] || fuzz
 
 printf '\n%s\n%d passed, %d failed\n' "$summary" $passed $failed

@@ -408,8 +408,8 @@ void print_hierarchy(const hbp_plan_summary *summary); /* a line, where both way
 int has_price(const hbp_plan_summary *summary, int64_t bound_ns);
 void print_price(const hbp_plan_summary *summary, int64_t bound_ns);
 /* fullness.c: how full the steps of c->plan are and what limits it, "steps hold 80.66 % of the 524,288 tokens
- * that they may: ..."; empty where they have no limit of tokens. */
-void cli_say_fullness(cli *c, const hbp_plan_summary *summary, char *text, size_t bytes);
+ * that they may: ..."; empty where they have no limit of tokens. Whether they are less than full. */
+int cli_say_fullness(cli *c, const hbp_plan_summary *summary, char *text, size_t bytes);
 void cli_print_fullness(cli *c, const hbp_plan_summary *summary);
 
 /* ranks.c: the only step of a plan as a timeline of all its ranks, or of `rank` where it is 0 or more; 0:

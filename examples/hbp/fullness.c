@@ -82,19 +82,19 @@ static void add_reason(cli *c, const hbp_plan_summary *s, const hbp_plan_view *v
                  show_count(wanted).s, show_number(recompute, "layer").s, (int)v->pack_recompute[pack]);
 }
 
-void cli_say_fullness(cli *c, const hbp_plan_summary *s, char *text, size_t bytes)
+int cli_say_fullness(cli *c, const hbp_plan_summary *s, char *text, size_t bytes)
 {
     hbp_plan_view v = {.struct_size = sizeof v};
     double lost_whole = 0, lost_filling = 0;
     int64_t passing = 0;
     *text = '\0';
     if (s->tokens_per_step < 1 || s->steps < 2 || c->vlm_plan || hbp_plan_get_view(c->plan, &v) < 0)
-        return;
+        return 0;
     const int64_t most = s->tokens_per_step;
     const double share = (double)s->tokens / ((double)s->steps * (double)most);
     held *all = malloc((size_t)v.steps * sizeof *all);
     if (!all)
-        return;
+        return 0;
     for (int64_t k = 0; k < v.steps; k++) {
         all[k] = measure_step(&v, k);
         lost_whole += (double)(most > all[k].capacity ? most - all[k].capacity : 0);
@@ -108,36 +108,38 @@ void cli_say_fullness(cli *c, const hbp_plan_summary *s, char *text, size_t byte
     size_t at = (size_t)snprintf(text, bytes, "steps hold %.20s of the %.40s that they may",
                                  show_share(share).s, show_number(most, "token").s);
     if (share >= FULL)
-        return;
+        return 0;
     if ((double)s->tokens > (double)(s->steps - 1) * (double)most) {
         snprintf(text + at, bytes - at, ": %.40s do not fit into fewer than %.40s",
                  show_number(s->tokens, "token").s, show_number(s->steps, "step").s);
-        return;
+        return 1;
     }
     if (s->composition == HBP_COMPOSITION_RANDOM && !s->samples_per_step) {
         snprintf(text + at, bytes - at,
                  ": samples are drawn in order, and the first that does not fit opens the next step");
-        return;
+        return 1;
     }
-    if (lost_whole < lost_filling || median.capacity > most || 2 * passing <= v.steps ||
-        (double)median.capacity >=
-            FULL * (double)most) { /* steps differ, and no one reason is that of most */
+    /* Steps differ, and no one reason is that of most. */
+    if (lost_whole < lost_filling || (double)median.capacity >= FULL * (double)most ||
+        2 * passing <= v.steps) {
         snprintf(text + at, bytes - at, "; the packs of the median step have space for %.40s",
                  show_number(median.capacity, "token").s);
-        return;
+        return 1;
     }
-    at += (size_t)snprintf(text + at, bytes - at,
-                           ": a step is whole micro-batches; the median step has %.20s, with space for %.40s",
-                           show_count(micro_batches).s, show_number(median.capacity, "token").s);
-    at += (size_t)snprintf(text + at, bytes - at, ", and one more would not fit%s",
-                           passing < v.steps ? " in most" : "");
+    at +=
+        (size_t)snprintf(text + at, bytes - at,
+                         ": a step is whole micro-batches; the median step has %.20s, with space for %.40s, "
+                         "and one more would not fit%s",
+                         show_count(micro_batches).s, show_number(median.capacity, "token").s,
+                         passing < v.steps ? " in most" : "");
     add_reason(c, s, &v, median.step, text + at, bytes - at);
+    return 1;
 }
 
 void cli_print_fullness(cli *c, const hbp_plan_summary *s)
 {
     char text[512];
-    cli_say_fullness(c, s, text, sizeof text);
+    (void)cli_say_fullness(c, s, text, sizeof text);
     if (*text)
         say("%s\n", text);
 }

@@ -8,15 +8,8 @@
 #include "cli.h"
 #include "step_clock.h"
 
-/* Columns where the screen has no width; lines on one that has; characters between two times of the scale. */
-enum {
-    USUAL_CHART = 80,
-    LEAST_CHART = 10,
-    MOST_CHART = 400,
-    MOST_LINES = 32,
-    TICK_LEAST = 11,
-    SHARE_WIDTH = 8
-};
+/* Characters between two times of the scale. */
+enum { TICK_LEAST = 11 };
 
 /* Ranks that run the same packs. */
 typedef struct rank_line {
@@ -103,7 +96,7 @@ static int find_lines(chart *t, const hbp_plan *plan, int32_t first, int32_t end
 /* Of each so many lines in order the one that waits the least stands for all; returns how many. */
 static int64_t fold(chart *t)
 {
-    int64_t each = (t->lines + MOST_LINES - 1) / MOST_LINES, kept = 0;
+    int64_t each = (t->lines + CHART_LINES - 1) / CHART_LINES, kept = 0;
     for (int64_t i = 0; i < t->lines; i += each, kept++) {
         int64_t end = i + each < t->lines ? i + each : t->lines, busiest = i;
         for (int64_t k = i; k < end; k++)
@@ -147,7 +140,7 @@ static void print_scale(const chart *t)
     for (int power = 0; step * t->width / whole < TICK_LEAST; power++)
         step *= times[power % 3];
     int at = 0, digits = step >= 1 ? 0 : step >= 0.1 ? 1 : step >= 0.01 ? 2 : 3;
-    char marks[MOST_CHART + 1];
+    char marks[CHART_MOST + 1];
     memset(marks, '-', sizeof marks);
     marks[t->width] = '\0';
     printf("  %s%*s", screen_style(STYLE_HEADER), -t->label, "ranks");
@@ -160,7 +153,7 @@ static void print_scale(const chart *t)
         at += printf("%*s%s", place - at + (k ? 0 : 2), "", text) - (k ? 0 : 2);
         marks[place] = '+';
     }
-    printf("%*s%s\n", t->width - at + 2 + SHARE_WIDTH, "waiting", screen_style(STYLE_NONE));
+    printf("%*s%s\n", t->width - at + 2 + CHART_SHARE, "waiting", screen_style(STYLE_NONE));
     printf("  %*s  %s\n", t->label, "", marks);
 }
 
@@ -199,8 +192,8 @@ static void print_characters(const chart *t, const unsigned char *what, const ch
 
 static void print_line(chart *t, const hbp_plan *plan, const rank_line *l)
 {
-    unsigned char what[MOST_CHART + 1];
-    char label[MOST_CHART + 1] = "";
+    unsigned char what[CHART_MOST + 1];
+    char label[CHART_MOST + 1] = "";
     memset(what, IS_WAITING, sizeof what);
     memset(label, 0, sizeof label);
     for (int i = place_of(t, t->packs_end_ns); i < t->width; i++)
@@ -214,7 +207,7 @@ static void print_line(chart *t, const hbp_plan *plan, const rank_line *l)
     printf("  %*s  ", -t->label, show_line(l).s);
     print_characters(t, what, label);
     double waiting = (double)(t->packs_end_ns - l->busy_ns) / (double)t->step_ns;
-    printf("  %*s\n", SHARE_WIDTH, show_share(waiting).s);
+    printf("  %*s\n", CHART_SHARE, show_share(waiting).s);
 }
 
 static void print_legend(const chart *t, int64_t folded, int64_t all)
@@ -239,16 +232,14 @@ static void print_legend(const chart *t, int64_t folded, int64_t all)
 static void print_chart(chart *t, const hbp_plan *plan)
 {
     int64_t all = t->lines, folded = 1;
-    if (screen_width() && all > MOST_LINES)
+    if (screen_width() && all > CHART_LINES)
         folded = fold(t);
     t->label = (int)strlen("ranks");
     for (int64_t i = 0; i < t->lines; i++) {
         int length = (int)strlen(show_line(&t->line[i]).s);
         t->label = length > t->label ? length : t->label;
     }
-    int rest = 2 + t->label + 2 + 2 + SHARE_WIDTH;
-    t->width = screen_width() ? screen_width() - rest : USUAL_CHART;
-    t->width = t->width < LEAST_CHART ? LEAST_CHART : t->width > MOST_CHART ? MOST_CHART : t->width;
+    t->width = chart_width(2 + t->label + 2 + 2 + CHART_SHARE);
     print_scale(t);
     for (int64_t i = 0; i < t->lines; i++)
         print_line(t, plan, &t->line[i]);

@@ -63,6 +63,13 @@ FILE *screen_file(void)
     return screen.file ? screen.file : stdout;
 }
 
+int chart_width(int beside)
+{
+    enum { USUAL = 80, LEAST = 10 };
+    const int width = screen_width() ? screen_width() - beside : USUAL;
+    return width < LEAST ? LEAST : width > CHART_MOST ? CHART_MOST : width;
+}
+
 int screen_width(void)
 {
     look();

@@ -26,8 +26,11 @@ void screen_begin(int is_wide); /* --wide is given */
 void screen_use_error(void);    /* what is said goes to standard error, before any of it */
 FILE *screen_file(void);        /* where it goes */
 int screen_width(void);         /* characters in a line; 0: any */
-int screen_error_width(void);   /* of a line on standard error; some number where none is known */
-int screen_is_utf8(void);       /* block characters can be printed */
+/* Of a chart over time: characters that are left beside so many, and lines on a screen that has a width. */
+enum { CHART_MOST = 400, CHART_LINES = 32, CHART_SHARE = 8 /* of a share of the time, behind a line */ };
+int chart_width(int beside);
+int screen_error_width(void); /* of a line on standard error; some number where none is known */
+int screen_is_utf8(void);     /* block characters can be printed */
 enum { STYLE_NONE, STYLE_HEADER, STYLE_BAR, STYLE_WAITING, STYLE_FAINT, STYLES };
 const char *screen_style(int style); /* begins it, or ends all by STYLE_NONE; "" where there is no colour */
 int count_characters(const char *text);

@@ -5,17 +5,8 @@
 
 #include "cli.h"
 
-/* Columns where the screen has no width; lines on one that has. */
-enum {
-    USUAL_CHART = 80,
-    LEAST_CHART = 10,
-    MOST_CHART = 400,
-    MOST_LINES = 32,
-    LABEL = 19,
-    NARROW_LABEL = 7,
-    NARROW = 56,
-    SHARE_WIDTH = 8
-};
+/* Characters before a line: "replica 12, stage 3", or "12, 3" on a narrow screen. */
+enum { LABEL = 19, NARROW_LABEL = 7, NARROW = 56 };
 
 /* The character of the operation that runs at `ns`, '.' while none does; operations of a stage are `count`
  * from `first` on. */
@@ -31,7 +22,7 @@ static void print_stage(const hbp_pipeline_run_view *v, int64_t stage, int64_t r
                         int label_width, int width)
 {
     const int64_t count = v->operations / v->stages, first = stage * count;
-    char label[64], line[MOST_CHART + 1];
+    char label[64], line[CHART_MOST + 1];
     int64_t busy = 0;
     for (int64_t i = first; i < first + count; i++)
         busy += v->operation_ends[i] - v->operation_starts[i];
@@ -49,7 +40,7 @@ static void print_stage(const hbp_pipeline_run_view *v, int64_t stage, int64_t r
         style = own;
         fputc(line[i], screen_file());
     }
-    fprintf(screen_file(), "%s  %*s\n", screen_style(STYLE_NONE), SHARE_WIDTH,
+    fprintf(screen_file(), "%s  %*s\n", screen_style(STYLE_NONE), CHART_SHARE,
             show_share(step_ns > 0 ? 1 - (double)busy / (double)step_ns : 0).s);
 }
 
@@ -59,15 +50,14 @@ hbp_status print_stage_lines(const cli *c, int64_t row, int64_t step_ns)
     hbp_pipeline_run_view v = {.struct_size = sizeof v};
     hbp_status status = hbp_vlm_plan_get_summary(c->context, c->vlm_plan, &s);
     const int label = screen_width() && screen_width() < NARROW ? NARROW_LABEL : LABEL;
-    int width = screen_width() ? screen_width() - label - SHARE_WIDTH - 6 : USUAL_CHART;
-    width = width < LEAST_CHART ? LEAST_CHART : width > MOST_CHART ? MOST_CHART : width;
+    const char *named = label == LABEL ? "" : "replica, stage";
+    const int width = chart_width(2 + label + 2 + 2 + CHART_SHARE);
     const int64_t first = c->rank < 0 ? 0 : c->rank;
     int64_t end = c->rank < 0 ? s.replicas : c->rank + 1;
-    if (status >= 0 && screen_width() && (end - first) * s.stages > MOST_LINES)
-        end = first + (s.stages > MOST_LINES ? 1 : MOST_LINES / s.stages);
-    fprintf(screen_file(), "  %s%-*s%*s%s\n", screen_style(STYLE_HEADER), label,
-            label == LABEL ? "" : "replica, stage", width + 4 + SHARE_WIDTH - (label == LABEL ? 0 : 7),
-            "waiting", screen_style(STYLE_NONE));
+    if (status >= 0 && screen_width() && (end - first) * s.stages > CHART_LINES)
+        end = first + (s.stages > CHART_LINES ? 1 : CHART_LINES / s.stages);
+    fprintf(screen_file(), "  %s%s%*s%s\n", screen_style(STYLE_HEADER), named,
+            label + 2 + width + 2 + CHART_SHARE - (int)strlen(named), "waiting", screen_style(STYLE_NONE));
     for (int64_t r = first; r < end && status >= 0; r++) {
         hbp_pipeline_run *run = NULL;
         status = hbp_vlm_plan_run_step(c->context, c->vlm_plan, row, (int32_t)r, &run);
@@ -80,8 +70,8 @@ hbp_status print_stage_lines(const cli *c, int64_t row, int64_t step_ns)
     if (status < 0)
         return status;
     say("  F forward and B backward of a micro-batch, . waiting for other stages and for the slowest "
-        "replica, at the "
-        "right its share of the step\n");
+        "replica, "
+        "at the right its share of the step\n");
     if (c->rank < 0 && end < s.replicas)
         say("  replicas 0 to %lld of %s; --rank R shows replica R, --wide all\n", (long long)end - 1,
             show_count(s.replicas).s);

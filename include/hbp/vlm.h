@@ -207,8 +207,8 @@ HBP_API hbp_status hbp_vlm_plan_get_view(const hbp_vlm_plan *plan, hbp_vlm_plan_
 /* Runs the pipeline of one replica in one step: `step` in 0..steps - 1 and `replica` in 0..replicas - 1 are
  * rows, operation_micro_batches count from 0 in the step and replica r's pack of micro-batch m is row r of it
  * in the data. The step ends, step_ns, when its slowest replica does. stage_bytes are of this step alone.
- * *out is the caller's to free. HBP_E_INVALID for rows outside. O(micro-batches x chunks). Source: OmniBal
- * (arXiv 2407.20761), section 3. Thread: one per context. */
+ * *out is the caller's to free. HBP_E_INVALID for rows outside. O(micro-batches x chunks). The schedule is
+ * that of hbp_simulate_pipeline. Thread: one per context. */
 HBP_API hbp_status hbp_vlm_plan_run_step(hbp_context *context, const hbp_vlm_plan *plan, int64_t step,
                                          int32_t replica, hbp_pipeline_run **out);
 

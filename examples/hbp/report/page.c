@@ -83,19 +83,21 @@ static FILE *open_beside(const char *path, char **name)
     return file;
 }
 
-/* A stream of its own on an open file, from where that stands: "/proc/self/fd/3". NULL with `errno`. */
+/* A stream on an open file, from where that stands where it is one of this process: "/proc/self/fd/3". NULL
+ * with `errno`. */
 static FILE *open_descriptor(const char *place)
 {
-    char *end;
-    const long number = strtol(strrchr(place, '/') + 1, &end, 10);
-    const int flags = *end ? -1 : fcntl((int)number, F_GETFL);
-    if (*end)
+    struct stat named, held;
+    const int number = atoi(strrchr(place, '/') + 1);
+    if (stat(place, &named) != 0 || fstat(number, &held) != 0 || named.st_dev != held.st_dev ||
+        named.st_ino != held.st_ino)
         return fopen(place, "wb");
-    if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY) {
+    const int flags = fcntl(number, F_GETFL);
+    if ((flags & O_ACCMODE) == O_RDONLY) {
         errno = EBADF;
         return NULL;
     }
-    const int own = fcntl((int)number, F_DUPFD_CLOEXEC, 0);
+    const int own = fcntl(number, F_DUPFD_CLOEXEC, 0);
     FILE *file = own < 0 ? NULL : fdopen(own, "wb");
     if (!file && own >= 0)
         close(own);

@@ -1,7 +1,6 @@
 /* The page of a plan: what was asked, what it means, and the pictures of all of it. */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "report.h"
 
@@ -53,14 +52,12 @@ static void add_lead(const report_plan *p)
                                          show_share((double)s->predicted_ns / (double)s->free_bound_ns - 1).s,
                                          show_time((double)s->free_bound_ns).s));
     char full[512];
-    cli_say_fullness(p->c, s, full, sizeof full);
+    const int has_space = cli_say_fullness(p->c, s, full, sizeof full);
     if (*full)
         report_lead(p->page, report_text("S%s.", full + 1));
-    if (strchr(full, ';') || strchr(full, ':'))
-        report_lead(p->page,
-                    report_text("That leaves no GPU idle, it makes more steps: ranks wait %s of the time in "
-                                "micro-batches.",
-                                show_share(p->idle).s));
+    if (has_space)
+        report_lead(p->page, report_text("That is no idle time: ranks wait %s of the time in micro-batches.",
+                                         show_share(p->idle).s));
     if (s->dropped || s->overlong_samples)
         report_lead(p->page, report_text("%s in no pack; %s longer than the limit.",
                                          show_number(s->dropped, "sample").s,

@@ -178,8 +178,8 @@ static hbp_status draw_degrees(report_plan *p)
     json_t *answer = report_text(
         "The longest pack has %s and runs at SP %d. Bars are the memory of a rank that "
         "holds it at each degree, with as many layers recomputed as that takes; beside "
-        "them the pack's time there, and its GPU time: time x GPUs. The degree is the one with which all "
-        "packs of the step are done soonest.",
+        "them the pack's time there, and its GPU time: time x GPUs. Which degree is taken hangs on all "
+        "packs of the step: a higher one is done sooner, on GPUs that others then lack.",
         show_number(tokens, "token").s, (int)v->pack_sp[longest]);
     json_t *picture = report_picture(p->page, "bars", "degrees", "Why so much sequence parallelism?", answer);
     json_object_set_new(picture, "unit", json_string("bytes"));

@@ -20,8 +20,7 @@ static const struct {
     {"group", "group|", "packs of one length, SP degree and number of recomputed layers, of many steps"},
     {"composition", "random|stratified|hierarchy|",
      "how samples come into steps: drawn at random, stratified (each step a small copy of the epoch), "
-     "hierarchy "
-     "(packs of one group)"},
+     "hierarchy (packs of one group)"},
     {"mixture distance", "mixture distance|",
      "how far a step's share of tokens by length is from the epoch's, 0 to 1"},
     {"lockstep set", "lockstep|",

@@ -133,7 +133,7 @@ static hbp_status open_place(hbp_context *context, const char *path, const hbp__
     if (!file->path || !file->buffer || (file->target && !file->temporary))
         return hbp__fail_memory(context, "writing a file");
     memcpy(file->path, path, bytes);
-    if (place->exists && place->descriptor < 0 && S_ISFIFO(place->info.st_mode))
+    if (!file->target && place->descriptor < 0 && S_ISFIFO(place->info.st_mode))
         return open_pipe(context, path, &file->file);
     file->file = file->target ? open_temporary(file) : open_in_place(path, place);
     if (file->file < 0)

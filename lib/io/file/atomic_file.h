@@ -19,7 +19,8 @@ typedef struct hbp__atomic_file {
 
 /* Opens a file to be `path`; what lies there stays until the commit, and its permissions pass on. A device, a
  * pipe or an open descriptor (/dev/stdout) is written in place; behind a symbolic link the file is the one
- * that it leads to, there or not. HBP_E_SYSTEM with the path and the system's reason. */
+ * that it leads to, there or not. Waiting for who reads a named pipe can be cancelled. HBP_E_SYSTEM with the
+ * path and the system's reason. */
 hbp_status hbp__atomic_open(hbp_context *context, const char *path, hbp__atomic_file *file);
 
 /* Appends; waiting for who reads a pipe can be cancelled. After a failure only hbp__atomic_discard makes

@@ -29,6 +29,14 @@ ZERO_STAGES: dict[ZeroStage, int] = {3: 3, 2: 2, 1: 1, 0: 4}
 _TABLES = {name: field.column for name, field in _records.CostTerms._record.items() if field.column}
 
 
+def _pack(
+    tokens: int, sum_squares: Optional[float], sp: int, recompute: int, vision: int
+) -> tuple[int, int, int, float, int]:
+    """A pack as the library takes it; without `sum_squares` it is one document."""
+    squares = float(tokens) * float(tokens) if sum_squares is None else float(sum_squares)
+    return int32("sp", sp), int32("recompute", recompute), int64("tokens", tokens), squares, int64("vision", vision)
+
+
 @dataclass(frozen=True)
 class CostTerms:
     """The terms of the cost of a pack, as hbp_cost_terms has them; degree, sp_latency_ns and sp_ns_per_token
@@ -220,12 +228,8 @@ class Cost(Saved):
     ) -> int:
         """Time of a pack of `tokens` tokens and `vision` vision units; without `sum_squares` (of document
         lengths) it is one document."""
-        squares = float(tokens) * float(tokens) if sum_squares is None else float(sum_squares)
-        degree, layers = int32("sp", sp), int32("recompute", recompute)
-        time = lib.hbp_cost_predict_pack_ns(
-            self, degree, layers, int64("tokens", tokens), squares, int64("vision", vision)
-        )
-        return self._allowed(time, degree, layers)
+        pack = _pack(tokens, sum_squares, sp, recompute, vision)
+        return self._allowed(lib.hbp_cost_predict_pack_ns(self, *pack), *pack[:2])
 
     def predict_parts(
         self,
@@ -237,9 +241,9 @@ class Cost(Saved):
         vision: int = 0,
     ) -> PackParts:
         """What that time is made of: computation, vision units, all-to-alls, what is paid once a pack; in ns."""
-        squares = float(tokens) * float(tokens) if sum_squares is None else float(sum_squares)
         parts = PackParts()
-        call(lib.hbp_cost_predict_pack_parts, self, sp, recompute, tokens, squares, vision, ctypes.byref(parts))
+        pack = _pack(tokens, sum_squares, sp, recompute, vision)
+        call(lib.hbp_cost_predict_pack_parts, self, *pack, ctypes.byref(parts))
         return parts
 
     def predict_bytes(self, tokens: int, *, sp: int = 1, recompute: int = 0, vision: int = 0) -> int:

@@ -15,7 +15,7 @@ from ._context import ProgressOption, call, call_long
 from ._files import Path, Saved, path_bytes
 from ._inputs import Integers
 from ._native import lib
-from ._numbers import choice, suggesting
+from ._numbers import choice, int32, int64, suggesting
 from ._records import PlanSaveOptions, TraceOptions, VlmOptions, VlmPlanView
 from ._results import VlmPlanSummary
 from .cost import ZERO_STAGES, ZeroStage
@@ -97,7 +97,7 @@ class VlmPlan(Saved):
     def run_step(self, step: int, replica: int = 0) -> PipelineRun:
         """The pipeline of one replica in one step: both count from 0, and so do `operation_micro_batches` in
         the step. The step ends when its slowest replica does."""
-        return PipelineRun._make(lib.hbp_vlm_plan_run_step, self, step, replica)
+        return PipelineRun._make(lib.hbp_vlm_plan_run_step, self, int64("step", step), int32("replica", replica))
 
     def trace(self, path: Path, first_step: int = 0, steps: int = 0) -> None:
         """Writes a Chrome trace of `steps` steps from `first_step` on, all when `steps` is 0: every forward and

@@ -57,9 +57,17 @@ function partsOf(terms, pack) {
   return {exchange, once: terms.pack_ns, compute: Math.max(0, pack.ns - exchange - terms.pack_ns)};
 }
 
+/* What timelines share: lanes, one for each rank. */
+class Lanes {
+  get group() { return 1; } /* lanes that belong together */
+
+  laneText(first, lanes) { return rankText(first, lanes, this.about.lane); }
+}
+
 /* Steps of a plan: packs of micro-batches, in lockstep sets of `set` ranks. */
-class PlanSteps {
+class PlanSteps extends Lanes {
   constructor(timeline, columns) {
+    super();
     this.about = timeline;
     this.columns = columns;
     this.ranks = timeline.lanes;
@@ -82,8 +90,6 @@ class PlanSteps {
     }
   }
 
-  get group() { return 1; } /* lanes that belong together */
-
   /* SP degrees, ascending. */
   degrees() {
     const seen = new Set();
@@ -93,8 +99,6 @@ class PlanSteps {
   }
 
   number(k) { return this.columns.step_number[k]; }
-
-  laneText(first, lanes) { return rankText(first, lanes, this.about.lane); }
 
   hasMeasured(k) {
     const c = this.columns.pack_measured;
@@ -230,19 +234,16 @@ class StageSteps extends PlanSteps {
 }
 
 /* One run of slices on lanes: a task schedule, a pipeline. */
-class Slices {
+class Slices extends Lanes {
   constructor(timeline, columns) {
+    super();
     this.about = timeline;
     this.columns = columns;
     this.ranks = timeline.lanes;
     this.count = 1;
   }
 
-  get group() { return 1; }
-
   number() { return 0; }
-
-  laneText(first, lanes) { return rankText(first, lanes, this.about.lane); }
 
   hasMeasured() { return false; }
 
