@@ -134,7 +134,7 @@ static int take_whole(const cli_option *o, const cli_taken *taken, const char *t
     if (!is_whole)
         return cli_usage("--%s is '%s'; it must be a whole number", o->name, text);
     int is_out = is_wide || *value < taken->least >> shift || *value > taken->most >> shift;
-    if (is_out && taken->most == INT64_MAX && text[0] == '-')
+    if (is_out && taken->most > INT32_MAX && text[0] == '-')
         return cli_usage("--%s is %s; it must be at least %lld", o->name, text,
                          (long long)(taken->least >> shift));
     if (is_out)

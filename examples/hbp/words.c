@@ -143,5 +143,8 @@ const char *cli_message(const cli *c)
         }
     }
     text[at] = '\0';
+    static const char no_plan[] = "are not a plan file";
+    if (at >= sizeof no_plan - 1 && strcmp(text + at - (sizeof no_plan - 1), no_plan) == 0)
+        snprintf(text + at, sizeof text - at, "; hbp plan LENGTHS -o FILE makes one");
     return text;
 }

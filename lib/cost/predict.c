@@ -1,5 +1,6 @@
 /* hbp_cost_predict_*: what a caller may ask of a cost, checked. */
 #include <math.h>
+#include <stdio.h>
 
 #include "base/options.h"
 #include "cost/parts.h"
@@ -23,6 +24,16 @@ int64_t hbp_cost_predict_pack_ns(const hbp_cost *cost, int32_t sp, int32_t recom
     return hbp__cost_pack_ns(cost, row, recompute, load);
 }
 
+/* The first degrees are named, as many as a message holds. */
+static hbp_status fail_degree(hbp_context *context, const hbp_cost *cost, int32_t sp)
+{
+    char degrees[160];
+    size_t at = 0;
+    for (int32_t i = 0; i < cost->terms.degrees && at < sizeof degrees - 16; i++)
+        at += (size_t)snprintf(degrees + at, sizeof degrees - at, i ? ", %d" : "%d", (int)cost->degree[i]);
+    return hbp__fail(context, HBP_E_INVALID, "`sp` is %d; the cost has the SP degrees %s", (int)sp, degrees);
+}
+
 hbp_status hbp_cost_predict_pack_parts(hbp_context *context, const hbp_cost *cost, int32_t sp,
                                        int32_t recompute, int64_t tokens, double sum_squares, int64_t vision,
                                        hbp_pack_parts *parts)
@@ -31,7 +42,7 @@ hbp_status hbp_cost_predict_pack_parts(hbp_context *context, const hbp_cost *cos
     HBP__TRY(hbp__require(context, cost, "cost"));
     const int32_t row = hbp__cost_row(cost, sp);
     if (row < 0)
-        return hbp__fail(context, HBP_E_INVALID, "SP degree %d is not one of the cost's", (int)sp);
+        return fail_degree(context, cost, sp);
     const hbp__range sizes[] = {{"recompute", recompute, 0, cost->terms.layers},
                                 {"tokens", tokens, 0, INT64_MAX},
                                 {"vision", vision, 0, INT64_MAX}};

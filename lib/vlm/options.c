@@ -131,7 +131,7 @@ hbp_status hbp__vlm_open(hbp_context *context, const hbp_lengths *lengths, const
         HBP__TRY(check_projected(context, lengths, vlm));
     run->limit_bytes = run->fields.hbm_bytes - o->reserve_bytes;
     if (run->limit_bytes <= 0)
-        return hbp__fail(context, HBP_E_INVALID,
+        return hbp__fail(context, HBP_E_INFEASIBLE,
                          "reserve_bytes keeps %s free on each GPU, which has %s: nothing is left",
                          hbp__say_bytes(o->reserve_bytes).text, hbp__say_bytes(run->fields.hbm_bytes).text);
     if (o->virtual_stages > 1 && o->micro_batches % o->pipeline_stages)

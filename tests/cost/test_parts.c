@@ -96,7 +96,7 @@ START_TEST_IN_CONTEXT(no_such_pack)
 #define REFUSED(says, ...)                                                                                   \
     FAILS(context, HBP_E_INVALID, says, hbp_cost_predict_pack_parts(context, __VA_ARGS__, &p))
     REFUSED("cost is NULL", NULL, 1, 0, 1, 1, 0);
-    REFUSED("SP degree 3 is not one of the cost's", cost, 3, 0, 1, 1, 0);
+    REFUSED("`sp` is 3; the cost has the SP degrees 1, 2, 4, 8", cost, 3, 0, 1, 1, 0);
     REFUSED("`recompute` is 9; it must be in 0..8", cost, 1, 9, 1, 1, 0);
     REFUSED("`tokens` is -1", cost, 1, 0, -1, 1, 0);
     REFUSED("`vision` is -1", cost, 1, 0, 1, 1, -1);

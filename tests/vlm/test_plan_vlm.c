@@ -268,10 +268,10 @@ START_TEST_IN_CONTEXT(micro_batches_shrink_until_they_fit)
 }
 END_TEST
 
-static void refuse(fixture *f, const char *text)
+static void refuse(fixture *f, hbp_status status, const char *text)
 {
     hbp_vlm_plan *plan = NULL;
-    FAILS(f->context, HBP_E_INVALID, text,
+    FAILS(f->context, status, text,
           hbp_plan_vlm(f->context, f->lengths, f->vlm, f->machine, &f->options, &plan));
     ck_assert_ptr_null(plan);
 }
@@ -280,7 +280,7 @@ static void refuse(fixture *f, const char *text)
     do {                                                                                                     \
         hbp_vlm_options kept = f.options;                                                                    \
         f.options.field = value;                                                                             \
-        refuse(&f, text);                                                                                    \
+        refuse(&f, HBP_E_INVALID, text);                                                                     \
         f.options = kept;                                                                                    \
     } while (0)
 
@@ -301,8 +301,9 @@ START_TEST_IN_CONTEXT(bad_options_are_named)
     REFUSE(max_vision, 9, "give both or neither");
     REFUSE(max_tokens, -1, "`max_tokens` is -1; it must be in 0..2147483647");
     REFUSE(reserve_bytes, -2, "`reserve_bytes` is -2; it must be in -1..9223372036854775807");
-    REFUSE(reserve_bytes, INT64_C(90000000000),
-           "reserve_bytes keeps 83.8 GiB free on each GPU, which has 80.0 GiB");
+    f.options.reserve_bytes = INT64_C(90000000000);
+    refuse(&f, HBP_E_INFEASIBLE, "reserve_bytes keeps 83.8 GiB free on each GPU, which has 80.0 GiB");
+    f.options.reserve_bytes = 0;
     f.options.virtual_stages = 2;
     REFUSE(micro_batches, 6, "multiple of pipeline_stages 4");
     hbp_lengths *text = NULL;

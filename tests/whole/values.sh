@@ -32,6 +32,7 @@ wrong() {
 }
 
 "$draw" "$source/examples/data/wikipedia.csv" l.npy 500 7 131072 || fail "draw_lengths"
+printf "length,vision\n100,2\n" >v.csv
 mkdir checkout empty
 printf '{"model_type": "llama", "hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32, "num_attention_heads": 32,
 "num_key_value_heads": 8, "vocab_size": 128256}' >checkout/config.json
@@ -211,6 +212,9 @@ vlm="--vision-column vision --vlm internvl-1.5-26b --machine a100-80"
 1|with --over-long truncate, split or drop|groups l.npy $llama --machine h100:1,hbm_bytes=32GiB --max-sp 1
 1|such GPUs are needed|tasks clip-4 --machine a800-80:2 --memory-limit 1MiB
 1|--reserve keeps 97.7 GiB free on each GPU, which has 80.0 GiB: nothing is left|tasks clip-4 --machine a800-80:2 --reserve 100000
+1|--reserve keeps 90.0 GiB free on each GPU, which has 80.0 GiB: nothing is left|vlm v.csv --vision-column vision --vlm qwen2-vl-7b --machine h100:1 --reserve 90GiB
+1|are not a plan file; hbp plan LENGTHS -o FILE makes one|show l.npy
+2|--step is -1; it must be at least 0|show l.npy --step -1
 2|no workload preset 'clip'; the nearest is 'clip-4'; there are clip-4, clip-7|tasks clip --machine h100
 TABLE
 }

@@ -182,7 +182,7 @@ class TestCost(unittest.TestCase):
         parts = cost.predict_parts(5000, vision=8, sp=2)
         self.assertEqual(parts.compute_ns + parts.vision_ns + parts.all_to_all_ns + parts.fixed_ns, cost.predict_ns(5000, vision=8, sp=2))
         self.assertGreater(min(parts.compute_ns, parts.vision_ns, parts.all_to_all_ns), 0)
-        with self.assertRaisesRegex(hbp.InvalidError, "SP degree 3 is not one of the cost's"):
+        with self.assertRaisesRegex(hbp.InvalidError, "`sp` is 3; the cost has the SP degrees 1, 2"):
             cost.predict_parts(5000, sp=3)
         self.assertAlmostEqual(cost.predict_ns(5000, vision=8) - cost.predict_ns(5000), 24e6, delta=1)
         more = cost.predict_ns(5000, vision=8, sp=2, recompute=32) - cost.predict_ns(5000, sp=2, recompute=32)
