@@ -337,6 +337,8 @@ int cli_parse(cli *c, const cli_command *command, int argc, char **argv)
         if (wrong)
             return wrong;
     }
+    if (command->bit == CLI_FIT && !c->file && !c->anchor)
+        return cli_usage("hbp fit needs TIMELINE or --anchor; hbp fit --help has examples");
     if (command->needs_file && !c->file)
         return cli_usage("hbp %s needs %s; hbp %s --help has examples", command->name, command->argument,
                          command->name);

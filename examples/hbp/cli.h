@@ -51,6 +51,8 @@ typedef struct cli {
     int64_t max_sp;
     int64_t reserve_bytes;
     int64_t pack_overhead_ns;
+    const char *stack;
+    const char *anchor;
     double dp_overlap;
     double sp_overlap;
 
@@ -177,11 +179,12 @@ enum {
     CLI_REPORT = 131072,
     CLI_MODEL = 1 << 20,
     CLI_MACHINE = 1 << 21,
+    CLI_STACK = 1 << 22,
     CLI_PLANS = CLI_GROUPS | CLI_PLAN | CLI_COMPARE,
     CLI_COSTS = CLI_PLANS | CLI_VALIDATE | CLI_STEP | CLI_FIT | CLI_TRACE | CLI_REPORT,
     CLI_MAY_COST = CLI_VALIDATE | CLI_TRACE | CLI_REPORT, /* without one, too */
     CLI_READS = CLI_PLANS | CLI_LENGTHS | CLI_VALIDATE | CLI_STEP | CLI_VLM,
-    CLI_JSON = 32767 | CLI_REPORT | CLI_MODEL | CLI_MACHINE
+    CLI_JSON = 32767 | CLI_REPORT | CLI_MODEL | CLI_MACHINE | CLI_STACK
 };
 
 /* Groups of commands, in the order of hbp --help. */
@@ -225,6 +228,7 @@ int cli_fit(cli *c);
 int cli_methods(cli *c);
 int cli_model(cli *c);
 int cli_machine(cli *c);
+int cli_stack(cli *c);
 int cli_completion(cli *c);
 int cli_help(cli *c);
 

@@ -36,7 +36,7 @@ static int has_choices(const cli_option *option)
 static int is_preset(const cli_option *option)
 {
     return strcmp(option->name, "model") == 0 || strcmp(option->name, "machine") == 0 ||
-           strcmp(option->name, "vlm") == 0;
+           strcmp(option->name, "vlm") == 0 || strcmp(option->name, "stack") == 0;
 }
 
 static void put_presets(const char *option)
@@ -55,7 +55,7 @@ static void put_commands(void)
 }
 
 /* Commands whose argument is one of a list; a model or machine may be a file as well. */
-enum { LISTED = CLI_COMPLETION | CLI_HELP | CLI_MODEL | CLI_MACHINE };
+enum { LISTED = CLI_COMPLETION | CLI_HELP | CLI_MODEL | CLI_MACHINE | CLI_STACK };
 
 /* The words that the argument of a command may be; none: a file. */
 static void put_argument(const cli_command *command)
@@ -64,7 +64,7 @@ static void put_argument(const cli_command *command)
         printf("bash zsh fish");
     else if (command->bit == CLI_HELP)
         put_commands();
-    else if (command->bit & (CLI_MODEL | CLI_MACHINE))
+    else if (command->bit & (CLI_MODEL | CLI_MACHINE | CLI_STACK))
         put_presets(command->name);
 }
 

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli.h"
 #include "hbp/io.h"
+#include "options.h"
 
 /* A run's times against a prior and what was fitted to them. */
 typedef struct fitting {
@@ -15,7 +15,7 @@ typedef struct fitting {
     hbp_cost_terms fitted;
     hbp_timeline_report before;
     hbp_timeline_report after;
-    int32_t terms_fitted;
+    hbp_fit_report report;
 } fitting;
 
 #define TERM(name)                                                                                           \
@@ -130,12 +130,14 @@ static int print_json(cli *c, const fitting *f)
         put_term(c, terms, tables[i].name, table_json(&f->prior, i), table_json(&f->fitted, i));
     for (int32_t row = 0; row < f->fitted.degrees; row++)
         json_array_append_new(degrees, json_integer(f->fitted.degree[row]));
-    c->result = json_pack("{s:o,s:o,s:o,s:i,s:I,s:I,s:I,s:i,s:o,s:o,s:o,s:o}", "path", json_path(c->output),
-                          "device", json_path(f->columns.device), "date", json_path(f->columns.date), "ranks",
-                          (int)f->columns.ranks, "packs", (json_int_t)f->after.packs, "steps",
-                          (json_int_t)f->after.steps, "measured_ns", (json_int_t)f->after.measured_ns,
-                          "terms_fitted", (int)f->terms_fitted, "prior", errors_json(&f->before), "fitted",
-                          errors_json(&f->after), "degree", degrees, "terms", terms);
+    c->result = json_pack(
+        "{s:o,s:o,s:o,s:i,s:I,s:I,s:I,s:i,s:s,s:f,s:f,s:o,s:o,s:o,s:o}", "path", json_path(c->output),
+        "device", json_path(f->columns.device), "date", json_path(f->columns.date), "ranks",
+        (int)f->columns.ranks, "packs", (json_int_t)f->after.packs, "steps", (json_int_t)f->after.steps,
+        "measured_ns", (json_int_t)f->after.measured_ns, "terms_fitted", (int)f->report.terms_fitted, "times",
+        cli_value_name("HBP_FIT", f->report.times), "held_out_time_error", f->report.held_out_time_error,
+        "scaled_time_error", f->report.scaled_time_error, "prior", errors_json(&f->before), "fitted",
+        errors_json(&f->after), "degree", degrees, "terms", terms);
     return cli_print_json(c);
 }
 
@@ -164,13 +166,32 @@ static void add_term(const cli *c, table *t, const char *shown_name, const char 
     table_add(t, "%s", hbp_cost_get_source(c->fitted, name));
 }
 
+/* Whether packs held out are predicted better by what was fitted. */
+static void say_times(const hbp_fit_report *r)
+{
+    if (r->held_out_time_error <= 0 && r->scaled_time_error <= 0)
+        return;
+    const shown prior = show_share(r->prior_median_time_error), fit = show_share(r->held_out_time_error),
+                scaled = show_share(r->scaled_time_error);
+    if (r->times == HBP_FIT_PACKS)
+        say("\npacks held out are predicted within %s by what was fitted to the others, within %s by the "
+            "prior "
+            "(medians)\n",
+            fit.s, prior.s);
+    else
+        say("\nthe prior's times are kept%s: packs held out are predicted within %s by a fit to the others, "
+            "within %s by the prior%s (medians). Was the machine busy?\n",
+            r->times == HBP_FIT_SCALED ? ", scaled" : "", fit.s,
+            r->times == HBP_FIT_SCALED ? scaled.s : prior.s, r->times == HBP_FIT_SCALED ? " scaled" : "");
+}
+
 static void print_text(const cli *c, const fitting *f)
 {
     const int bytes = f->columns.peak_bytes != NULL;
     say("%s of %s on %s%s%s, %s fitted\n\n", show_number(f->after.packs, "pack").s,
         show_number(f->after.steps, "step").s, show_number(f->columns.ranks, "rank").s,
         f->columns.device ? " of " : "", f->columns.device ? f->columns.device : "",
-        show_number(f->terms_fitted, "term").s);
+        show_number(f->report.terms_fitted, "term").s);
     table t;
     table_begin(&t, 4, (const char *[]){"<relative error of", "median", "95 %", "largest"});
     add_report(&t, &f->before, bytes,
@@ -178,6 +199,7 @@ static void print_text(const cli *c, const fitting *f)
     add_report(&t, &f->after, bytes,
                (const char *const[]){"packs, fitted", "steps, fitted", "peak bytes, fitted"});
     table_end(&t);
+    say_times(&f->report);
     say("\n");
     table_begin(&t, 4, (const char *[]){"<term", "prior", "fitted", "<source"});
     for (int i = 0; i < COUNT(numbers); i++)
@@ -195,20 +217,122 @@ static void print_text(const cli *c, const fitting *f)
         say("\n-o FILE writes the cost\n");
 }
 
+enum { MOST_ANCHORS = 64 };
+
+/* The runs of --anchor, with ; between them; returns their number, or -1 with *wrong the status. */
+static int read_anchors(const cli *c, hbp_anchor *anchors, hbp_status *status)
+{
+    char text[512];
+    int count = 0;
+    for (const char *at = c->anchor; *at; at += strcspn(at, ";"), at += *at == ';') {
+        const size_t length = strcspn(at, ";");
+        if (count == MOST_ANCHORS || length >= sizeof text) {
+            *status = cli_own_usage("--anchor has over %d runs, or one of over %d characters", MOST_ANCHORS,
+                                    (int)sizeof text - 1);
+            return -1;
+        }
+        memcpy(text, at, length);
+        text[length] = '\0';
+        anchors[count] = (hbp_anchor){.struct_size = sizeof *anchors};
+        *status = cli_as_usage(c, hbp_anchor_read(c->context, text, &anchors[count]));
+        if (*status < 0)
+            return -1;
+        count++;
+    }
+    return count;
+}
+
+/* The times of a cost over those of the one that it was scaled from. */
+static hbp_status find_scale(cli *c, const hbp_cost *scaled, double *scale)
+{
+    hbp_cost_terms before = {.struct_size = sizeof before}, after = {.struct_size = sizeof after};
+    hbp_status status = hbp_cost_get_terms(c->context, c->cost, &before);
+    if (status >= 0)
+        status = hbp_cost_get_terms(c->context, scaled, &after);
+    *scale = before.ns_per_token > 0 ? after.ns_per_token / before.ns_per_token : 1;
+    return status;
+}
+
+/* The cost scaled to the run that --anchor gives, of several to the one whose scale is the middle one, in the
+ * cost's place. */
+static hbp_status scale_cost(cli *c, double *scale)
+{
+    static hbp_anchor anchors[MOST_ANCHORS];
+    double sorted[MOST_ANCHORS];
+    hbp_status status = HBP_OK;
+    hbp_cost *scaled = NULL;
+    const int count = read_anchors(c, anchors, &status);
+    if (count < 0)
+        return status;
+    if (!count)
+        return cli_own_usage("--anchor is empty; a run is tokens_per_s_per_gpu=5762,sequence_tokens=8K");
+    for (int i = 0; i < count; i++) {
+        int k = i;
+        status = cli_as_usage(c, hbp_cost_anchor(c->context, c->cost, &anchors[i], &scaled));
+        if (status >= 0)
+            status = find_scale(c, scaled, scale);
+        hbp_cost_free(scaled);
+        scaled = NULL;
+        if (status < 0)
+            return status;
+        const hbp_anchor anchor = anchors[i];
+        for (; k > 0 && sorted[k - 1] > *scale; k--) {
+            sorted[k] = sorted[k - 1];
+            anchors[k] = anchors[k - 1];
+        }
+        sorted[k] = *scale;
+        anchors[k] = anchor;
+    }
+    *scale = sorted[(count - 1) / 2];
+    status = hbp_cost_anchor(c->context, c->cost, &anchors[(count - 1) / 2], &scaled);
+    if (status < 0)
+        return status;
+    hbp_cost_free(c->cost);
+    c->cost = scaled;
+    return HBP_OK;
+}
+
+/* --anchor without a timeline: all times scaled. */
+static int print_scaled(cli *c, double scale)
+{
+    const fitting none = {.report = {.struct_size = sizeof none.report}};
+    c->fitted = c->cost;
+    c->cost = NULL;
+    if (c->output)
+        CLI_TRY(c, save(c, &none));
+    cli_finish_progress();
+    if (c->json) {
+        c->result = json_pack("{s:o,s:f}", "path", json_path(c->output), "scale", scale);
+        return cli_print_json(c);
+    }
+    say("all times x %.4g, memory as it was: %s\n", scale, hbp_cost_get_source(c->fitted, "ns_per_token"));
+    if (c->output)
+        say("wrote %s; hbp plan --cost %s plans with it\n", show_name(c->output).s, show_name(c->output).s);
+    else
+        say("-o FILE writes the cost\n");
+    return 0;
+}
+
 int cli_fit(cli *c)
 {
     static const job_part parts[] = {{"fitting", 100, "timeline 50, fit 50"}, {NULL, 0, NULL}};
+    double scale = 1;
     progress_begin(parts);
-    fitting f = {.terms_fitted = 0};
-    CLI_TRY(c, hbp_timeline_load(c->context, c->file, &c->timeline));
+    fitting f = {.report = {.struct_size = sizeof f.report}};
+    if (c->file)
+        CLI_TRY(c, hbp_timeline_load(c->context, c->file, &c->timeline));
     CLI_TRY(c, cli_make_cost(c));
+    if (c->anchor)
+        CLI_TRY(c, scale_cost(c, &scale));
+    if (!c->file)
+        return print_scaled(c, scale);
     f.columns = (hbp_timeline_columns){.struct_size = sizeof f.columns};
     CLI_TRY(c, hbp_timeline_get_columns(c->context, c->timeline, &f.columns));
     hbp_measurements measurements = {.struct_size = sizeof measurements};
     CLI_TRY(c, hbp_timeline_get_measurements(c->context, c->timeline, &measurements));
     hbp_fit_report report = {.struct_size = sizeof report};
     CLI_TRY(c, hbp_cost_fit(c->context, c->cost, &measurements, &c->fitted, &report));
-    f.terms_fitted = report.terms_fitted;
+    f.report = report;
     CLI_TRY(c, compare(c, c->cost, &f.before));
     CLI_TRY(c, compare(c, c->fitted, &f.after));
     f.prior = (hbp_cost_terms){.struct_size = sizeof f.prior};

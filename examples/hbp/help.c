@@ -185,6 +185,8 @@ void cli_print_help(FILE *to)
     print_list(to, "vision-language models", "vlm");
     print_list(to, "workloads of many tasks", "workload");
     print_list(to, "machines (hbp machine)", "machine");
+    print_list(to, "software stacks (hbp stack)", "stack");
+    print_list(to, "attention kernels of stacks", "attention");
 }
 
 /* Text for troff: hyphens that are minus signs, no backslash of its own, and no request at a line's start. */
@@ -268,6 +270,8 @@ void cli_print_man(void)
     put_names("vision\\-language models", "vlm");
     put_names("workloads of many tasks", "workload");
     put_names("machines", "machine");
+    put_names("software stacks", "stack");
+    put_names("attention kernels of stacks", "attention");
     printf(".SH \"EXIT STATUS\"\n.TP\n0\nsuccess\n.TP\n1\n"
            "failure: one line on standard error says what, with the value and the limit\n"
            ".TP\n2\nwrong usage: nothing was written\n.TP\n130\nafter Ctrl\\-C\n");

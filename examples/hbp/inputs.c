@@ -187,6 +187,7 @@ static hbp_status load_cost(cli *c)
                   {"--machine", c->machine_text != NULL},
                   {"--nodes", c->nodes != 0},
                   {"--set", c->set != NULL},
+                  {"--stack", c->stack != NULL},
                   {"--zero", c->zero != 0},
                   {"--shard-ranks", c->shard_ranks != 0},
                   {"--lockstep-ranks", c->lockstep_ranks != 0},
@@ -224,6 +225,7 @@ hbp_status cli_make_cost(cli *c)
     options.shard_ranks = (int32_t)c->shard_ranks;
     options.lockstep_ranks = (int32_t)c->lockstep_ranks;
     options.uneven_micro_batches = (int32_t)c->uneven_micro_batches;
+    options.stack = c->stack;
     return hbp_cost_create(c->context, c->model, c->machine, &options, &c->cost);
 }
 

@@ -68,6 +68,48 @@ static void print_collectives(const hbp_machine *machine)
     }
 }
 
+/* The spread above which repeats of a measurement did not measure the same. */
+#define WIDE .1
+
+/* Measurements that spread too widely to be believed. */
+typedef struct wide {
+    int count;
+    double widest;
+    char name[64];
+} wide;
+
+static void add_spread(wide *w, double spread, const char *what, const char *size)
+{
+    if (!(spread > WIDE))
+        return;
+    w->count++;
+    if (spread <= w->widest)
+        return;
+    w->widest = spread;
+    snprintf(w->name, sizeof w->name, "%.20s of %.32s", what, size);
+}
+
+/* Says so, for what is made of them is no better. */
+static void judge_spreads(const hbp_machine *machine)
+{
+    wide w = {0, 0, ""};
+    for (int32_t k = 0; k < HBP_COLLECTIVE_COUNT; k++)
+        for (int32_t ranks = 1; ranks <= MOST_RANKS; ranks++) {
+            hbp_machine_collective c = {.struct_size = sizeof c};
+            if (hbp_machine_get_collective(machine, k, ranks, &c))
+                add_spread(&w, c.spread, collectives[k], show_number(ranks, "GPU").s);
+        }
+    hbp_machine_rate r = {.struct_size = sizeof r};
+    for (int64_t i = 0; hbp_machine_get_rate(machine, i, &r); i++)
+        add_spread(&w, r.spread, rates[r.rate],
+                   r.rate == HBP_RATE_COPY ? show_bytes((double)r.size).s : show_count(r.size).s);
+    if (w.count)
+        say("\n%s by more than %s, %s by %s: something else ran; measure again before costs are made of "
+            "it\n",
+            w.count == 1 ? "one measurement spreads" : "measurements spread", show_share(WIDE).s, w.name,
+            show_share(w.widest).s);
+}
+
 void print_measured(const hbp_machine *machine)
 {
     table t;
@@ -88,4 +130,5 @@ void print_measured(const hbp_machine *machine)
         say("\n");
         table_end(&t);
     }
+    judge_spreads(machine);
 }

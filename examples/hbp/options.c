@@ -75,6 +75,8 @@ static const cli_option options[] = {
     {"model", ON, CLI_TEXT, AT(model_text), CLI_COSTS, "", "NAME",
      "preset, config.json or a folder that holds it, ,layers=4,... behind it replaces fields; or fields "
      "alone"},
+    {"model", ON, CLI_TEXT, AT(model_text), CLI_STACK, "", "NAME",
+     "model that the stack runs (default: llama-3.1-8b)"},
     {"vlm", ON, CLI_TEXT, AT(vlm_text), CLI_VLM, "", "NAME", "preset of the vision-language model"},
     {"layers", ON, CLI_TEXT, AT(layers_file), CLI_VLM, V("layers"), "FILE",
      "measured layers (CSV or JSON lines) instead of derived"},
@@ -86,6 +88,8 @@ static const cli_option options[] = {
      "preset or profile.json, and the number of nodes"},
     {"machine", ON, CLI_TEXT, AT(machine_text), CLI_MODEL, "", "NAME[:N]",
      "machine whose GPUs share the model's states (default: 1, 8, 64 and 512 GPUs)"},
+    {"machine", ON, CLI_TEXT, AT(machine_text), CLI_STACK, "", "NAME",
+     "machine that the stack runs on (default: h100)"},
     {"cost", ON, CLI_TEXT, AT(cost_file), CLI_COSTS, "", "FILE",
      "a cost that hbp fit wrote, or a plan file's, instead of --model and --machine"},
     {"nodes", ON, CLI_WHOLE, AT(nodes), FIELDS, "", "N", "number of nodes (default: what --machine says)"},
@@ -125,6 +129,12 @@ static const cli_option options[] = {
      "of each stage, as 80GiB; a plain number is MiB (default: none)"},
     {"memory-limit", ON, CLI_SIZE, AT(memory_bytes), CLI_TASKS, T("limit_bytes"), "SIZE",
      "of each GPU, as 80GiB; a plain number is MiB (default: its memory less the reserve)"},
+    {"stack", ON, CLI_TEXT, AT(stack), CLI_COSTS, C("stack"), "NAME[:KERNEL]",
+     "the trainer's software, with fields replaced by ,FIELD=X; hbp stack lists them (default: nothing but "
+     "products and attention takes time)"},
+    {"anchor", ON, CLI_TEXT, AT(anchor), CLI_FIT, "", "FIELD=X,...",
+     "a run whose speed is known: tokens_per_s_per_gpu and sequence_tokens (as 8K); also "
+     "sequences_per_micro_batch, micro_batches_per_step, sp, recompute; several with ; between them"},
     {"pack-overhead", ON, CLI_RECORD, AT(pack_overhead_ns), CLI_COSTS, C("pack_overhead_ns"), "TIME",
      "launch time of a micro-batch, as 20us; a plain number is ns (default: 0)"},
     {"dp-overlap", ON, CLI_RECORD, AT(dp_overlap), CLI_COSTS, C("dp_overlap"), "SHARE",

@@ -37,7 +37,8 @@ static const struct {
     {CLI_VLM, "layers-tokens", NEEDS, "layers", ", which were measured with so many"},
 
     {CLI_COSTS, "cost", EXCLUDES,
-     "model machine nodes set zero shard-ranks lockstep-ranks uneven-micro-batches fused-ce max-sp reserve "
+     "model machine nodes set stack zero shard-ranks lockstep-ranks uneven-micro-batches fused-ce max-sp "
+     "reserve "
      "pack-overhead dp-overlap sp-overlap",
      "a cost file has all terms already"},
     {CLI_PROBE, "machine", EXCLUDES, "xml synthetic executor", "each describes a machine"},

@@ -13,9 +13,10 @@ HBP_BEGIN_DECLS
 
 /* ---- Presets ---- */
 
-/* The names that hbp_model_create_preset, hbp_machine_create_preset, hbp_vlm_create_preset and
- * hbp_graph_create_workload know: preset `index`, from 0, of the family "model", "machine", "vlm" or
- * "workload"; NULL past its end, and for no such family. Static text. Thread: any. */
+/* The names that hbp_model_create_preset, hbp_machine_create_preset, hbp_vlm_create_preset,
+ * hbp_graph_create_workload and hbp_stack_read know: preset `index`, from 0, of the family "model",
+ * "machine", "vlm", "workload", "stack" or "attention" (kernels); NULL past its end, and for no such family.
+ * Static text. Thread: any. */
 HBP_API const char *hbp_preset_get_name(const char *family, int64_t index);
 
 /* ---- Model ---- */
@@ -227,6 +228,47 @@ HBP_API const char *hbp_machine_get_source(const hbp_machine *machine, const cha
 HBP_API int32_t hbp_machine_get_collective(const hbp_machine *machine, int32_t collective, int32_t ranks,
                                            hbp_machine_collective *found);
 
+/* ---- Stack ---- */
+
+/* The software stack: what a trainer's kernels and traffic reach on a GPU, beside the shape of the model and
+ * the speed of the machine. It is a text: a preset, "fsdp-2023"; one with another attention kernel,
+ * "fsdp-2023:fa2"; with fields replaced, "fsdp-2023,elementwise_bytes=200"; or fields alone,
+ * "gemm_efficiency=0.7,attention_efficiency=0.5". hbp_preset_get_name("stack", i) lists presets,
+ * ("attention", i) kernels. */
+
+/* What a stack comes to on one GPU for one model; for traffic as a share, for time a sum (docs: stacks). */
+typedef struct hbp_stack_fields {
+    uint32_t struct_size;
+    int32_t fused_cross_entropy; /* [flag] nonzero: logits are never held whole */
+    double gemm_efficiency;      /* share of the peak that matrix products reach */
+    double attention_efficiency; /* and that attention reaches on long documents, both passes together */
+    double attention_tokens;     /* a document of so many tokens reaches half of that: s of them 1 / (1 +
+                                    attention_tokens / s) */
+    double forward_attention_efficiency; /* the same of the forward pass alone */
+    double forward_attention_tokens;
+    double elementwise_bytes;    /* moved by norms, activations, residuals: per layer, token and hidden unit,
+                                    both passes */
+    double logits_traffic_bytes; /* moved by logits and their loss: per token and entry of the vocabulary */
+    double exchange_passes;     /* that split and merge around an all-to-all, each reading and writing what is
+                                   exchanged */
+    double recompute_products;  /* share of the forward pass's products that a recomputed layer repeats */
+    double recompute_attention; /* and of its attention */
+    double activations;         /* x activation_bytes of the model: what is kept */
+    double logits_kept_bytes;   /* per token and entry of the vocabulary, unless cross-entropy is fused */
+    double dp_overlap;          /* as in hbp_cost_options, where that is 0 */
+    double sp_overlap;
+    double compute_overlap; /* share of a micro-batch's compute that ZeRO traffic may run beside */
+    double layer_ns;        /* per layer: the least that a micro-batch's compute takes, kernels however short
+                             */
+} hbp_stack_fields;
+
+/* What the stack `text` comes to for a model on a machine; NULL: the machine's own efficiencies and nothing
+ * else. Efficiencies that the machine was given, or that were measured on it, replace those of a preset, and
+ * attention that was measured at two lengths or more has its own curve. HBP_E_INVALID names the text and what
+ * is wrong with it, and offers the nearest name. Thread: one per context. */
+HBP_API hbp_status hbp_stack_read(hbp_context *context, const char *text, const hbp_model *model,
+                                  const hbp_machine *machine, hbp_stack_fields *fields);
+
 /* ---- Cost ---- */
 
 /* The cost model: (model, machine, measurements) -> nanoseconds and bytes. Immutable once made; shareable.
@@ -234,10 +276,11 @@ HBP_API int32_t hbp_machine_get_collective(const hbp_machine *machine, int32_t c
  * For a pack of S tokens and Q = sum of squared document lengths on an SP group of d ranks that recomputes c
  * of L layers:
  *
- *   T = (a1 S (1 + r1 c/L) + a2 Q (1 + r2 c/L)) / d + (l_d + v_d S)(1 + r3 c/L) + B          [ns]
+ *   C = (a1 S (1 + r1 c/L) + a2 Q (1 + r2 c/L)) / d, or least_compute_ns where that is more  [ns]
+ *   T = C + (l_d + v_d S)(1 + r3 c/L) + B - min(G, w C)                                      [ns]
  *   M = static + S/d (act (L - c) + kept c + (c > 0) work + logits + (d > 1) buffer)        [bytes]
  *
- * A cost may charge a pack's vision units, too: av V (1 + rv c/L) / d more time, V/d vision_bytes more
+ * A cost may charge a pack's vision units, too: av V (1 + rv c/L) / d more compute, V/d vision_bytes more
  * memory. Results are rounded to integers, so that plans compare integers. */
 
 /* How weights, gradients and optimiser states are sharded (ZeRO). 0 is the default, stage 3. */
@@ -268,6 +311,8 @@ typedef struct hbp_cost_options {
                                With fewer than all, ZeRO-2 accumulates gradients and reduces them once a step,
                                as ZeRO-1 */
     int32_t uneven_micro_batches; /* [flag] as in hbp_cost_terms */
+    const char *stack; /* the software stack, as hbp_stack_read takes it; NULL: the machine's efficiencies,
+                          nothing but products and attention takes time */
 } hbp_cost_options;
 
 /* Derives every term from the shape of the model and the fields of the machine (docs: cost model). Returns
@@ -308,6 +353,9 @@ typedef struct hbp_cost_terms {
                                        0: N. 1: the ranks of each pack alone (docs: lockstep) */
     int32_t uneven_micro_batches; /* [flag] nonzero: ranks skip a micro-batch in which their lockstep set has
                                      no samples, at no cost; 0: they run a padding pack */
+    double traffic_ns;            /* G, of pack_ns: ZeRO traffic that a pack's compute may hide */
+    double compute_overlap;       /* w: the share of compute, 0..1, that traffic may run beside */
+    double least_compute_ns;      /* of a pack with samples: its kernels, however short */
 } hbp_cost_terms;
 
 /* Makes a cost from given terms; tables are copied. HBP_E_INVALID names a negative or non-finite term, a
@@ -346,6 +394,10 @@ typedef struct hbp_measurements {
     const int64_t *peak_bytes;
 } hbp_measurements;
 
+/* Where a fitted cost's times are from: the packs; the prior, all its times scaled by one number that the
+ * packs say; the prior itself. */
+enum { HBP_FIT_PACKS = 0, HBP_FIT_SCALED = 1, HBP_FIT_PRIOR = 2 };
+
 /* How well a fit explains what it was given; relative errors are |predicted - measured| / measured. */
 typedef struct hbp_fit_report {
     uint32_t struct_size;
@@ -356,14 +408,42 @@ typedef struct hbp_fit_report {
     double median_bytes_error; /* 0 without peak_bytes */
     double max_bytes_error;
     double prior_median_time_error; /* of the prior on the same packs */
+    int32_t times;                  /* [HBP_FIT_*] */
+    double held_out_time_error; /* median over packs, each fifth predicted from the others, where times are
+                                   from the packs; 0: not tried, below 10 packs */
+    double scaled_time_error;   /* the same of the scaled prior */
 } hbp_fit_report;
+
+/* A run whose speed is known: every rank runs so many micro-batches a step, each pack of equal samples. */
+typedef struct hbp_anchor {
+    uint32_t struct_size;
+    int32_t sp;                        /* [0..HBP_MAX_RANKS] 0: 1 */
+    int32_t recompute;                 /* [0..2^24] layers */
+    int64_t sequence_tokens;           /* [1..HBP_MAX_LENGTH] of each sample */
+    int64_t sequences_per_micro_batch; /* [0..HBP_MAX_LENGTH] of a pack; 0: 1 */
+    int64_t micro_batches_per_step;    /* [0..2^20] 0: 1 */
+    double tokens_per_s_per_gpu;       /* measured */
+} hbp_anchor;
+
+/* Reads an anchor from a text of fields, "tokens_per_s_per_gpu=5762,sequence_tokens=8K". HBP_E_INVALID names
+ * the text and what is wrong with it. Thread: one per context. */
+HBP_API hbp_status hbp_anchor_read(hbp_context *context, const char *text, hbp_anchor *anchor);
+
+/* Scales all times of `prior` by measured / predicted of one run, so that a cost that analysis made is right
+ * for a cluster on which that is known; memory stays. HBP_E_INVALID names what is wrong with the anchor: not
+ * a degree or a number of layers of the prior, or a speed at which the products alone would pass the GPU's
+ * peak, where the prior knows it. Thread: one per context. */
+HBP_API hbp_status hbp_cost_anchor(hbp_context *context, const hbp_cost *prior, const hbp_anchor *anchor,
+                                   hbp_cost **out);
 
 /* Fits a1, a2, B and each measured degree's v_d, and with peak_bytes static, act and, where the numbers of
  * recomputed layers differ, kept: non-negative regression on relative errors in which a pack that took three
  * times as long as its like hardly matters (Huber). B and v_d keep the prior's proportion to a1, static and
  * kept to act, where the packs cannot separate them from it (all of one length, all on one degree); r1, r2,
  * l_d, work, logits and buffer are fitted where the packs show that the prior's are wrong. All else is the
- * prior's; the sources of the result say which is which. Returns HBP_E_INFEASIBLE with two terms' names when
+ * prior's; the sources of the result say which is which. From 10 packs on, each fifth is predicted from the
+ * others: where the prior, or the prior scaled by one number, predicts them better than a fit, the times are
+ * those, and the report says so. Returns HBP_E_INFEASIBLE with two terms' names when
  * the measurements cannot separate them (a1 and a2 when every document has one length, any with fewer packs
  * than terms), HBP_E_INVALID for a row that makes no sense, HBP_E_CANCELLED. `report` may be NULL. O(count).
  * Thread: one per context. */
@@ -388,7 +468,7 @@ typedef struct hbp_pack_parts {
     int64_t compute_ns;    /* tokens, attention, recomputation, and what rounding the others left */
     int64_t vision_ns;     /* vision units */
     int64_t all_to_all_ns; /* sequence parallelism, where compute does not hide it */
-    int64_t fixed_ns;      /* once a pack: ZeRO traffic that is not hidden, launches */
+    int64_t fixed_ns;      /* once a pack: ZeRO traffic that compute does not hide, launches */
 } hbp_pack_parts;
 
 /* Fills *parts for the pack that hbp_cost_predict_pack_ns has the time of. HBP_E_INVALID where that is -1.

@@ -6,6 +6,7 @@
 #include "cost/cost.h"
 #include "cost/shortage.h"
 #include "cost/states.h"
+#include "data/stack/stack.h"
 
 /* What the optimiser moves per parameter: reads gradients and its states, writes its states and the bf16
  * weights. */
@@ -18,6 +19,7 @@ typedef struct analysis {
     hbp__fabric fabric;
     hbp__fabric shard;        /* the ranks that ZeRO shards over */
     hbp_cost_options options; /* defaults filled in */
+    hbp_stack_fields stack;
     int32_t given_shard_ranks;
     int32_t given_lockstep_ranks;
 } analysis;
@@ -28,6 +30,18 @@ static hbp_status read_options(hbp_context *context, const hbp_cost_options *giv
     if (o->zero_stage == HBP_ZERO_DEFAULT)
         o->zero_stage = HBP_ZERO_3;
     o->reserve_bytes = hbp__reserve(o->reserve_bytes);
+    return HBP_OK;
+}
+
+/* The stack, whose shares of hidden traffic stand where the options give none. */
+static hbp_status read_stack(hbp_context *context, const hbp_model *model, const hbp_machine *machine,
+                             analysis *a)
+{
+    HBP__TRY(hbp__stack_read(context, a->options.stack, model, machine, &a->stack));
+    if (a->options.dp_overlap == 0)
+        a->options.dp_overlap = a->stack.dp_overlap;
+    if (a->options.sp_overlap == 0)
+        a->options.sp_overlap = a->stack.sp_overlap;
     return HBP_OK;
 }
 
@@ -63,20 +77,40 @@ static hbp_status read_sets(hbp_context *context, analysis *a)
     return HBP_OK;
 }
 
+/* What passes over `bytes` of HBM take, per token. */
+static double traffic_ns(const analysis *a, double bytes)
+{
+    return bytes / a->fabric.machine->fields.hbm_bytes_per_s * 1e9;
+}
+
 /* Equations of docs: cost model, "Compute". */
 static void derive_compute(const analysis *a, hbp_cost_terms *t)
 {
     const hbp_machine_fields *machine = &a->fabric.machine->fields;
+    const hbp_stack_fields *s = &a->stack;
     double matmul = (double)a->summary->matmul_parameters;
     double head = (double)a->model->vocab * a->model->hidden;
+    double products = 6 * matmul / (machine->flops_per_s * s->gemm_efficiency) * 1e9;
+    double forward_share = s->recompute_attention / (1 + HBP__ATTENTION_BACKWARD) *
+                           (s->attention_efficiency / s->forward_attention_efficiency);
+    double elementwise =
+        traffic_ns(a, s->elementwise_bytes * (double)a->model->layers * (double)a->model->hidden);
+    double logits = traffic_ns(a, s->logits_traffic_bytes * a->model->vocab);
     t->layers = a->model->layers;
-    t->ns_per_token = 6 * matmul / (machine->flops_per_s * machine->gemm_efficiency) * 1e9;
     t->ns_per_token_squared = (1 + HBP__ATTENTION_BACKWARD) * a->summary->forward_flops_per_token_squared /
-                              (machine->flops_per_s * machine->attention_efficiency) * 1e9;
+                              (machine->flops_per_s * s->attention_efficiency) * 1e9;
+    /* A document of s tokens takes s (s + attention_tokens) times that. */
+    double attention = t->ns_per_token_squared * s->attention_tokens;
     /* Recomputing a layer repeats its forward pass, a third of forward and backward; the output projection is
      * no layer. */
-    t->recompute_linear = (matmul - head) / matmul / 3;
-    t->recompute_attention = 1 / (1 + HBP__ATTENTION_BACKWARD);
+    double repeated = (matmul - head) / matmul / 3 * s->recompute_products;
+    t->ns_per_token = products + (elementwise + logits + attention);
+    t->recompute_linear = repeated;
+    if (elementwise + logits + attention > 0)
+        t->recompute_linear = (products * repeated + elementwise / 3 +
+                               t->ns_per_token_squared * forward_share * s->forward_attention_tokens) /
+                              t->ns_per_token;
+    t->recompute_attention = forward_share;
     t->recompute_communication = 0.5;
 }
 
@@ -92,10 +126,11 @@ static void derive_memory(const analysis *a, hbp_cost_terms *t)
 {
     t->static_bytes = hbp__cost_static_bytes(a->options.zero_stage, a->shard.ranks,
                                              (double)a->summary->parameters, layer_parameters(a));
-    t->activation_bytes = (double)a->summary->activation_bytes;
+    t->activation_bytes = (double)a->summary->activation_bytes * a->stack.activations;
     t->recomputed_bytes = (double)a->summary->recomputed_bytes;
     t->working_bytes = t->activation_bytes;
-    t->logits_bytes = a->options.fused_cross_entropy ? 0 : (double)a->summary->logits_bytes;
+    const int is_fused = a->options.fused_cross_entropy || a->stack.fused_cross_entropy;
+    t->logits_bytes = is_fused ? 0 : a->stack.logits_kept_bytes * a->model->vocab;
     t->sp_buffer_bytes = 2 * hbp__cost_sp_elements(a->model, 1);
     t->limit_bytes = hbp__max_i64(a->fabric.machine->fields.hbm_bytes - a->options.reserve_bytes, 0);
 }
@@ -125,16 +160,17 @@ static void derive_step(const analysis *a, hbp_cost_terms *t, const char **gathe
                                                 HBP__WEIGHT_BYTES * parameters, gather_source);
     double reduce = exposed * hbp__cost_ring_ns(&a->shard, reduction, layers,
                                                 HBP__GRADIENT_BYTES * parameters, reduce_source);
+    double traffic = 0;
     double shard = stage == HBP_ZERO_NONE ? parameters : parameters / a->shard.ranks;
     t->pack_ns = (double)a->options.pack_overhead_ns;
     t->step_ns = UPDATE_BYTES * shard / a->fabric.machine->fields.hbm_bytes_per_s * 1e9;
     t->step_ns += exposed * replicas_ns(a, parameters);
     switch (stage) {
     case HBP_ZERO_3: /* weights are gathered for the forward and again for the backward pass */
-        t->pack_ns += 2 * gather + reduce;
+        traffic = 2 * gather + reduce;
         break;
     case HBP_ZERO_2: /* gradients are sharded as they arise, hence once a micro-batch */
-        t->pack_ns += reduce;
+        traffic = reduce;
         t->step_ns += gather;
         break;
     case HBP_ZERO_1:
@@ -144,6 +180,10 @@ static void derive_step(const analysis *a, hbp_cost_terms *t, const char **gathe
         t->step_ns += reduce;
         break;
     }
+    t->pack_ns += traffic;
+    t->compute_overlap = a->stack.compute_overlap;
+    t->traffic_ns = t->compute_overlap > 0 ? traffic : 0;
+    t->least_compute_ns = a->stack.layer_ns * layers;
 }
 
 /* The Ulysses degrees that the heads, the machine and max_sp allow: at most `heads`. */
@@ -179,6 +219,9 @@ static int32_t derive_degrees(const analysis *a, const hbp_model *model, int32_t
         degree[rows] = d;
         hbp__cost_all_to_all(&a->fabric, a->model, d, &latency_ns[rows], &ns_per_token[rows], &measured);
         ns_per_token[rows] *= 1 - a->options.sp_overlap;
+        if (d > 1)
+            ns_per_token[rows] +=
+                traffic_ns(a, 2 * a->stack.exchange_passes * hbp__cost_exchanged_bytes(a->model, d));
         rows++;
         if (measured)
             used = append_source(source, used, d, measured);
@@ -229,7 +272,12 @@ static hbp__cost_origin name_origin(const analysis *a)
                               .shard_ranks = a->options.shard_ranks,
                               .given_shard_ranks = a->given_shard_ranks,
                               .given_lockstep_ranks = a->given_lockstep_ranks,
-                              .max_sp = a->options.max_sp};
+                              .max_sp = a->options.max_sp,
+                              .peak_ns_per_token =
+                                  6 * (double)a->summary->matmul_parameters / machine->flops_per_s * 1e9,
+                              .peak_ns_per_token_squared = (1 + HBP__ATTENTION_BACKWARD) *
+                                                           a->summary->forward_flops_per_token_squared /
+                                                           machine->flops_per_s * 1e9};
 }
 
 hbp_status hbp__cost_create(hbp_context *context, const hbp_model *model, const hbp_machine *machine,
@@ -241,6 +289,7 @@ hbp_status hbp__cost_create(hbp_context *context, const hbp_model *model, const 
     HBP__TRY(read_options(context, options, &a.options));
     HBP__TRY(hbp__cost_read_fabric(context, machine, &a.fabric));
 
+    HBP__TRY(read_stack(context, model, machine, &a));
     HBP__TRY(read_sets(context, &a));
     hbp_cost_terms terms = {.struct_size = sizeof terms};
     const char *gather_source;

@@ -67,6 +67,17 @@ double hbp__cost_sp_elements(const hbp_model_fields *model, int32_t sp)
     return (double)(model->heads + kv) * (key + value);
 }
 
+/* Of one layer and pass, on a rank, per token of the pack. */
+static double held_bytes(const hbp_model_fields *model, int32_t sp)
+{
+    return ACTIVATION_BYTES * hbp__cost_sp_elements(model, sp) / sp;
+}
+
+double hbp__cost_exchanged_bytes(const hbp_model_fields *model, int32_t sp)
+{
+    return 2.0 * model->layers * held_bytes(model, sp);
+}
+
 void hbp__cost_all_to_all(const hbp__fabric *fabric, const hbp_model_fields *model, int32_t sp,
                           double *latency_ns, double *ns_per_token, const char **source)
 {
@@ -78,7 +89,7 @@ void hbp__cost_all_to_all(const hbp__fabric *fabric, const hbp_model_fields *mod
     const hbp_machine_fields *machine = &fabric->machine->fields;
     /* A rank holds 1/sp of the tokens and sends all but 1/sp of what it holds: to its domain over fast links,
      * then to the rest over the network. */
-    double held = ACTIVATION_BYTES * hbp__cost_sp_elements(model, sp) / sp;
+    double held = held_bytes(model, sp);
     double near = (double)((sp < fabric->domain ? sp : fabric->domain) - 1) / sp;
     double far = (double)(sp > fabric->domain ? sp - fabric->domain : 0) / sp;
     double latency;

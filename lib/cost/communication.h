@@ -22,6 +22,11 @@ hbp_status hbp__cost_read_fabric(hbp_context *context, const hbp_machine *machin
  * `sp`: k and v heads are repeated up to one per rank when sp > kv. */
 double hbp__cost_sp_elements(const hbp_model_fields *model, int32_t sp);
 
+/* Bytes that the all-to-alls of all layers, forward and backward, begin with on a rank, per token of the
+ * pack.
+ */
+double hbp__cost_exchanged_bytes(const hbp_model_fields *model, int32_t sp);
+
 /* l_d and v_d of hbp/cost.h, nothing hidden: 4 all-to-alls a layer forward and 4 backward, bf16. *source is
  * the measurement's, NULL when derived from link speeds. */
 void hbp__cost_all_to_all(const hbp__fabric *fabric, const hbp_model_fields *model, int32_t sp,

@@ -15,13 +15,19 @@ static hbp_status check_numbers(hbp_context *context, const hbp_cost_terms *t)
         double value;
     } numbers[] = {
 #define NUMBER(name) {#name, t->name},
-        HBP__COST_NUMBERS(NUMBER) HBP__COST_VISION_NUMBERS(NUMBER)
+        HBP__COST_NUMBERS(NUMBER) HBP__COST_VISION_NUMBERS(NUMBER) HBP__COST_OVERLAP_NUMBERS(NUMBER)
 #undef NUMBER
     };
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         if (!isfinite(numbers[i].value) || numbers[i].value < 0)
             return hbp__fail(context, HBP_E_INVALID, "%s is %g; it must be finite and at least 0",
                              numbers[i].name, numbers[i].value);
+    if (t->compute_overlap > 1)
+        return hbp__fail(context, HBP_E_INVALID, "compute_overlap is %g; it is a share, at most 1",
+                         t->compute_overlap);
+    if (t->traffic_ns > t->pack_ns)
+        return hbp__fail(context, HBP_E_INVALID, "traffic_ns is %g; it is a part of pack_ns, at most %g",
+                         t->traffic_ns, t->pack_ns);
     if (t->domain_ranks < 0 || t->domain_ranks > t->ranks)
         return hbp__fail(context, HBP_E_INVALID,
                          "domain_ranks is %d; it must be in 1..%d, or 0 for all ranks", (int)t->domain_ranks,
@@ -137,6 +143,21 @@ hbp_status hbp__cost_make(hbp_context *context, const hbp_cost_terms *terms, con
     for (int32_t i = 0; i < HBP__COST_TERM_COUNT; i++)
         hbp__cost_set_source(cost, i, source);
     *out = cost;
+    return HBP_OK;
+}
+
+hbp_status hbp__cost_copy(hbp_context *context, const hbp_cost *cost, hbp_cost **out)
+{
+    hbp_cost *copy = NULL;
+    HBP__TRY(hbp__cost_make(context, &cost->terms, "", &copy));
+    copy->heads = cost->heads;
+    copy->kv_heads = cost->kv_heads;
+    copy->zero_stage = cost->zero_stage;
+    copy->origin = cost->origin;
+    memcpy(copy->model_name, cost->model_name, sizeof copy->model_name);
+    memcpy(copy->machine_name, cost->machine_name, sizeof copy->machine_name);
+    memcpy(copy->source, cost->source, sizeof copy->source);
+    *out = copy;
     return HBP_OK;
 }
 

@@ -48,6 +48,9 @@ hbp_status hbp__cost_create(hbp_context *context, const hbp_model *model, const 
 hbp_status hbp__cost_make(hbp_context *context, const hbp_cost_terms *terms, const char *source,
                           hbp_cost **out);
 
+/* A copy of a cost, names and sources included. *out is set on success alone. */
+hbp_status hbp__cost_copy(hbp_context *context, const hbp_cost *cost, hbp_cost **out);
+
 /* Sets the source of term HBP__COST_<name> = `index`; longer texts are cut. */
 void hbp__cost_set_source(hbp_cost *cost, int32_t index, const char *source);
 
@@ -80,18 +83,35 @@ static inline double hbp__cost_vision_ns(const hbp_cost *cost, int32_t row, int3
            (double)cost->degree[row];
 }
 
-/* T of cost.h for the degree in table row `row`; S `tokens`, Q `squares`, V `vision`; ns, unrounded. */
+/* Of pack_ns, what compute of so many ns hides. */
+static inline double hbp__cost_hidden_ns(const hbp_cost *cost, double compute)
+{
+    const double room = cost->terms.compute_overlap * compute;
+    return room < cost->terms.traffic_ns ? room : cost->terms.traffic_ns;
+}
+
+/* C of cost.h for the degree in table row `row`, vision units included: S `tokens`, Q `squares`, V `vision`;
+ * ns, unrounded. */
+static inline double hbp__cost_compute_ns(const hbp_cost *cost, int32_t row, int32_t recompute, double tokens,
+                                          double squares, double vision)
+{
+    const hbp_cost_terms *t = &cost->terms;
+    double share = (double)recompute / (double)t->layers;
+    double compute = t->ns_per_token * tokens * (1 + t->recompute_linear * share) +
+                     t->ns_per_token_squared * squares * (1 + t->recompute_attention * share);
+    compute /= (double)cost->degree[row];
+    if (vision > 0)
+        compute += hbp__cost_vision_ns(cost, row, recompute, vision);
+    return compute < t->least_compute_ns ? t->least_compute_ns : compute;
+}
+
+/* T of cost.h, of what hbp__cost_compute_ns takes. */
 static inline double hbp__cost_ns(const hbp_cost *cost, int32_t row, int32_t recompute, double tokens,
                                   double squares, double vision)
 {
-    const hbp_cost_terms *t = &cost->terms;
-    double share = (double)recompute / (double)t->layers, degree = (double)cost->degree[row];
-    double compute = t->ns_per_token * tokens * (1 + t->recompute_linear * share) +
-                     t->ns_per_token_squared * squares * (1 + t->recompute_attention * share);
-    double ns = compute / degree + hbp__cost_all_to_all_ns(cost, row, recompute, tokens) + t->pack_ns;
-    if (vision > 0)
-        ns += hbp__cost_vision_ns(cost, row, recompute, vision);
-    return ns;
+    double compute = hbp__cost_compute_ns(cost, row, recompute, tokens, squares, vision);
+    double exchange = hbp__cost_all_to_all_ns(cost, row, recompute, tokens);
+    return compute + exchange + (cost->terms.pack_ns - hbp__cost_hidden_ns(cost, compute));
 }
 
 /* What a padding pack takes; a rank that may skip the micro-batch takes nothing. */

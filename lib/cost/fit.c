@@ -5,6 +5,7 @@
 #include "base/options.h"
 #include "base/scratch.h"
 #include "cost/cost.h"
+#include "cost/fit.h"
 #include "cost/regression.h"
 #include "hbp/lengths.h"
 #include "solve/relative_errors.h"
@@ -34,7 +35,10 @@ typedef struct fit {
     hbp_context *context;
     const hbp_cost *prior;
     const hbp_measurements *measured;
-    hbp_cost *cost;  /* the result */
+    hbp_cost *cost; /* the result */
+    hbp_cost
+        sides;   /* where traffic hides behind compute: what says for which packs it does; a shallow copy */
+    int is_part; /* nonzero: of measurements that are checked, for times alone */
     int32_t *column; /* [degrees] unknown of each degree's v_d, -1 where it is not measured; l_d is next */
     int32_t *row;    /* [unknowns behind TIME_DEGREES / 2] the degree's row */
     hbp__unknown *unknowns; /* [2 degrees + TIME_DEGREES] of the time fit */
@@ -80,7 +84,8 @@ static hbp_status check_rows(fit *f)
 {
     for (int64_t i = 0; i < f->measured->count; i++) {
         HBP__TRY(tick(f, i));
-        HBP__TRY(check_row(f, i));
+        if (!f->is_part)
+            HBP__TRY(check_row(f, i));
         f->column[hbp__cost_row(f->prior, f->measured->sp[i])] = 0;
     }
     int32_t next = TIME_DEGREES;
@@ -115,8 +120,32 @@ static hbp_status fail_twins(const fit *f, const char *first, const char *second
                      (long long)f->measured->count, first, second);
 }
 
-/* T of hbp/cost.h is linear in a1, a1 r1, a2, a2 r2, B, l_d and v_d once r3 is given. Every row is divided by
- * its time, so that errors are relative. */
+/* The share of pack_ns that traffic is, which a fit leaves as it is. */
+static double traffic_share(const hbp_cost_terms *t)
+{
+    return t->compute_overlap > 0 && t->pack_ns > 0 ? t->traffic_ns / t->pack_ns : 0;
+}
+
+/* The shares of compute and of pack_ns that a pack pays: traffic that compute hides is not paid, or as much
+ * compute as it hides is not. */
+static void find_side(const fit *f, int64_t i, int32_t row, double *compute, double *fixed)
+{
+    const hbp_measurements *m = f->measured;
+    const hbp_cost_terms *t = &f->sides.terms;
+    *compute = *fixed = 1;
+    if (traffic_share(t) == 0)
+        return;
+    const double ns = hbp__cost_compute_ns(&f->sides, row, m->recompute[i], (double)m->tokens[i],
+                                           (double)m->sum_squares[i], 0);
+    if (t->compute_overlap * ns < t->traffic_ns)
+        *compute = 1 - t->compute_overlap;
+    else
+        *fixed = 1 - traffic_share(t);
+}
+
+/* T of hbp/cost.h is linear in a1, a1 r1, a2, a2 r2, B, l_d and v_d once r3 is given, and where traffic hides
+ * behind compute on either side of where the two are even. Every row is divided by its time, so that errors
+ * are relative. */
 static double time_row(const void *user, int64_t i, double *x)
 {
     const fit *f = user;
@@ -127,12 +156,15 @@ static double time_row(const void *user, int64_t i, double *x)
     const double weight = 1 / (double)m->time_ns[i];
     const double tokens = (double)m->tokens[i];
     const double again = 1 + t->recompute_communication * share;
+    double compute;
+    double fixed;
+    find_side(f, i, row, &compute, &fixed);
     memset(x, 0, (size_t)f->time_unknowns * sizeof *x);
-    x[TIME_TOKENS] = weight * tokens / m->sp[i];
+    x[TIME_TOKENS] = weight * compute * tokens / m->sp[i];
     x[TIME_TOKENS_AGAIN] = x[TIME_TOKENS] * share;
-    x[TIME_SQUARES] = weight * (double)m->sum_squares[i] / m->sp[i];
+    x[TIME_SQUARES] = weight * compute * (double)m->sum_squares[i] / m->sp[i];
     x[TIME_SQUARES_AGAIN] = x[TIME_SQUARES] * share;
-    x[TIME_PACK] = weight;
+    x[TIME_PACK] = weight * fixed;
     if (f->column[row] < 0)
         return 1 - weight * again * (f->prior->sp_latency_ns[row] + f->prior->sp_ns_per_token[row] * tokens);
     x[f->column[row]] = weight * tokens * again;
@@ -157,7 +189,8 @@ static int is_scaled(const hbp__unknown *u)
     return u->kind == HBP__UNKNOWN_FITTED && !u->fitted && u->parent >= 0;
 }
 
-static hbp_status fit_time(fit *f)
+/* One regression, sides being as `sides` says. */
+static hbp_status fit_sides(fit *f)
 {
     const hbp_cost_terms *t = &f->prior->terms;
     hbp__unknown *u = f->unknowns;
@@ -198,8 +231,21 @@ static hbp_status fit_time(fit *f)
         f->cost->sp_ns_per_token[row] = u[j].value;
         f->cost->sp_latency_ns[row] = u[j + 1].value;
     }
+    f->cost->terms.traffic_ns = traffic_share(t) * f->cost->terms.pack_ns;
+    return HBP_OK;
+}
+
+/* Which side binds is looked at again with what was fitted. */
+static hbp_status fit_time(fit *f)
+{
+    enum { ROUNDS = 4 };
+    f->sides = *f->prior;
+    for (int round = 0; round < (traffic_share(&f->prior->terms) > 0 ? ROUNDS : 1); round++) {
+        HBP__TRY(fit_sides(f));
+        f->sides = *f->cost;
+    }
     for (int32_t j = 0; j < f->time_unknowns; j++)
-        f->fitted += u[j].fitted;
+        f->fitted += f->unknowns[j].fitted;
     return HBP_OK;
 }
 
@@ -275,11 +321,15 @@ static hbp_status find_errors(const fit *f, const hbp_cost *cost, int bytes, hbp
     return hbp__relative_errors_sort(f->context, e, "a fit's errors");
 }
 
-static hbp_status make_report(const fit *f, hbp_fit_report *report)
+static hbp_status make_report(const fit *f, const hbp__held_out *held, hbp_fit_report *report)
 {
     const hbp__memory *memory = &f->context->memory;
     hbp__relative_errors e;
-    hbp_fit_report r = {.struct_size = sizeof r, .terms_fitted = f->fitted};
+    hbp_fit_report r = {.struct_size = sizeof r,
+                        .terms_fitted = f->fitted,
+                        .times = held->times,
+                        .held_out_time_error = held->fit_error,
+                        .scaled_time_error = held->scaled_error};
     hbp_status status = hbp__relative_errors_begin(memory, f->measured->count, &e)
                             ? HBP_OK
                             : hbp__fail_memory(f->context, "a fit's errors");
@@ -304,19 +354,6 @@ static hbp_status make_report(const fit *f, hbp_fit_report *report)
         status = hbp__struct_write(f->context, report, &r, sizeof r, "hbp_fit_report");
     hbp__relative_errors_end(memory, &e);
     return status;
-}
-
-/* A copy of the prior, sources included. */
-static hbp_status copy_prior(fit *f)
-{
-    HBP__TRY(hbp__cost_make(f->context, &f->prior->terms, "", &f->cost));
-    f->cost->heads = f->prior->heads;
-    f->cost->kv_heads = f->prior->kv_heads;
-    f->cost->zero_stage = f->prior->zero_stage;
-    hbp__cost_set_name(f->cost->model_name, f->prior->model_name);
-    hbp__cost_set_name(f->cost->machine_name, f->prior->machine_name);
-    memcpy(f->cost->source, f->prior->source, sizeof f->cost->source);
-    return HBP_OK;
 }
 
 /* Adds " at SP 2, 4" for the degrees of a table whose unknown is fitted or (fitted == 0) measured and not;
@@ -352,7 +389,7 @@ static void name_table(fit *f, int32_t index, int offset, int scales, const char
     hbp__cost_set_source(f->cost, index, text);
 }
 
-static void name_sources(fit *f, const hbp__unknown bytes[BYTES_UNKNOWNS])
+static void name_sources(fit *f, const hbp__unknown bytes[BYTES_UNKNOWNS], int has_times)
 {
     static const int32_t time_terms[TIME_DEGREES] = {HBP__COST_ns_per_token, HBP__COST_ns_per_token_squared,
                                                      HBP__COST_pack_ns, HBP__COST_recompute_linear,
@@ -372,10 +409,39 @@ static void name_sources(fit *f, const hbp__unknown bytes[BYTES_UNKNOWNS])
             hbp__cost_set_source(f->cost, bytes_terms[j],
                                  bytes[j].parent == BYTES_ACTIVATION ? "scaled like activation_bytes"
                                                                      : "scaled like recomputed_bytes");
+    if (!has_times)
+        return;
     if (is_scaled(&f->unknowns[TIME_PACK]))
         hbp__cost_set_source(f->cost, HBP__COST_pack_ns, "scaled like ns_per_token");
     name_table(f, HBP__COST_sp_ns_per_token, 0, 1, text);
     name_table(f, HBP__COST_sp_latency_ns, 1, 0, text);
+}
+
+/* Times as the prior has them, all of them times `scale`; the fit's own are forgotten. */
+static void take_prior_times(fit *f, double scale, const char *source)
+{
+    hbp__cost_scale_times(f->prior, scale, source, f->cost);
+    for (int32_t j = 0; j < f->time_unknowns; j++) {
+        f->fitted -= f->unknowns[j].fitted;
+        f->unknowns[j].fitted = 0;
+    }
+    f->fitted += scale != 1;
+}
+
+static hbp_status fit_part(hbp_context *context, const hbp_cost *prior, const hbp_measurements *part,
+                           hbp_cost **out);
+
+/* Keeps the times that predict packs best which they were not made of. */
+static hbp_status choose_times(fit *f, hbp__held_out *held)
+{
+    char source[HBP__COST_SOURCE_BYTES];
+    HBP__TRY(hbp__fit_hold_out(f->context, f->prior, f->measured, fit_part, held));
+    if (held->times == HBP_FIT_PACKS)
+        return HBP_OK;
+    snprintf(source, sizeof source, "prior scaled by a fit of %lld packs", (long long)f->measured->count);
+    take_prior_times(f, held->times == HBP_FIT_SCALED ? held->scale : 1,
+                     held->times == HBP_FIT_SCALED ? source : NULL);
+    return HBP_OK;
 }
 
 static hbp_status run_fit(fit *f, hbp_fit_report *report)
@@ -384,12 +450,16 @@ static hbp_status run_fit(fit *f, hbp_fit_report *report)
     for (int32_t r = 0; r < f->prior->terms.degrees; r++)
         f->column[r] = -1;
     HBP__TRY(check_rows(f));
-    HBP__TRY(copy_prior(f));
+    HBP__TRY(hbp__cost_copy(f->context, f->prior, &f->cost));
     HBP__TRY(fit_time(f));
+    if (f->is_part)
+        return HBP_OK;
+    hbp__held_out held = {.times = HBP_FIT_PACKS};
+    HBP__TRY(choose_times(f, &held));
     if (f->measured->peak_bytes)
         HBP__TRY(fit_bytes(f, bytes));
-    name_sources(f, bytes);
-    return report ? make_report(f, report) : HBP_OK;
+    name_sources(f, bytes, held.times == HBP_FIT_PACKS);
+    return report ? make_report(f, &held, report) : HBP_OK;
 }
 
 static hbp_status read_measurements(hbp_context *context, const hbp_measurements *given, hbp_measurements *m)
@@ -404,12 +474,9 @@ static hbp_status read_measurements(hbp_context *context, const hbp_measurements
 }
 
 static hbp_status fit_cost(hbp_context *context, const hbp_cost *prior, const hbp_measurements *measurements,
-                           hbp_cost **out, hbp_fit_report *report)
+                           int is_part, hbp_cost **out, hbp_fit_report *report)
 {
-    HBP__TRY(hbp__require(context, prior, "prior"));
-    hbp_measurements all;
-    HBP__TRY(read_measurements(context, measurements, &all));
-    fit f = {.context = context, .prior = prior, .measured = &all};
+    fit f = {.context = context, .prior = prior, .measured = measurements, .is_part = is_part};
     uint64_t degrees = (uint64_t)prior->terms.degrees;
     f.column = hbp__new(&context->memory, degrees, sizeof *f.column);
     f.row = hbp__new(&context->memory, degrees, sizeof *f.row);
@@ -426,10 +493,21 @@ static hbp_status fit_cost(hbp_context *context, const hbp_cost *prior, const hb
     return status;
 }
 
+static hbp_status fit_part(hbp_context *context, const hbp_cost *prior, const hbp_measurements *part,
+                           hbp_cost **out)
+{
+    *out = NULL;
+    int64_t mark = hbp__scratch_mark(context);
+    return hbp__leave(context, mark, fit_cost(context, prior, part, 1, out, NULL));
+}
+
 hbp_status hbp_cost_fit(hbp_context *context, const hbp_cost *prior, const hbp_measurements *measurements,
                         hbp_cost **out, hbp_fit_report *report)
 {
     HBP__ENTER_OUT(context, out);
+    hbp_measurements all;
+    HBP__TRY(hbp__require(context, prior, "prior"));
+    HBP__TRY(read_measurements(context, measurements, &all));
     int64_t mark = hbp__scratch_mark(context);
-    return hbp__leave(context, mark, fit_cost(context, prior, measurements, out, report));
+    return hbp__leave(context, mark, fit_cost(context, prior, &all, 0, out, report));
 }

@@ -79,7 +79,9 @@ hbp__point hbp__point_make(const hbp_cost *cost, int32_t row, int32_t recompute)
     hbp__point point = {.row = row, .recompute = recompute};
     point.capacity = hbp__cost_capacity(cost, row, recompute, 0);
     point.latency = cost->sp_latency_ns[row] * again;
-    point.constant = point.latency + t->pack_ns;
+    /* Of a full pack of short documents, where compute hides traffic. */
+    double full = hbp__cost_compute_ns(cost, row, recompute, (double)point.capacity, 0, 0);
+    point.constant = point.latency + (t->pack_ns - hbp__cost_hidden_ns(cost, full));
     point.linear =
         t->ns_per_token * (1 + t->recompute_linear * share) / degree + cost->sp_ns_per_token[row] * again;
     point.square = t->ns_per_token_squared * (1 + t->recompute_attention * share) / degree;

@@ -23,6 +23,18 @@ hbp_status hbp__batches_subset(const hbp__epoch *epoch, hbp_context *context, co
                                b->first[step + 1] - b->first[step], out);
 }
 
+/* The bound of a step that was planned with a linear cost, under the cost itself. */
+static hbp_status bound_part(const hbp__epoch *epoch, hbp_context *context, const hbp_lengths *subset,
+                             const hbp_step_options *options, hbp_plan *plan)
+{
+    const int64_t step_ns = hbp__round_i64(epoch->bending->terms.step_ns);
+    int64_t bound_ns;
+    HBP__TRY(hbp__step_bound_below(context, subset, epoch->bending, options, plan->step_ns[0] - step_ns,
+                                   &bound_ns));
+    plan->bound_ns = bound_ns ? hbp__add_saturating(bound_ns, step_ns) : 0;
+    return HBP_OK;
+}
+
 hbp_status hbp__batches_plan_step(const hbp__epoch *epoch, hbp_context *context, const hbp__batches *b,
                                   int64_t step, hbp_plan **out)
 {
@@ -37,6 +49,8 @@ hbp_status hbp__batches_plan_step(const hbp__epoch *epoch, hbp_context *context,
     if (status >= 0)
         status = hbp__step_plan(context, subset, epoch->cost, &options,
                                 epoch->step_method == HBP__STEP_SEARCH, out);
+    if (status >= 0 && hbp__cost_bends(&epoch->bending->terms) && (*out)->bound_ns)
+        status = bound_part(epoch, context, subset, &options, *out);
     hbp_lengths_free(subset);
     return status;
 }

@@ -18,9 +18,10 @@ hbp_status hbp__epoch_bound(const hbp__epoch *epoch, int64_t tokens_per_step, in
     steps = hbp__max_i64(steps, least_steps(epoch, tokens_per_step));
     const hbp_lengths *lengths = epoch->lengths;
     int64_t mark = hbp__scratch_mark(epoch->context);
-    hbp_status status = hbp__leave(epoch->context, mark,
-                                   hbp__bound(epoch->context, epoch->cost, lengths->bins, lengths->bin_length,
-                                              lengths->bin_count, lengths->vision_sum, steps, bound_ns));
+    hbp_status status =
+        hbp__leave(epoch->context, mark,
+                   hbp__bound(epoch->context, epoch->bending, lengths->bins, lengths->bin_length,
+                              lengths->bin_count, lengths->vision_sum, steps, bound_ns));
     if (status >= 0)
         status = hbp__epoch_bound_long(epoch, tokens_per_step, bound_ns);
     if (status != HBP_E_INFEASIBLE && status != HBP_E_OVERFLOW)
@@ -34,16 +35,12 @@ hbp_status hbp__epoch_bound(const hbp__epoch *epoch, int64_t tokens_per_step, in
  * is the time of some plan of `steps` steps. */
 static hbp_status bound_as_step(const hbp__epoch *epoch, int64_t steps, int64_t upper_ns, int64_t *bound_ns)
 {
-    hbp__step step;
     hbp_step_options options;
-    int64_t step_ns = hbp__round_i64(epoch->cost->terms.step_ns), mark = hbp__scratch_mark(epoch->context);
+    int64_t step_ns = hbp__round_i64(epoch->cost->terms.step_ns);
     hbp__epoch_step_options(&epoch->options, &options);
     options.min_micro_batches = options.max_micro_batches = 0; /* of each step, not of all */
-    hbp_status status = hbp__step_open(epoch->context, epoch->lengths, epoch->cost, &options, &step);
-    if (status >= 0)
-        status = hbp__step_bound(&step, upper_ns - hbp__mul_saturating(steps, step_ns), bound_ns);
-    hbp__step_close(&step);
-    status = hbp__leave(epoch->context, mark, status);
+    hbp_status status = hbp__step_bound_below(epoch->context, epoch->lengths, epoch->bending, &options,
+                                              upper_ns - hbp__mul_saturating(steps, step_ns), bound_ns);
     if (status != HBP_E_INFEASIBLE)
         return status;
     *bound_ns = 0;

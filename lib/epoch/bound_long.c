@@ -49,7 +49,7 @@ static int64_t alone_ns(const hbp_cost *cost, int64_t length)
 static int list_longest(longest *l)
 {
     const hbp_lengths *lengths = l->epoch->lengths;
-    const hbp_cost *cost = l->epoch->cost;
+    const hbp_cost *cost = l->epoch->bending;
     int64_t step_ns = hbp__round_i64(cost->terms.step_ns), tokens = 0;
     for (int64_t b = lengths->bins - 1; b >= 0 && l->count < HBP__BOUND_LONGEST; b--) {
         int64_t ns = alone_ns(cost, lengths->bin_length[b]);
@@ -94,7 +94,7 @@ static hbp_status bound_rest(const longest *l, int64_t steps, int64_t *ns, int *
     }
     *is_empty = !bins;
     *ns = 0;
-    return bins ? hbp__bound(l->epoch->context, l->epoch->cost, bins, lengths->bin_length, l->left, 0,
+    return bins ? hbp__bound(l->epoch->context, l->epoch->bending, bins, lengths->bin_length, l->left, 0,
                              hbp__max_i64(0, l->steps - steps), ns)
                 : HBP_OK;
 }

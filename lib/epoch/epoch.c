@@ -5,6 +5,7 @@
 #include "base/options.h"
 #include "base/scratch.h"
 #include "cost/cost.h"
+#include "cost/straight.h"
 #include "data/plan/plan.h"
 #include "epoch/batches.h"
 #include "epoch/bound.h"
@@ -156,16 +157,17 @@ static hbp_status plan_contract(hbp__epoch *epoch, hbp_plan **out)
     return hbp__epoch_method(o->method) == HBP__EPOCH_HBP ? HBP_OK : hbp__epoch_mend(epoch, &room, out);
 }
 
-static hbp_status plan_epoch(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
-                             const hbp_epoch_options *options, hbp_plan **out)
+/* An epoch planned with a linear cost, for one whose times may bend. */
+static hbp_status plan_straight(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
+                                const hbp_cost *bending, const hbp_epoch_options *options, hbp_plan **out)
 {
-    HBP__TRY(hbp__require(context, lengths, "lengths"));
-    HBP__TRY(hbp__require(context, cost, "cost"));
-    hbp__epoch epoch = {context, lengths, cost, NULL, {0}, HBP__STEP_SEARCH};
+    hbp__epoch epoch = {context, lengths, cost, bending, NULL, {0}, HBP__STEP_SEARCH};
     HBP__TRY(hbp__options_read(context, &epoch.options, sizeof epoch.options, options, "hbp_epoch_options"));
     HBP__TRY(hbp__epoch_check(context, &epoch.options));
     const hbp_cost capped = hbp__cost_capped(cost, epoch.options.tokens_per_rank);
+    const hbp_cost capped_bending = hbp__cost_capped(bending, epoch.options.tokens_per_rank);
     epoch.cost = &capped;
+    epoch.bending = &capped_bending;
     epoch.groups = epoch.options.groups;
     int32_t method = hbp__epoch_method(epoch.options.method);
     int is_baseline = method != HBP__EPOCH_SEARCH && method != HBP__EPOCH_HBP;
@@ -179,6 +181,50 @@ static hbp_status plan_epoch(hbp_context *context, const hbp_lengths *lengths, c
     if (status >= 0 && !is_baseline)
         status = hbp__epoch_set_free_bound(&epoch, *out);
     hbp_lengths_free(limited);
+    if (status < 0) {
+        hbp_plan_free(*out);
+        *out = NULL;
+    }
+    return status;
+}
+
+/* One of the linear costs tried; *best is the faster plan, timed by the cost itself. */
+static hbp_status try_straight(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
+                               const hbp_epoch_options *options, int32_t index, hbp_plan **best)
+{
+    hbp_plan *plan = NULL;
+    const hbp_cost tried = hbp__cost_tried(cost, index);
+    HBP__TRY(plan_straight(context, lengths, &tried, cost, options, &plan));
+    hbp_status status = hbp__cost_time_plan(context, cost, plan);
+    plan->hierarchy_ns = plan->mixture_ns = 0; /* under the linear cost */
+    if (status >= 0 && (!*best || hbp__plan_ns(plan) < hbp__plan_ns(*best))) {
+        hbp_plan *slower = *best;
+        *best = plan;
+        plan = slower;
+    }
+    hbp_plan_free(plan);
+    return status;
+}
+
+/* Methods that plan step by step as published, which may take minutes, plan once. */
+static int is_slow(int32_t method)
+{
+    return method == HBP__EPOCH_FLEXSP || method == HBP__EPOCH_HYBRID_CP || method == HBP__EPOCH_DYNAMIC_CP;
+}
+
+static hbp_status plan_epoch(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
+                             const hbp_epoch_options *options, hbp_plan **out)
+{
+    HBP__TRY(hbp__require(context, lengths, "lengths"));
+    HBP__TRY(hbp__require(context, cost, "cost"));
+    if (!hbp__cost_bends(&cost->terms))
+        return plan_straight(context, lengths, cost, cost, options, out);
+    hbp_epoch_options all;
+    HBP__TRY(hbp__options_read(context, &all, sizeof all, options, "hbp_epoch_options"));
+    const int32_t tries = is_slow(hbp__epoch_method(all.method)) ? 1 : hbp__cost_tries(cost);
+    hbp_status status = HBP_OK;
+    for (int32_t i = 0; status >= 0 && i < tries; i++)
+        status = try_straight(context, lengths, cost, options, i, out);
     if (status < 0) {
         hbp_plan_free(*out);
         *out = NULL;

@@ -16,7 +16,8 @@
 typedef struct hbp__epoch {
     hbp_context *context;
     const hbp_lengths *lengths;
-    const hbp_cost *cost;
+    const hbp_cost *cost;    /* what is planned with: its times are linear (cost/straight.h) */
+    const hbp_cost *bending; /* whose plan it is: what bounds are of */
     const hbp_groups *groups;
     hbp_epoch_options options;
     int32_t step_method; /* HBP__STEP_*: how steps are planned one by one; bounded by search alone */

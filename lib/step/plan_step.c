@@ -5,7 +5,9 @@
 #include "base/options.h"
 #include "base/scratch.h"
 #include "cost/cost.h"
+#include "cost/straight.h"
 #include "data/lengths/lengths.h"
+#include "simulate/plan/bound.h"
 #include "step/bound.h"
 #include "step/lanes.h"
 #include "step/scarce.h"
@@ -263,8 +265,9 @@ static hbp_status plan_open(hbp__step *step, int bounds, hbp_plan **out)
     return plan(step, bounds, out);
 }
 
-hbp_status hbp__step_plan(hbp_context *context, const hbp_lengths *batch_lengths, const hbp_cost *cost,
-                          const hbp_step_options *options, int bounds, hbp_plan **out)
+/* Under a cost whose times are linear. */
+static hbp_status plan_straight(hbp_context *context, const hbp_lengths *batch_lengths, const hbp_cost *cost,
+                                const hbp_step_options *options, int bounds, hbp_plan **out)
 {
     hbp__step step;
     int64_t mark = hbp__scratch_mark(context);
@@ -273,6 +276,98 @@ hbp_status hbp__step_plan(hbp_context *context, const hbp_lengths *batch_lengths
         status = plan_open(&step, bounds, out);
     hbp__step_close(&step);
     return hbp__leave(context, mark, status);
+}
+
+/* The linear cost whose bound of all samples as an epoch, which is cheap, is the greatest: its index. */
+static hbp_status find_below(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
+                             int32_t *index)
+{
+    int64_t best = -1;
+    for (int32_t i = 0; i < hbp__cost_bounds(cost); i++) {
+        const hbp_cost below = hbp__cost_below(cost, i);
+        int64_t ns = 0, mark = hbp__scratch_mark(context);
+        hbp_status status = hbp__leave(context, mark,
+                                       hbp__bound(context, &below, lengths->bins, lengths->bin_length,
+                                                  lengths->bin_count, lengths->vision_sum, 1, &ns));
+        if (status == HBP_E_INFEASIBLE || status == HBP_E_OVERFLOW)
+            status = hbp__forgive(context);
+        HBP__TRY(status);
+        if (ns > best) {
+            best = ns;
+            *index = i;
+        }
+    }
+    return HBP_OK;
+}
+
+hbp_status hbp__step_bound_below(hbp_context *context, const hbp_lengths *batch_lengths, const hbp_cost *cost,
+                                 const hbp_step_options *options, int64_t upper_ns, int64_t *bound_ns)
+{
+    hbp__step step;
+    int32_t index = 0;
+    *bound_ns = 0;
+    if (hbp__cost_bounds(cost) > 1)
+        HBP__TRY(find_below(context, batch_lengths, cost, &index));
+    const hbp_cost below = hbp__cost_below(cost, index);
+    int64_t mark = hbp__scratch_mark(context);
+    hbp_status status = hbp__step_open(context, batch_lengths, &below, options, &step);
+    if (status >= 0)
+        status = hbp__step_bound(&step, upper_ns, bound_ns);
+    hbp__step_close(&step);
+    return hbp__leave(context, mark, status);
+}
+
+/* Keeps the faster of two plans that `cost` has timed. */
+static void keep_faster(hbp_plan **best, hbp_plan *other)
+{
+    if (*best && hbp__plan_ns(*best) <= hbp__plan_ns(other)) {
+        hbp_plan_free(other);
+        return;
+    }
+    hbp_plan_free(*best);
+    *best = other;
+}
+
+/* One of the linear costs tried, its plan timed by the cost itself. */
+static hbp_status try_straight(hbp_context *context, const hbp_lengths *batch_lengths, const hbp_cost *cost,
+                               const hbp_step_options *options, int32_t index, hbp_plan **best)
+{
+    hbp_plan *plan = NULL;
+    const hbp_cost tried = hbp__cost_tried(cost, index);
+    hbp_status status = plan_straight(context, batch_lengths, &tried, options, 0, &plan);
+    const hbp_status remark = status;
+    if (status >= 0)
+        status = hbp__cost_time_plan(context, cost, plan);
+    if (status < 0) {
+        hbp_plan_free(plan);
+        return status;
+    }
+    plan->bound_ns = 0; /* under the linear cost */
+    keep_faster(best, plan);
+    return remark;
+}
+
+hbp_status hbp__step_plan(hbp_context *context, const hbp_lengths *batch_lengths, const hbp_cost *cost,
+                          const hbp_step_options *options, int bounds, hbp_plan **out)
+{
+    if (!hbp__cost_bends(&cost->terms))
+        return plan_straight(context, batch_lengths, cost, options, bounds, out);
+    hbp_plan *best = NULL;
+    hbp_status status = HBP_OK;
+    const hbp_cost_terms *t = &cost->terms;
+    for (int32_t i = 0; status >= 0 && i < hbp__cost_tries(cost); i++)
+        status = try_straight(context, batch_lengths, cost, options, i, &best);
+    if (status >= 0 && bounds) {
+        int64_t step_ns = hbp__round_i64(t->step_ns), bound_ns = 0;
+        status = hbp__step_bound_below(context, batch_lengths, cost, options, hbp__plan_ns(best) - step_ns,
+                                       &bound_ns);
+        best->bound_ns = bound_ns ? hbp__add_saturating(bound_ns, step_ns) : 0;
+    }
+    if (status < 0)
+        hbp_plan_free(best);
+    else
+        *out = best;
+    return status;
 }
 
 hbp_status hbp_plan_step(hbp_context *context, const hbp_lengths *batch_lengths, const hbp_cost *cost,

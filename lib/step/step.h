@@ -85,6 +85,11 @@ int64_t hbp__step_sequence_most(const hbp__step *step, int32_t j);
 hbp_status hbp__step_plan(hbp_context *context, const hbp_lengths *batch_lengths, const hbp_cost *cost,
                           const hbp_step_options *options, int bounds, hbp_plan **out);
 
+/* hbp__step_bound under the one of the linear costs never above `cost` (cost/straight.h) that bounds an epoch
+ * of these samples best. */
+hbp_status hbp__step_bound_below(hbp_context *context, const hbp_lengths *batch_lengths, const hbp_cost *cost,
+                                 const hbp_step_options *options, int64_t upper_ns, int64_t *bound_ns);
+
 /* The first sequence that no group holds; `count` when there is none. O(count degrees). */
 int64_t hbp__step_find_unheld(const hbp__step *step);
 

@@ -9,7 +9,7 @@ START_TEST_IN_CONTEXT(steps_are_dealt_their_share)
     hbp_cost *cost = keep(test_cost(context));
     for (uint64_t seed = 0; seed < 12; seed++) {
         hbp_lengths *lengths = test_long_tail(context, seed, 150 + 100 * (int64_t)seed, 30000);
-        hbp__epoch epoch = {context, lengths, cost, NULL, {.seed = seed}, HBP__STEP_SEARCH};
+        hbp__epoch epoch = {context, lengths, cost, cost, NULL, {.seed = seed}, HBP__STEP_SEARCH};
         int64_t steps = 3 + (int64_t)seed;
         hbp__batches b;
         OK(context, hbp__batches_deal(&epoch, steps, INT64_MAX, &b));
@@ -41,7 +41,7 @@ START_TEST_IN_CONTEXT(steps_hold_the_samples_asked_for)
     for (int drop = 0; drop < 2; drop++)
         for (int64_t size = 1; size < 1200; size = 3 * size + 2) {
             hbp__epoch epoch = {
-                context,         lengths, cost, NULL, {.samples_per_step = size, .drop_last = drop},
+                context,         lengths, cost, cost, NULL, {.samples_per_step = size, .drop_last = drop},
                 HBP__STEP_SEARCH};
             hbp__batches b;
             OK(context, hbp__batches_deal(&epoch, 0, INT64_MAX, &b));
@@ -61,7 +61,7 @@ START_TEST_IN_CONTEXT(linked_samples_stay_together)
     for (uint64_t seed = 0; seed < 30; seed++) {
         hbp_lengths *lengths = batched_linked(context, seed, 200, 3000, 4);
         hbp__epoch epoch = {
-            context,         lengths, cost, NULL, {.samples_per_step = seed % 2 ? 25 : 0, .seed = seed},
+            context,         lengths, cost, cost, NULL, {.samples_per_step = seed % 2 ? 25 : 0, .seed = seed},
             HBP__STEP_SEARCH};
         hbp__batches b;
         OK(context, hbp__batches_deal(&epoch, seed % 2 ? 0 : 9, INT64_MAX, &b));
@@ -78,8 +78,9 @@ START_TEST_IN_CONTEXT(a_curriculum_comes_first)
 {
     hbp_cost *cost = keep(test_cost(context));
     hbp_lengths *lengths = keep(test_long_tail(context, 3, 2000, 30000));
-    hbp__epoch epoch = {context,         lengths, cost, NULL, {.samples_per_step = 20, .curriculum_steps = 5},
-                        HBP__STEP_SEARCH};
+    hbp__epoch epoch = {
+        context,         lengths, cost, cost, NULL, {.samples_per_step = 20, .curriculum_steps = 5},
+        HBP__STEP_SEARCH};
     hbp__batches b;
     OK(context, hbp__batches_deal(&epoch, 0, 500, &b));
     batched_check(&b, lengths);
@@ -97,7 +98,7 @@ START_TEST_IN_CONTEXT(drop_last_drops_what_is_no_step)
     const int64_t length[] = {1, 1, 1, 1, 1, 1, 9, 9, 9};
     hbp_lengths *lengths = NULL;
     MAKES(context, lengths, hbp_lengths_create_i64(context, length, 9, NULL, &lengths));
-    hbp__epoch epoch = {context,         lengths, cost, NULL, {.samples_per_step = 10, .drop_last = 1},
+    hbp__epoch epoch = {context,         lengths, cost, cost, NULL, {.samples_per_step = 10, .drop_last = 1},
                         HBP__STEP_SEARCH};
     hbp__batches b;
     FAILS(context, HBP_E_INFEASIBLE,
@@ -119,7 +120,7 @@ START_TEST_IN_CONTEXT(all_steps_estimate_themselves)
 {
     hbp_cost *cost = keep(test_cost(context));
     hbp_lengths *lengths = keep(test_long_tail(context, 2, 400, 30000));
-    hbp__epoch epoch = {context, lengths, cost, NULL, {.micro_batch_multiple = 2}, HBP__STEP_SEARCH};
+    hbp__epoch epoch = {context, lengths, cost, cost, NULL, {.micro_batch_multiple = 2}, HBP__STEP_SEARCH};
     hbp__batches b;
     hbp_plan *plan = NULL;
     int64_t ns = 0, sum = 0;
@@ -149,7 +150,7 @@ START_TEST_IN_CONTEXT(the_longest_sample_is_seen)
     length[1200] = 100000;
     hbp_lengths *lengths = NULL;
     MAKES(context, lengths, hbp_lengths_create_u32(context, length, 1201, NULL, &lengths));
-    hbp__epoch epoch = {context, lengths, cost, NULL, {.seed = 1}, HBP__STEP_SEARCH};
+    hbp__epoch epoch = {context, lengths, cost, cost, NULL, {.seed = 1}, HBP__STEP_SEARCH};
     hbp__batches b;
     hbp_plan *plan = NULL;
     int64_t sum = 0;
@@ -175,7 +176,8 @@ typedef struct inputs {
 static hbp_status deal_once(hbp_context *context, void *user)
 {
     const inputs *in = user;
-    hbp__epoch epoch = {context, in->lengths, in->cost, NULL, {.samples_per_step = 4}, HBP__STEP_SEARCH};
+    hbp__epoch epoch = {context,         in->lengths, in->cost, in->cost, NULL, {.samples_per_step = 4},
+                        HBP__STEP_SEARCH};
     hbp__batches b;
     int64_t ns;
     hbp_status status = hbp__batches_deal(&epoch, 0, INT64_MAX, &b);

@@ -16,6 +16,7 @@ static hbp_status give(hbp_context *context, const given *g, hbp__batches *b)
                         g->lengths,
                         NULL,
                         NULL,
+                        NULL,
                         {.batches = g->batches, .batch_offsets = g->offsets, .batch_samples = g->samples},
                         HBP__STEP_SEARCH};
     return hbp__batches_give(&epoch, b);

@@ -79,7 +79,7 @@ static void try_all(spread *s, int64_t at, int64_t steps)
 static int64_t bound_of(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
                         int64_t tokens_per_step, int64_t *plain)
 {
-    hbp__epoch epoch = {context, lengths, cost, NULL, {0}, HBP__STEP_SEARCH};
+    hbp__epoch epoch = {context, lengths, cost, cost, NULL, {0}, HBP__STEP_SEARCH};
     int64_t steps = (lengths->tokens + tokens_per_step - 1) / tokens_per_step;
     OK(context, hbp_bound_epoch(context, lengths, cost, steps, plain));
     int64_t bound = *plain;
@@ -142,7 +142,7 @@ typedef struct inputs {
 static hbp_status bound_once(hbp_context *context, void *user)
 {
     inputs *in = user;
-    hbp__epoch epoch = {context, in->lengths, in->cost, NULL, {0}, HBP__STEP_SEARCH};
+    hbp__epoch epoch = {context, in->lengths, in->cost, in->cost, NULL, {0}, HBP__STEP_SEARCH};
     int64_t bound = 1;
     return hbp__epoch_bound_long(&epoch, 250000, &bound);
 }

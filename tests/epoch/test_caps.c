@@ -17,6 +17,7 @@ static hbp_status check(hbp_context *context, const hbp_lengths *lengths, const 
     hbp__epoch epoch = {context,
                         lengths,
                         cost,
+                        cost,
                         NULL,
                         {.tokens_per_rank = c.per_rank,
                          .max_pack_length = c.length,

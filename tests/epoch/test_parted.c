@@ -33,7 +33,7 @@ static void inputs_close(inputs *in)
 /* Parts an epoch, plans the rest with the groups as well, and joins both. */
 static hbp_status part_once(hbp_context *context, const inputs *in, hbp_plan **out)
 {
-    hbp__epoch epoch = {context, in->lengths, in->cost, NULL, {.seed = 4}, HBP__STEP_SEARCH};
+    hbp__epoch epoch = {context, in->lengths, in->cost, in->cost, NULL, {.seed = 4}, HBP__STEP_SEARCH};
     hbp__parted parted;
     hbp_plan *rest = NULL;
     hbp_status status = hbp__parted_open(&epoch, in->groups, &fill, &balance, in->longest, &parted);
@@ -71,7 +71,7 @@ END_TEST
 START_TEST_IN_CONTEXT(a_part_without_samples_is_no_part)
 {
     inputs in = inputs_open(context, 1, 500);
-    hbp__epoch epoch = {context, in.lengths, in.cost, NULL, {.seed = 4}, HBP__STEP_SEARCH};
+    hbp__epoch epoch = {context, in.lengths, in.cost, in.cost, NULL, {.seed = 4}, HBP__STEP_SEARCH};
     hbp__parted parted;
     OK(context, hbp__parted_open(&epoch, in.groups, &fill, &balance, 32768, &parted));
     ck_assert(!parted.longs && !parted.rest);

@@ -31,7 +31,7 @@ START_TEST_IN_CONTEXT(rows_are_pieces)
         OK(context,
            hbp_lengths_limit(context, all, policy == HBP_OVERLONG_ERROR ? 9000 : 700, policy, &lengths));
         OK(context, hbp_plan_epoch(context, lengths, cost, NULL, &plan));
-        hbp__epoch epoch = {context, lengths, cost, NULL, {.seed = 0}, HBP__STEP_SEARCH};
+        hbp__epoch epoch = {context, lengths, cost, cost, NULL, {.seed = 0}, HBP__STEP_SEARCH};
         OK(context, hbp__epoch_pieces(&epoch, plan, &piece));
         ck_assert_int_gt(plan->samples, 0);
         for (int64_t i = 0; i < plan->samples; i++)

@@ -132,7 +132,7 @@ START_TEST_IN_CONTEXT(many_steps_are_full)
         length[i] = 1024;
     hbp_lengths *lengths = NULL;
     MAKES(context, lengths, hbp_lengths_create_u32(context, length, STEPS * EACH, NULL, &lengths));
-    hbp__epoch epoch = {.context = context, .lengths = lengths, .cost = cost};
+    hbp__epoch epoch = {.context = context, .lengths = lengths, .cost = cost, .bending = cost};
     hbp_epoch_options given = {.struct_size = sizeof given, .composition = HBP_COMPOSITION_STRATIFIED};
     OK(context, hbp__options_read(context, &epoch.options, sizeof given, &given, "hbp_epoch_options"));
     OK(context, hbp__epoch_check(context, &epoch.options));

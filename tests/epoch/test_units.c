@@ -8,7 +8,7 @@ START_TEST_IN_CONTEXT(steps_hold_the_samples_asked_for)
 {
     hbp_lengths *lengths = keep(test_long_tail(context, 1, 1003, 30000));
     for (int64_t size = 1; size <= 1500; size = size * 3 + 1) {
-        hbp__epoch epoch = {context,         lengths, NULL, NULL, {.samples_per_step = size, .seed = 7},
+        hbp__epoch epoch = {context,         lengths, NULL, NULL, NULL, {.samples_per_step = size, .seed = 7},
                             HBP__STEP_SEARCH};
         hbp__batches b;
         OK(context, hbp__batches_draw(&epoch, INT64_MAX, &b));
@@ -29,7 +29,7 @@ START_TEST_IN_CONTEXT(every_sample_is_as_likely_in_every_step)
     static int64_t seen[SAMPLES][STEPS], pairs[SAMPLES][SAMPLES];
     hbp_lengths *lengths = keep(test_long_tail(context, 1, SAMPLES, 3000));
     for (uint64_t seed = 0; seed < DRAWS; seed++) {
-        hbp__epoch epoch = {context,         lengths, NULL, NULL, {.samples_per_step = 3, .seed = seed},
+        hbp__epoch epoch = {context,         lengths, NULL, NULL, NULL, {.samples_per_step = 3, .seed = seed},
                             HBP__STEP_SEARCH};
         hbp__batches b;
         OK(context, hbp__batches_draw(&epoch, INT64_MAX, &b));
@@ -58,8 +58,8 @@ START_TEST_IN_CONTEXT(linked_samples_stay_together)
     for (uint64_t seed = 0; seed < TEST_ROUNDS(200); seed++) {
         int64_t most = 1 + (int64_t)(seed % 5), size = most + (int64_t)(seed % 7);
         hbp_lengths *lengths = batched_linked(context, seed, 50 + (int64_t)seed, 900, most);
-        hbp__epoch epoch = {context,         lengths, NULL, NULL, {.samples_per_step = size, .seed = seed},
-                            HBP__STEP_SEARCH};
+        hbp__epoch epoch = {
+            context, lengths, NULL, NULL, NULL, {.samples_per_step = size, .seed = seed}, HBP__STEP_SEARCH};
         hbp__batches b;
         OK(context, hbp__batches_draw(&epoch, INT64_MAX, &b));
         batched_check(&b, lengths);
@@ -87,7 +87,7 @@ START_TEST_IN_CONTEXT(pairs_fill_every_step)
     hbp_lengths_options with = {.struct_size = sizeof with, .links = link};
     hbp_lengths *lengths = NULL;
     MAKES(context, lengths, hbp_lengths_create_i64(context, length, 400, &with, &lengths));
-    hbp__epoch epoch = {context, lengths, NULL, NULL, {.samples_per_step = 40}, HBP__STEP_SEARCH};
+    hbp__epoch epoch = {context, lengths, NULL, NULL, NULL, {.samples_per_step = 40}, HBP__STEP_SEARCH};
     hbp__batches b;
     OK(context, hbp__batches_draw(&epoch, INT64_MAX, &b));
     batched_check(&b, lengths);
@@ -105,8 +105,8 @@ START_TEST_IN_CONTEXT(steps_keep_to_the_tokens)
         hbp_lengths *lengths =
             seed % 2 ? batched_linked(context, seed, 80, 900, 3) : test_long_tail(context, seed, 90, 2700);
         int64_t limit = 2700 + 500 * (int64_t)(seed % 9);
-        hbp__epoch epoch = {context,         lengths, NULL, NULL, {.tokens_per_step = limit, .seed = seed},
-                            HBP__STEP_SEARCH};
+        hbp__epoch epoch = {
+            context, lengths, NULL, NULL, NULL, {.tokens_per_step = limit, .seed = seed}, HBP__STEP_SEARCH};
         hbp__batches b;
         OK(context, hbp__batches_draw(&epoch, INT64_MAX, &b));
         batched_check(&b, lengths);
@@ -138,6 +138,7 @@ START_TEST_IN_CONTEXT(a_curriculum_begins_with_short_samples)
                             lengths,
                             NULL,
                             NULL,
+                            NULL,
                             {.samples_per_step = 20, .curriculum_steps = early, .seed = 1},
                             HBP__STEP_SEARCH};
         hbp__batches b;
@@ -165,7 +166,7 @@ START_TEST_IN_CONTEXT(what_cannot_be_is_named)
     hbp_lengths *lengths = NULL;
     MAKES(context, lengths, hbp_lengths_create_i64(context, length, 6, &with, &lengths));
     hbp__batches b;
-    hbp__epoch epoch = {context, lengths, NULL, NULL, {.samples_per_step = 2}, HBP__STEP_SEARCH};
+    hbp__epoch epoch = {context, lengths, NULL, NULL, NULL, {.samples_per_step = 2}, HBP__STEP_SEARCH};
     FAILS(context, HBP_E_INVALID, "is linked to 2 others, and samples_per_step is 2",
           hbp__batches_draw(&epoch, INT64_MAX, &b));
     hbp__batches_close(&b);
@@ -199,7 +200,7 @@ START_TEST_IN_CONTEXT(units_past_the_tokens_are_named)
     hbp_lengths *free_ones = NULL, *linked = NULL;
     MAKES(context, free_ones, hbp_lengths_create_i64(context, length, 4, NULL, &free_ones));
     MAKES(context, linked, hbp_lengths_create_i64(context, length, 4, &with, &linked));
-    hbp__epoch epoch = {context, free_ones, NULL, NULL, {.tokens_per_step = 900}, HBP__STEP_SEARCH};
+    hbp__epoch epoch = {context, free_ones, NULL, NULL, NULL, {.tokens_per_step = 900}, HBP__STEP_SEARCH};
     OK(context, hbp__units_check_tokens(&epoch));
     epoch.options.tokens_per_step = 899;
     FAILS(context, HBP_E_INVALID,
@@ -216,8 +217,8 @@ END_TEST
 
 static hbp_status draw_once(hbp_context *context, void *user)
 {
-    hbp__epoch epoch = {context,         user, NULL, NULL, {.samples_per_step = 7, .curriculum_steps = 2},
-                        HBP__STEP_SEARCH};
+    hbp__epoch epoch = {
+        context, user, NULL, NULL, NULL, {.samples_per_step = 7, .curriculum_steps = 2}, HBP__STEP_SEARCH};
     hbp__batches b;
     hbp_status status = hbp__batches_draw(&epoch, 300, &b);
     hbp__batches_close(&b);

@@ -220,8 +220,8 @@ START_TEST(bad_files_are_refused)
     REFUSED("c.json is not a JSON object", "[]");
     REFUSED("c.json: 'format' is not \"hbp cost\"", "{}");
     REFUSED("c.json: 'version' is not a whole number", "{\"format\": \"hbp cost\"}");
-    FAILS(context, HBP_E_VERSION, "c.json: a cost file of version 3; this library reads 1 to 2",
-          parse(context, "{\"format\": \"hbp cost\", \"version\": 3}", &cost));
+    FAILS(context, HBP_E_VERSION, "c.json: a cost file of version 4; this library reads 1 to 3",
+          parse(context, "{\"format\": \"hbp cost\", \"version\": 4}", &cost));
 
     hbp_cost *given = test_cost(context);
     OK(context, hbp_cost_save(context, given, path, NULL));

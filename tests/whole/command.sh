@@ -243,7 +243,7 @@ for m, b in enumerate(plan['steps'][0]['micro_batches']):
     # A cost fitted to that run plans the next one.
     on="--model llama-3.1-8b --machine h100:4"
     json "abs(r['prior']['median_pack_error'] - .2) < 1e-6 and r['fitted']['median_pack_error'] < 1e-3 and
-          r['terms']['ns_per_token']['source'].startswith('fit of')" fit timeline.csv $on -o cost.json
+          r['times'] == 'scaled' and r['terms']['ns_per_token']['source'].startswith('prior scaled by a fit of')" fit timeline.csv $on -o cost.json
     good fit timeline.csv --cost cost.json && has "packs, fitted" && has "fit of"
     json "r['prior']['median_pack_error'] < 1e-3" fit timeline.csv --cost cost.json
     for command in "plan -o fitted.msgpack" groups compare "step --samples-per-step 512"; do

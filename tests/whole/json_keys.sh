@@ -93,6 +93,9 @@ for k, step in enumerate(plan['steps']):
     run model 0 model
     run 'model NAME' 0 model llama-3.1-8b
     run 'model NAME' 0 model deepseek-v3 --machine h100:4
+    run 'fit --anchor' 0 fit --anchor tokens_per_s_per_gpu=900,sequence_tokens=8K $on -o cost.json
+    run stack 0 stack
+    run 'stack NAME' 0 stack fsdp --machine a100-80
     run machine 0 machine
     run 'machine NAME and probe' 0 machine h100:2
     run 'machine NAME and probe' 0 probe --machine measured.json

@@ -19,6 +19,7 @@ static int places; /* the out pointers point here, so that a set one is seen */
 
 OUT(hbp_cost, hbp_cost_create, context, NULL, NULL, NULL)
 OUT(hbp_cost, hbp_cost_create_terms, context, NULL)
+OUT(hbp_cost, hbp_cost_anchor, context, NULL, NULL)
 OUT(hbp_cost, hbp_cost_create_plain, context, -1)
 OUT(hbp_cost, hbp_cost_load, context, NULL)
 OUT(hbp_plan, hbp_balance_attention, context, NULL, NULL, NULL, NULL)
@@ -110,6 +111,7 @@ typedef struct out_call {
 static const out_call OUT_CALL[] = {
     CALL(hbp_cost_create),
     CALL(hbp_cost_create_terms),
+    CALL(hbp_cost_anchor),
     CALL(hbp_cost_load),
     CALL(hbp_balance_attention),
     CALL(hbp_plan_epoch),

@@ -236,13 +236,51 @@ class TestCost(unittest.TestCase):
         with self.assertRaises(ValueError):
             hbp.Cost.from_terms(dataclasses.replace(terms, sp_latency_ns=(0.0,)))
 
+    def test_stacks(self):
+        model, machine = hbp.Model.preset("llama-3.1-8b"), hbp.Machine.preset("h100:4")
+        plain, fsdp = hbp.Cost(model, machine), hbp.Cost(model, machine, stack="fsdp")
+        fields = hbp.read_stack("fsdp:fa3,elementwise_bytes=200", model, machine)
+        self.assertEqual((fields.elementwise_bytes, fields.attention_efficiency, fields.compute_overlap), (200, 0.6, 1))
+        self.assertEqual(hbp.read_stack(None, model, machine).gemm_efficiency, 0.45)
+        terms = fsdp.terms()
+        self.assertEqual((plain.terms().compute_overlap, terms.compute_overlap), (0, 1))
+        # Traffic is hidden behind long packs, not behind short ones.
+        self.assertEqual(fsdp.predict_parts(65536).fixed_ns, round(terms.pack_ns - terms.traffic_ns))
+        self.assertGreater(fsdp.predict_parts(16).fixed_ns, 0.9 * terms.pack_ns)
+        with self.assertRaisesRegex(hbp.InvalidError, "no stack preset 'fsp'; the nearest is 'fsdp'"):
+            hbp.Cost(model, machine, stack="fsp")
+        with tempfile.TemporaryDirectory() as folder:
+            fsdp.save(Path(folder, "cost.json"))
+            again = hbp.Cost.load(Path(folder, "cost.json"))
+            self.assertEqual(again.terms(), terms)
+        lengths = hbp.Lengths.from_array(np.arange(1, 400) * 31)
+        plan = hbp.plan_epoch(lengths, fsdp)
+        plan.validate(lengths, fsdp)
+        self.assertEqual(hbp.simulate(plan, fsdp).epoch_ns, plan.summary().predicted_ns)
+        with tempfile.TemporaryDirectory() as folder:
+            plan.save(Path(folder, "plan.msgpack"), cost=fsdp)
+            again = hbp.Plan.load(Path(folder, "plan.msgpack"))
+            self.assertEqual(again.summary().digest, plan.summary().digest)
+            self.assertEqual(hbp.Cost.load(Path(folder, "plan.msgpack")).terms(), terms)
+
+    def test_anchor(self):
+        cost = hbp.Cost(hbp.Model.preset("llama-3.1-8b"), hbp.Machine.preset("h100"), stack="fsdp")
+        known = cost.anchor(tokens_per_s_per_gpu=5762, sequence_tokens=8192, sequences_per_micro_batch=2)
+        ns = known.predict_ns(16384, 2 * 8192.0**2) + known.terms().step_ns
+        self.assertAlmostEqual(16384 / ns * 1e9, 5762, delta=0.1)
+        self.assertEqual(known.source("pack_ns"), "run of 5762 tokens/s per GPU")
+        with self.assertRaisesRegex(hbp.InvalidError, "at the peak of the GPU's products it would be"):
+            cost.anchor(tokens_per_s_per_gpu=1e6, sequence_tokens=8192)
+        with self.assertRaisesRegex(TypeError, "sequence_tokens"):
+            cost.anchor(tokens_per_s_per_gpu=1e3, sequence_token=8192)
+
     def test_files(self):
         prior = samples.cost()
         self.assertEqual((prior.model_name, prior.machine_name), ("llama-3.1-8b", "h100"))
         columns = dict(sp=np.ones(40, int), recompute=np.zeros(40, int), tokens=np.arange(1, 41) * 500)
         columns["sum_squares"] = columns["tokens"] * (50 + np.arange(40) % 7 * 30)
         columns["time_ns"] = [
-            2 * prior.predict_ns(int(t), float(q)) for t, q in zip(columns["tokens"], columns["sum_squares"])
+            2 * prior.predict_ns(int(t), 3.0 * float(q)) for t, q in zip(columns["tokens"], columns["sum_squares"])
         ]
         fitted, report = prior.fit(**columns)
         self.assertEqual(fitted.source("ns_per_token"), "fit of 40 packs")

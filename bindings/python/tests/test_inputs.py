@@ -127,7 +127,8 @@ class Chunks:
         left = list(self.chunks)
 
         def get_schema(stream: int, out: int) -> int:
-            ctypes.memmove(out, ctypes.addressof(Arrow([]).schema()), ctypes.sizeof(_arrow.ArrowSchema))
+            self.schema = Arrow([]).schema()  # whose texts the copy points to
+            ctypes.memmove(out, ctypes.addressof(self.schema), ctypes.sizeof(_arrow.ArrowSchema))
             return 0
 
         def get_next(stream: int, out: int) -> int:

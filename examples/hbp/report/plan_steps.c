@@ -185,8 +185,9 @@ static json_t *terms_json(const hbp_cost_terms *t)
     for (int32_t i = 0; i < t->degrees; i++)
         json_array_append_new(degrees, json_pack("{s:i,s:f,s:f}", "sp", (int)t->degree[i], "latency_ns",
                                                  t->sp_latency_ns[i], "ns_per_token", t->sp_ns_per_token[i]));
-    return json_pack("{s:f,s:i,s:f,s:o}", "recompute_communication", t->recompute_communication, "layers",
-                     (int)t->layers, "pack_ns", t->pack_ns, "degrees", degrees);
+    return json_pack("{s:f,s:i,s:f,s:f,s:f,s:o}", "recompute_communication", t->recompute_communication,
+                     "layers", (int)t->layers, "pack_ns", t->pack_ns, "traffic_ns", t->traffic_ns,
+                     "compute_overlap", t->compute_overlap, "degrees", degrees);
 }
 
 static void add_named(const report_plan *p, json_t *picture)

@@ -35,6 +35,12 @@
     X(lockstep_ranks)                                                                                        \
     X(uneven_micro_batches)
 
+/* The same of what hides traffic, doubles; absent from files of costs whose time is linear. */
+#define HBP__COST_OVERLAP_NUMBERS(X)                                                                         \
+    X(traffic_ns)                                                                                            \
+    X(compute_overlap)                                                                                       \
+    X(least_compute_ns)
+
 /* X(name): whole numbers. */
 #define HBP__COST_WHOLE_NUMBERS(X)                                                                           \
     X(ranks)                                                                                                 \
@@ -52,6 +58,7 @@
     HBP__COST_NUMBERS(X)                                                                                     \
     HBP__COST_VISION_NUMBERS(X)                                                                              \
     HBP__COST_LOCKSTEP_NUMBERS(X)                                                                            \
+    HBP__COST_OVERLAP_NUMBERS(X)                                                                             \
     X(degrees)                                                                                               \
     X(degree)                                                                                                \
     HBP__COST_TABLES(X)
@@ -81,7 +88,15 @@ typedef struct hbp__cost_origin {
     int32_t given_shard_ranks; /* of the options: 0 where more nodes shard further */
     int32_t given_lockstep_ranks;
     int32_t max_sp;
+    double peak_ns_per_token; /* of products at the GPU's peak, and of attention by squared token */
+    double peak_ns_per_token_squared;
 } hbp__cost_origin;
+
+/* Whether a pack's time is not linear in what it holds: its terms then have overlap numbers. */
+static inline int hbp__cost_bends(const hbp_cost_terms *t)
+{
+    return (t->compute_overlap > 0 && t->traffic_ns > 0) || t->least_compute_ns > 0;
+}
 
 struct hbp_cost {
     hbp__memory memory;

@@ -255,7 +255,7 @@ static hbp_status summarise_model(hbp_context *context, hbp_model *model)
     s->activation_bytes = (activation.sum + f->layers / 2) / f->layers;
     s->recomputed_bytes = 2 * (int64_t)f->hidden;
     /* bf16 logits, their fp32 copy, and its gradient. */
-    s->logits_bytes = (2 + 4 + 4) * (int64_t)f->vocab;
+    s->logits_bytes = HBP__LOGITS_BYTES * (int64_t)f->vocab;
     s->forward_flops_per_token = 2 * (double)matmul.sum;
     s->forward_flops_per_token_squared = 2 * (double)f->layers * f->heads * attention_head_dim(f);
     s->max_sp = (int32_t)largest_sp(model);

@@ -7,6 +7,9 @@
 
 #define HBP__NAME_BYTES 64
 
+/* Kept of logits per token and entry of the vocabulary: bf16, and fp32 with its gradient. */
+#define HBP__LOGITS_BYTES (2 + 4 + 4)
+
 struct hbp_model {
     hbp__memory memory;
     char name[HBP__NAME_BYTES];

@@ -11,8 +11,9 @@
 #include "io/json/json_tree.h"
 #include "io/value/value_out.h"
 
-#define FORMAT     "hbp cost"
-#define VERSION    2 /* with lockstep sets; without, files are of version 1 */
+#define FORMAT "hbp cost"
+/* 3 with overlap, 2 with lockstep sets; a file has the least version that says all of its cost. */
+#define VERSION    3
 #define NOTE_BYTES (1 << 20)
 #define MOST_HEADS (1 << 20)
 
@@ -82,6 +83,9 @@ static void put_terms(hbp__value_out *out, const hbp_cost *cost)
     if (t->lockstep_ranks) {
         HBP__COST_LOCKSTEP_NUMBERS(COUNT)
     }
+    if (hbp__cost_bends(t)) {
+        HBP__COST_OVERLAP_NUMBERS(COUNT)
+    }
     COUNT(degrees)
     COUNT(degree)
     HBP__COST_TABLES(COUNT)
@@ -100,6 +104,9 @@ static void put_terms(hbp__value_out *out, const hbp_cost *cost)
     if (t->lockstep_ranks) {
         HBP__COST_LOCKSTEP_NUMBERS(PUT_WHOLE)
     }
+    if (hbp__cost_bends(t)) {
+        HBP__COST_OVERLAP_NUMBERS(PUT_NUMBER)
+    }
     PUT_WHOLE(degrees)
     PUT(degree, put_table(out, t, NULL))
     HBP__COST_TABLES(PUT_TABLE)
@@ -107,6 +114,11 @@ static void put_terms(hbp__value_out *out, const hbp_cost *cost)
 #undef PUT_NUMBER
 #undef PUT_WHOLE
 #undef PUT
+}
+
+static int32_t find_version(const hbp_cost_terms *t)
+{
+    return hbp__cost_bends(t) ? 3 : t->lockstep_ranks ? 2 : 1;
 }
 
 static void put_cost(hbp__value_out *out, const void *object)
@@ -122,7 +134,7 @@ static void put_cost(hbp__value_out *out, const void *object)
     hbp__put_key(out, "format");
     hbp__put_text(out, FORMAT);
     hbp__put_key(out, "version");
-    hbp__put_i64(out, c->cost->terms.lockstep_ranks ? VERSION : 1);
+    hbp__put_i64(out, find_version(&c->cost->terms));
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         hbp__put_key(out, texts[i].key);
         hbp__put_text(out, texts[i].text);
@@ -192,6 +204,7 @@ typedef struct draft {
     int64_t zero_stage;
     int has_lockstep;
     int has_vision;
+    int has_overlap;
     int bare; /* terms are their values alone, without where they came from */
 } draft;
 
@@ -226,6 +239,9 @@ static hbp_status read_numbers(hbp_context *context, const hbp__value *terms, dr
     HBP__COST_NUMBERS(READ)
     if (d->has_vision) {
         HBP__COST_VISION_NUMBERS(READ)
+    }
+    if (d->has_overlap) {
+        HBP__COST_OVERLAP_NUMBERS(READ)
     }
 #undef READ
     return HBP_OK;
@@ -356,7 +372,9 @@ hbp_status hbp__cost_read(hbp_context *context, const char *name, const char *te
     draft d = {.terms.struct_size = sizeof d.terms, .has_vision = 1};
     int64_t version = 0;
     hbp_status status = check_header(context, name, root, &version);
-    d.has_lockstep = version > 1;
+    const hbp__value *terms = hbp__value_find(root, "terms");
+    d.has_lockstep = version == 2 || hbp__value_find(terms, "lockstep_ranks") != NULL;
+    d.has_overlap = version > 2;
     if (status == HBP_OK)
         status = read_cost(context, root, &d, out);
     free_draft(context, &d);
@@ -370,6 +388,7 @@ hbp_status hbp__cost_read_values(hbp_context *context, const hbp__value *terms, 
     draft d = {.terms.struct_size = sizeof d.terms,
                .has_lockstep = hbp__value_find(terms, "lockstep_ranks") != NULL,
                .has_vision = hbp__value_find(terms, "ns_per_vision") != NULL,
+               .has_overlap = hbp__value_find(terms, "traffic_ns") != NULL,
                .bare = 1};
     const uint32_t rows = hbp__value_count(hbp__value_find(terms, "degree"));
     d.terms.degrees = (int32_t)hbp__min_i64(rows, INT32_MAX);

@@ -12,10 +12,10 @@ static int charges_vision(const hbp_cost_terms *t)
 }
 
 /* A cost that does not charge vision units is written without theirs, one under which all ranks are one
- * lockstep set without those. */
+ * lockstep set without those, one whose times are linear without overlap. */
 void hbp__plan_pack_cost(hbp__buffer *buffer, const hbp_cost_terms *t)
 {
-    const int vision = charges_vision(t), lockstep = t->lockstep_ranks != 0;
+    const int vision = charges_vision(t), lockstep = t->lockstep_ranks != 0, bends = hbp__cost_bends(t);
     uint32_t count = 3; /* the tables */
 #define COUNT(name) count++;
     HBP__COST_NUMBERS(COUNT)
@@ -26,12 +26,18 @@ void hbp__plan_pack_cost(hbp__buffer *buffer, const hbp_cost_terms *t)
     if (lockstep) {
         HBP__COST_LOCKSTEP_NUMBERS(COUNT)
     }
+    if (bends) {
+        HBP__COST_OVERLAP_NUMBERS(COUNT)
+    }
 #undef COUNT
     hbp__pack_map(buffer, count);
 #define PACK(name) hbp__pack_named_double(buffer, #name, t->name);
     HBP__COST_NUMBERS(PACK)
     if (vision) {
         HBP__COST_VISION_NUMBERS(PACK)
+    }
+    if (bends) {
+        HBP__COST_OVERLAP_NUMBERS(PACK)
     }
 #undef PACK
 #define PACK(name) hbp__pack_named_i64(buffer, #name, t->name);

@@ -5,6 +5,7 @@
 #include "base/scratch.h"
 #include "base/sort.h"
 #include "cost/point.h"
+#include "cost/straight.h"
 #include "data/lengths/lengths.h"
 #include "hbp/plan.h"
 
@@ -249,13 +250,22 @@ static hbp_status solve_bound(hbp_context *context, bound_problem *p, int64_t *b
     return HBP_OK;
 }
 
+/* The best of the linear costs that are never above the cost. */
 hbp_status hbp__bound(hbp_context *context, const hbp_cost *cost, int64_t bins, const int64_t *length,
                       const int64_t *count, int64_t vision, int64_t steps, int64_t *bound_ns)
 {
-    bound_problem problem = {.cost = cost, .bins = bins, .length = length, .count = count, .steps = steps};
-    problem.vision_ns = cost->terms.ns_per_vision * (double)vision;
-    int64_t mark = hbp__scratch_mark(context);
-    return hbp__leave(context, mark, solve_bound(context, &problem, bound_ns));
+    int64_t best_ns = 0;
+    for (int32_t i = 0; i < hbp__cost_bounds(cost); i++) {
+        const hbp_cost below = hbp__cost_below(cost, i);
+        bound_problem problem = {
+            .cost = &below, .bins = bins, .length = length, .count = count, .steps = steps};
+        problem.vision_ns = below.terms.ns_per_vision * (double)vision;
+        int64_t mark = hbp__scratch_mark(context), ns = 0;
+        HBP__TRY(hbp__leave(context, mark, solve_bound(context, &problem, &ns)));
+        best_ns = hbp__max_i64(best_ns, ns);
+    }
+    *bound_ns = best_ns;
+    return HBP_OK;
 }
 
 /* Lengths up to this are counted in a table; longer samples are few, so they are sorted. */

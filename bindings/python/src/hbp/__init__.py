@@ -15,6 +15,7 @@ from ._records import (
     ModelFields,
     ModelSummary,
     PackParts,
+    StackFields,
     StepperSummary,
     TimelineReport,
     VlmFields,
@@ -35,7 +36,7 @@ from ._results import (
     VlmPlanSummary,
     VlmSummary,
 )
-from .cost import Cost, CostTerms, choose_sp, list_sp_choices
+from .cost import Cost, CostTerms, choose_sp, list_sp_choices, read_stack
 from .epoch import balance_attention, plan_epoch
 from .errors import (
     CancelledError,
@@ -138,6 +139,7 @@ __all__ = [
     "Rest",
     "SolverError",
     "SpChoice",
+    "StackFields",
     "Step",
     "Stepper",
     "StepperSummary",
@@ -176,6 +178,7 @@ __all__ = [
     "plan_step",
     "plan_tasks",
     "plan_vlm",
+    "read_stack",
     "simulate",
     "simulate_pipeline",
     "simulate_tasks",

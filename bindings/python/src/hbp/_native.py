@@ -237,6 +237,9 @@ DECLARATIONS: dict[str, tuple[Any, list[Any]]] = {
     "hbp_model_get_name": (Text, [Model]),
     "hbp_model_get_fields": (Status, [Context, Model, _to(s.ModelFields)]),
     "hbp_model_get_summary": (Status, [Context, Model, _to(s.ModelSummary)]),
+    "hbp_anchor_read": (Status, [Context, Text, _to(s.Anchor)]),
+    "hbp_cost_anchor": (Status, [Context, Cost, _to(s.Anchor), Out]),
+    "hbp_stack_read": (Status, [Context, Text, Model, Machine, _to(s.StackFields)]),
     "hbp_model_is_sp_legal": (Int32, [Model, Int32]),
     # machine.h
     "hbp_machine_create": (Status, [Context, _to(s.MachineFields), Out]),
@@ -510,6 +513,6 @@ def release(name: str) -> Any:
 
 
 def presets(family: str) -> list[str]:
-    """The names of all presets of "model", "machine", "vlm" or "workload"."""
+    """The names of all presets of "model", "machine", "vlm", "workload", "stack" or "attention"."""
     names = (lib.hbp_preset_get_name(family.encode(), index) for index in itertools.count())
     return [name.decode() for name in itertools.takewhile(bool, names)]

@@ -193,6 +193,25 @@ class MachineRate(Struct):
     spread: float
     source: Text
 
+class StackFields(Struct):
+    fused_cross_entropy: int
+    gemm_efficiency: float
+    attention_efficiency: float
+    attention_tokens: float
+    forward_attention_efficiency: float
+    forward_attention_tokens: float
+    elementwise_bytes: float
+    logits_traffic_bytes: float
+    exchange_passes: float
+    recompute_products: float
+    recompute_attention: float
+    activations: float
+    logits_kept_bytes: float
+    dp_overlap: float
+    sp_overlap: float
+    compute_overlap: float
+    layer_ns: float
+
 class CostOptions(Struct):
     zero_stage: int
     fused_cross_entropy: int
@@ -204,6 +223,7 @@ class CostOptions(Struct):
     shard_ranks: int
     lockstep_ranks: int
     uneven_micro_batches: int
+    stack: Text
 
 class CostTerms(Struct):
     ranks: int
@@ -232,6 +252,9 @@ class CostTerms(Struct):
     vision_bytes: float
     lockstep_ranks: int
     uneven_micro_batches: int
+    traffic_ns: float
+    compute_overlap: float
+    least_compute_ns: float
 
 class Measurements(Struct):
     count: int
@@ -250,6 +273,17 @@ class FitReport(Struct):
     median_bytes_error: float
     max_bytes_error: float
     prior_median_time_error: float
+    times: int
+    held_out_time_error: float
+    scaled_time_error: float
+
+class Anchor(Struct):
+    sp: int
+    recompute: int
+    sequence_tokens: int
+    sequences_per_micro_batch: int
+    micro_batches_per_step: int
+    tokens_per_s_per_gpu: float
 
 class PackParts(Struct):
     compute_ns: int

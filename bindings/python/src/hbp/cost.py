@@ -16,7 +16,7 @@ from ._files import Path, Saved, path_bytes
 from ._inputs import Integers
 from ._native import lib
 from ._numbers import choice, int32, int64, suggesting, text_bytes
-from ._records import CostFileOptions, CostOptions, FitReport, Measurements, PackParts, SpOptions
+from ._records import Anchor, CostFileOptions, CostOptions, FitReport, Measurements, PackParts, SpOptions, StackFields
 from ._results import SpChoice
 from .machine import Machine
 from .model import Model
@@ -35,6 +35,15 @@ def _pack(
     """A pack as the library takes it; without `sum_squares` it is one document."""
     squares = float(tokens) * float(tokens) if sum_squares is None else float(sum_squares)
     return int32("sp", sp), int32("recompute", recompute), int64("tokens", tokens), squares, int64("vision", vision)
+
+
+def read_stack(text: Optional[str], model: Model, machine: Machine) -> StackFields:
+    """What a software stack comes to for a model on a machine: a preset, "fsdp-2023"; one with another
+    attention kernel, "fsdp-2023:fa2"; with fields replaced, "fsdp-2023,elementwise_bytes=200"; fields alone;
+    None: the machine's own efficiencies."""
+    found = StackFields()
+    call(lib.hbp_stack_read, text_bytes(text), model, machine, ctypes.byref(found))
+    return found
 
 
 @dataclass(frozen=True)
@@ -67,6 +76,9 @@ class CostTerms:
     vision_bytes: float = 0.0
     lockstep_ranks: int = 0
     uneven_micro_batches: int = 0
+    traffic_ns: float = 0.0
+    compute_overlap: float = 0.0
+    least_compute_ns: float = 0.0
 
 
 class Cost(Saved):
@@ -76,7 +88,8 @@ class Cost(Saved):
     overlaps are shares in 0..1; `reserve_bytes` None keeps 4 GiB free on each GPU, 0 nothing.
     `shard_ranks` is what ZeRO shards over (HSDP; 0: all ranks), `lockstep_ranks` how many ranks wait for one
     another in every micro-batch (1: DDP, ZeRO-1; 0: `shard_ranks` with ZeRO-3, else all), and
-    `uneven_micro_batches` lets ranks without samples skip one."""
+    `uneven_micro_batches` lets ranks without samples skip one. `stack` is the trainer's software, as
+    `read_stack` takes it; None: nothing but products and attention takes time."""
 
     _opaque = _native.Cost
     _free = "hbp_cost_free"
@@ -97,11 +110,13 @@ class Cost(Saved):
         shard_ranks: int = 0,
         lockstep_ranks: int = 0,
         uneven_micro_batches: bool = False,
+        stack: Optional[str] = None,
     ) -> None:
         options = CostOptions.pick(
             locals(),
             zero_stage=choice("zero_stage", zero_stage, ZERO_STAGES),
             reserve_bytes=0 if reserve_bytes is None else reserve_bytes or -1,
+            stack=text_bytes(stack),
         )
         self._handle = Cost._make(lib.hbp_cost_create, model, machine, ctypes.byref(options))._handle
 
@@ -216,6 +231,21 @@ class Cost(Saved):
                 fitted._adopt(out.value)
         del arrays  # lived as long as the call
         return fitted, report
+
+    @suggesting
+    def anchor(
+        self,
+        *,
+        tokens_per_s_per_gpu: float,
+        sequence_tokens: int,
+        sequences_per_micro_batch: int = 1,
+        micro_batches_per_step: int = 1,
+        sp: int = 1,
+        recompute: int = 0,
+    ) -> Cost:
+        """All times scaled so that a run has the speed that was measured; memory stays."""
+        anchor = Anchor.pick(locals())
+        return Cost._make(lib.hbp_cost_anchor, self, ctypes.byref(anchor))
 
     def predict_ns(
         self,

@@ -54,7 +54,11 @@ function partsOf(terms, pack) {
   if (!row) return null;
   const again = 1 + terms.recompute_communication * pack.recompute / terms.layers;
   const exchange = (row.latency_ns + row.ns_per_token * pack.padded) * again;
-  return {exchange, once: terms.pack_ns, compute: Math.max(0, pack.ns - exchange - terms.pack_ns)};
+  /* The pack's time without what compute hides of the traffic: on one side of where the two are even all traffic is hidden,
+     on the other a share of compute; where that is all of it, compute cannot be told from the time and counts as traffic. */
+  const rest = Math.max(0, pack.ns - exchange - terms.pack_ns), overlap = terms.compute_overlap, hidden = rest + terms.traffic_ns;
+  const compute = overlap * hidden >= terms.traffic_ns ? hidden : overlap < 1 ? rest / (1 - overlap) : 0;
+  return {exchange, once: terms.pack_ns - Math.min(terms.traffic_ns, overlap * compute), compute};
 }
 
 /* What timelines share: lanes, one for each rank. */
