@@ -1,12 +1,16 @@
 """Predicted beside published: tokens per second and GPU of real training runs.
 
-    truth.py RUNS.csv [--rows]
+    truth.py RUNS.csv [--rows | --markdown]
+    truth.py CURVES.csv --attention [--rows]
+    truth.py --tables
 
 RUNS.csv has a header with model, layers, hidden, heads, gpu, gpus, sequence_tokens, sequences_per_micro_batch,
 micro_batches_per_step, zero_stage (0..3), recompute (all, half, none, or a number of layers), tokens_per_s_per_gpu and
-source; a row is a run. The cost is the one that `hbp plan --model --machine` takes, from shapes and presets alone, nothing
-fitted. --rows prints every row. Last comes one line of JSON: rows, and the median, 95 % and worst share by which the
-predicted rate differs from the published.
+source; a row is a run. The cost is the one that `hbp plan --model --machine --stack` takes, from shapes and presets alone,
+nothing fitted; STACKS says which stack a source means. --rows prints every row. CURVES.csv has kernel, gpu, head_dim, pass
+(fwd, fwd+bwd), sequence_tokens and tflops_causal; the shortest length of a curve is not counted. --tables has what HBP and
+FlexSP publish of memory and times. Last comes one line of JSON: rows, and the median, 95 % and worst share by which the
+predicted rate (of --tables: time) differs from the published.
 """
 
 from __future__ import annotations
@@ -15,7 +19,10 @@ import argparse
 import collections
 import csv
 import json
+import math
+import re
 import sys
+from collections.abc import Iterator
 
 import hbp
 
@@ -30,9 +37,30 @@ SHAPES = (
     ("llama-3", {"ffn_of": {4096: 14336, 8192: 28672, 16384: 53248}, "vocab": 128256, "kv_heads": 8}),
     ("", {"mlp": "plain", "vocab": 50257, "tied_embeddings": True}),
 )
-# The preset of a GPU, and the memory where it is another.
-GPUS = (("A100-40", "a100-40", 0), ("A100", "a100-80", 0), ("H100-96", "h100", 96 * 10**9), ("H100", "h100", 0), ("H200", "h200", 0),
-        ("B200", "b200", 0))
+# The preset of a GPU, and what is different of it: the H100 of 96 GB has HBM2e.
+GPUS = (("A100-40", "a100-40", ""), ("A100", "a100-80", ""), ("H100-96", "h100", "hbm_bytes=96GB,hbm_bytes_per_s=2.4TB/s"),
+        ("H100", "h100", ""), ("H200", "h200", ""), ("B200", "b200", ""))
+# The stack that a source's runs were made with, by words that are in it, and their year; the first row that has all words.
+STACKS = (
+    ("llm-foundry", "fsdp-2023", 2023),
+    ("torchtitan compile", "fsdp-compiled", 2024),
+    ("torchtitan", "fsdp", 2024),
+    ("fms-fsdp compile", "fsdp-compiled", 2024),
+    ("fms-fsdp", "fsdp", 2024),
+    ("flexsp", "deepspeed", 2024),
+    ("deepspeed", "deepspeed", 2024),
+    ("hbp", "hbp", 2025),
+    ("nemo", "megatron", 2025),
+    ("megatron", "megatron", 2025),
+)
+
+
+def stack_of(source: str) -> str:
+    """Of sources that the table lacks, that of the nearest year; without a year the newest."""
+    words = source.lower()
+    known = next((stack for name, stack, _ in STACKS if all(word in words for word in name.split())), None)
+    years = [int(word) for word in re.findall(r"(?<!\d)20\d\d(?!\d)", source)]
+    return known or min(STACKS, key=lambda row: abs(row[2] - (years[0] if years else 9999)))[1]
 
 
 def model_of(row: dict[str, str]) -> hbp.Model:
@@ -46,26 +74,28 @@ def model_of(row: dict[str, str]) -> hbp.Model:
 
 def machine_of(row: dict[str, str]) -> hbp.Machine:
     gpus = int(row["gpus"])
-    for name, preset, memory in GPUS:
+    for name, preset, other in GPUS:
         if row["gpu"].startswith(name):
             nodes, rest = divmod(gpus, 8)
             if rest and gpus > 8:
                 raise ValueError(f"gpus is {gpus}; it must be at most 8 or a multiple of 8")
-            changes = ([f"gpus_per_node={gpus}"] if gpus < 8 else []) + ([f"hbm_bytes={memory}"] if memory else [])
+            changes = ([f"gpus_per_node={gpus}"] if gpus < 8 else []) + ([other] if other else [])
             return hbp.Machine.preset(",".join([f"{preset}:{max(nodes, 1)}", *changes]))
     raise ValueError(f"gpu is '{row['gpu']}'; known are {', '.join(name for name, _, _ in GPUS)}")
 
 
-def predicted(row: dict[str, str]) -> float:
-    """Tokens per second and GPU."""
+def predicted(row: dict[str, str]) -> tuple[float, float]:
+    """Tokens per second and GPU, and the share of a GPU's memory that is needed, nothing being kept free."""
     model = model_of(row)
-    cost = hbp.Cost(model, machine_of(row), zero_stage=int(row["zero_stage"]))
+    machine = machine_of(row)
+    cost = hbp.Cost(model, machine, zero_stage=int(row["zero_stage"]), stack=stack_of(row["source"]), reserve_bytes=0)
     layers = int(row["layers"])
     recompute = {"all": layers, "half": layers // 2, "none": 0}.get(row["recompute"])
     recompute = int(row["recompute"]) if recompute is None else recompute
     length, count, batches = (int(row[name]) for name in COLUMNS[6:9])
     pack_ns = cost.predict_ns(length * count, float(count) * length * length, recompute=recompute)
-    return length * count * batches / ((pack_ns * batches + cost.terms().step_ns) * 1e-9)
+    memory = cost.predict_bytes(length * count, recompute=recompute) / machine.fields.hbm_bytes
+    return length * count * batches / ((pack_ns * batches + cost.terms().step_ns) * 1e-9), memory
 
 
 def spread(errors: list[float]) -> dict[str, float]:
@@ -75,39 +105,144 @@ def spread(errors: list[float]) -> dict[str, float]:
     return {"rows": len(ordered), "median": middle, "p95": ordered[-(-95 * len(ordered) // 100) - 1], "worst": ordered[-1]}
 
 
+def read_rows(path: str, columns: tuple[str, ...]) -> Iterator[tuple[int, dict[str, str]]]:
+    """Each row of a file that has these columns, with its line."""
+    with open(path, newline="", encoding="utf-8") as file:
+        reader = csv.DictReader(file)
+        missing = [name for name in columns if name not in (reader.fieldnames or ())]
+        if missing:
+            raise ValueError(f"there is no column {missing[0]}")
+        for row in reader:
+            yield reader.line_num, row
+
+
+def positive(row: dict[str, str], name: str) -> float:
+    value = float(row[name])
+    if not 0 < value < math.inf:
+        raise ValueError(f"{name} is {row[name]}; it must be above 0")
+    return value
+
+
+def compare_runs(path: str, show: str) -> dict[str, list[float]]:
+    """Errors by GPU; with `show` every row is printed."""
+    errors: dict[str, list[float]] = collections.defaultdict(list)
+    fullest: list[float] = []
+    if show == "markdown":
+        print("| model | GPUs | | tokens | ZeRO | recomputed | stack | published | predicted | |\n|---|---|---|---|---|---|---|---|---|---|")
+    for line, row in read_rows(path, COLUMNS):
+        try:
+            published = positive(row, "tokens_per_s_per_gpu")
+            rate, memory = predicted(row)
+        except (ValueError, TypeError, hbp.HbpError) as error:
+            raise ValueError(f"line {line}: {error}") from None
+        error = rate / published - 1
+        errors[row["gpu"]].append(error)
+        fullest.append(memory)
+        stack = stack_of(row["source"])
+        if show == "markdown":
+            print(f"| {row['model']} | {row['gpus']} | {row['gpu']} | {row['sequences_per_micro_batch']} x {int(row['sequence_tokens']):,} | {row['zero_stage']}"
+                  f" | {row['recompute']} | {stack} | {published:,.0f} | {rate:,.0f} | {100 * error:+.1f} % |")
+        elif show:
+            print(f"{row['model']:<14} {row['gpus']:>4} x {row['gpu']:<13} {row['sequence_tokens']:>6} x {row['sequences_per_micro_batch']:<3}"
+                  f" ZeRO-{row['zero_stage']} recompute {row['recompute']:<5} {stack:<13} {published:>9,.0f} published {rate:>9,.0f} predicted {100 * error:+7.1f} %")
+    if fullest:
+        print(f"memory: {sum(memory > 1 for memory in fullest)} of {len(fullest)} runs would not fit, the fullest takes {100 * max(fullest):.0f} % of a GPU's")
+    return errors
+
+
+def curve(row: dict[str, str]) -> float:
+    """TFLOP/s of a kernel at a length."""
+    head, length = int(row["head_dim"]), int(row["sequence_tokens"])
+    machine = hbp.Machine.preset({"A100": "a100-80", "H100": "h100"}[row["gpu"]])
+    model = hbp.Model(layers=1, hidden=2048, heads=2048 // head, head_dim=head, ffn=2048, vocab=1024)
+    f = hbp.read_stack(f"fsdp:{row['kernel'].lower()}", model, machine)
+    share, tokens = (f.forward_attention_efficiency, f.forward_attention_tokens) if row["pass"] == "fwd" else (f.attention_efficiency, f.attention_tokens)
+    return share * machine.fields.flops_per_s / 1e12 / (1 + tokens / length)
+
+
+def compare_curves(path: str, show: str) -> dict[str, list[float]]:
+    """Errors by curve, of its points but the shortest, which are the first."""
+    errors: dict[str, list[float]] = {}
+    for line, row in read_rows(path, ("kernel", "gpu", "head_dim", "pass", "sequence_tokens", "tflops_causal")):
+        try:
+            published, rate = positive(row, "tflops_causal"), curve(row)
+        except (ValueError, TypeError, KeyError, hbp.HbpError) as error:
+            raise ValueError(f"line {line}: {error}") from None
+        name = f"{row['kernel']} {row['gpu']} {row['head_dim']} {row['pass']}"
+        error = rate / published - 1
+        if name in errors:
+            errors[name].append(error)
+        errors.setdefault(name, [])
+        if show:
+            print(f"{name:<22} {row['sequence_tokens']:>6} {published:>6,.0f} published {rate:>6,.0f} predicted {100 * error:+6.1f} %")
+    return {name: own for name, own in errors.items() if own}
+
+
+# HBP (arXiv 2503.07680), Tables 4, 18 and 19, Llama 3.1 8B on 32 H100: tokens of a pack, SP degree, recomputed layers; None:
+# out of memory.
+CELLS = ((16, 1, 28), (32, 1, None), (32, 2, 28), (32, 4, 23), (32, 8, 8), (32, 16, 0), (64, 2, None), (64, 4, 28), (64, 8, 24), (128, 4, None),
+         (128, 8, 29), (128, 16, 23))
+# Table 18: SP degree and seconds of an iteration of 512K tokens in packs of 32K.
+TIMES = ((2, 3.01), (4, 2.95), (8, 2.82), (16, 3.60))
+# FlexSP (arXiv 2412.01523), Table 1, GPT 7B on 64 A100-40, 400 Gb/s a node: tokens of a sequence, the least SP degree that is in memory.
+FITS = ((4096, 1), (8192, 2), (32768, 8), (131072, 32))
+
+
+def compare_tables() -> list[float]:
+    """Errors of Table 18's times; prints what else is published. What must hold and does not is a ValueError."""
+    model, machine = hbp.Model.preset("llama-3.1-8b"), hbp.Machine.preset("h100:4")
+    cost = hbp.Cost(model, machine, stack="hbp")
+    most = 0
+    for tokens, sp, published in CELLS:
+        layers = cost.predict_recompute(tokens * 1024, sp=sp)
+        print(f"HBP: {tokens:>3}K, SP {sp:<2} recomputed layers {published if published is not None else 'OOM':>4} published {layers if layers is not None else 'OOM':>4} predicted")
+        if (layers is None) != (published is None):
+            raise ValueError(f"{tokens}K at SP {sp} is {'not ' if published is None else ''}out of memory")
+        most = max(most, abs((layers or 0) - (published or 0)))
+    if most > 2:
+        raise ValueError(f"recomputed layers are off by {most}")
+    errors = []
+    for sp, seconds in TIMES:  # short samples, as in the paper's packs of 32K: squares as of lengths of 900
+        layers = next(layers for tokens, degree, layers in CELLS if (tokens, degree) == (32, sp))
+        ns = cost.predict_ns(32768, 32768 * 900.0, sp=sp, recompute=layers) * (16 * sp // 32) + cost.terms().step_ns
+        errors.append(ns / 1e9 / seconds - 1)
+        print(f"HBP: 512K tokens in packs of 32K, SP {sp:<2} {seconds:.2f} s published {ns / 1e9:.2f} s predicted {100 * errors[-1]:+.1f} %")
+    model = hbp.Model(layers=32, hidden=4096, heads=32, ffn=16384, vocab=50257, mlp="plain", tied_embeddings=True)
+    cost = hbp.Cost(model, hbp.Machine.preset("a100-40:8,network_bytes_per_s=50Gb/s"), stack="deepspeed")
+    for tokens, published in FITS:
+        sp = next(sp for sp in cost.terms().degree if cost.predict_bytes(tokens, sp=sp) <= 28 * 2**30)
+        pack = max(tokens, 32768)
+        p = cost.predict_parts(pack, float(pack) * tokens, sp=8)
+        print(f"FlexSP: {tokens:>6} tokens in 28 GiB from SP {published:<2} published SP {sp:<2} predicted; all-to-all at SP 8"
+              f" {100 * p.all_to_all_ns / (p.all_to_all_ns + p.compute_ns):.1f} %")
+        if sp != published:
+            raise ValueError(f"{tokens} tokens fit from SP {sp} on, not {published}")
+    return errors
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("runs", metavar="RUNS.csv")
-    parser.add_argument("--rows", action="store_true", help="print every row")
+    parser.add_argument("file", metavar="FILE.csv", nargs="?")
+    parser.add_argument("--tables", action="store_true", help="HBP's and FlexSP's tables, which need no file")
+    parser.add_argument("--attention", action="store_true", help="the file has curves of attention kernels")
+    parser.add_argument("--rows", action="store_const", const="rows", dest="show", default="", help="print every row")
+    parser.add_argument("--markdown", action="store_const", const="markdown", dest="show", help="print every run as a row of a table")
     arguments = parser.parse_args()
-    errors: dict[str, list[float]] = collections.defaultdict(list)
+    if arguments.tables == (arguments.file is not None):
+        parser.error("give FILE.csv or --tables")
     try:
-        with open(arguments.runs, newline="", encoding="utf-8") as file:
-            reader = csv.DictReader(file)
-            missing = [name for name in COLUMNS if name not in (reader.fieldnames or ())]
-            if missing:
-                raise ValueError(f"there is no column {missing[0]}")
-            for row in reader:
-                try:
-                    published, rate = float(row["tokens_per_s_per_gpu"]), predicted(row)
-                    if not published > 0:
-                        raise ValueError(f"tokens_per_s_per_gpu is {published:g}; it must be above 0")
-                except (ValueError, TypeError, hbp.HbpError) as error:
-                    raise ValueError(f"line {reader.line_num}: {error}") from None
-                error = rate / published - 1
-                errors[row["gpu"]].append(error)
-                if arguments.rows:
-                    print(f"{row['model']:<14} {row['gpus']:>4} x {row['gpu']:<13} {row['sequence_tokens']:>6} x {row['sequences_per_micro_batch']:<3}"
-                          f" ZeRO-{row['zero_stage']} recompute {row['recompute']:<5} {published:>9,.0f} published {rate:>9,.0f} predicted {100 * error:+7.1f} %")
+        if arguments.tables:
+            print(json.dumps(spread(compare_tables())))
+            return 0
+        errors = (compare_curves if arguments.attention else compare_runs)(arguments.file, arguments.show)
+        if not errors:
+            raise ValueError("no rows")
     except (OSError, UnicodeDecodeError, ValueError, csv.Error) as error:
-        print(f"truth.py: {arguments.runs}: {getattr(error, 'strerror', None) or error}", file=sys.stderr)
+        print(f"truth.py: {arguments.file or '--tables'}: {getattr(error, 'strerror', None) or error}", file=sys.stderr)
         return 1
-    if not errors:
-        print(f"truth.py: {arguments.runs}: no rows", file=sys.stderr)
-        return 1
-    for gpu, own in sorted(errors.items()):
+    for name, own in sorted(errors.items()):
         s = spread(own)
-        print(f"{gpu:<14} {s['rows']:>4} runs: median {100 * s['median']:.1f} %, 95 % {100 * s['p95']:.1f} %, worst {100 * s['worst']:.1f} %")
+        print(f"{name:<22} {s['rows']:>4} {'points' if arguments.attention else 'runs'}: median {100 * s['median']:.1f} %, 95 % {100 * s['p95']:.1f} %, worst {100 * s['worst']:.1f} %")
     print(json.dumps(spread([error for own in errors.values() for error in own])))
     return 0
 
