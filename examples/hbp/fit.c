@@ -219,7 +219,7 @@ static void print_text(const cli *c, const fitting *f)
 
 enum { MOST_ANCHORS = 64 };
 
-/* The runs of --anchor, with ; between them; returns their number, or -1 with *wrong the status. */
+/* The runs of --anchor, with ; between them; returns their number, or -1 and why in *status. */
 static int read_anchors(const cli *c, hbp_anchor *anchors, hbp_status *status)
 {
     char text[512];

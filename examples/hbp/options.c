@@ -140,7 +140,7 @@ static const cli_option options[] = {
     {"dp-overlap", ON, CLI_RECORD, AT(dp_overlap), CLI_COSTS, C("dp_overlap"), "SHARE",
      "share of ZeRO traffic hidden behind compute"},
     {"sp-overlap", ON, CLI_RECORD, AT(sp_overlap), CLI_COSTS, C("sp_overlap"), "SHARE",
-     "share of all-to-all hidden behind compute (default: none, until measured)"},
+     "share of all-to-all hidden behind compute (default: the stack's, or none)"},
     {"link", ON, CLI_RATE, AT(link_bytes_per_s), CLI_STAGES, P("link_bytes_per_s"), "RATE",
      "between stages, as 50GB/s or 400Gb/s; a plain number is GB/s (default: transfers take no time)"},
     {"link-overlap", ON, CLI_SHARE, AT(link_overlap), CLI_STAGES, P("link_overlap"), "SHARE",

@@ -5,35 +5,26 @@
 #include "cli.h"
 
 /* The least that must be known to choose one: what trains, and where its numbers are from. */
-static const struct {
+static const struct known {
     const char *name, *trainer, *source;
 } known[] = {
     {"fsdp", "PyTorch FSDP, eager, FlashAttention 2", "torchtitan and fms-fsdp, 2024"},
     {"fsdp-compiled", "PyTorch FSDP under torch.compile", "torchtitan and fms-fsdp, 2024"},
     {"fsdp-2023", "PyTorch FSDP, eager, attention in Triton", "llm-foundry, 2023"},
     {"megatron", "Megatron-LM, Transformer Engine", "NeMo 24.09 to 25.04, Llama 3.1 8B; A100: assumed"},
-    {"deepspeed", "DeepSpeed-Ulysses", "FlexSP, section 4.1, A100; H100: as hbp's"},
+    {"deepspeed", "DeepSpeed-Ulysses", "FlexSP's released constants, A100; H100: as hbp's"},
     {"hbp", "HBP's trainer on DeepSpeed-Ulysses", "HBP, Tables 4, 18 and 19"},
     {"executor", "hbp_executor_cuda", "bytes counted from its kernels; no GPU has run it"},
     {"pytorch", "hbp.torch, eager, nothing prefetched", "fsdp's, traffic not hidden"},
 };
 
-enum { KNOWN = sizeof known / sizeof *known };
-
-static const char *trainer_of(const char *name)
+static const struct known *find_known(const char *name)
 {
-    for (int i = 0; i < KNOWN; i++)
+    static const struct known none = {"", "", ""};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (strcmp(known[i].name, name) == 0)
-            return known[i].trainer;
-    return "";
-}
-
-static const char *source_of(const char *name)
-{
-    for (int i = 0; i < KNOWN; i++)
-        if (strcmp(known[i].name, name) == 0)
-            return known[i].source;
-    return "";
+            return &known[i];
+    return &none;
 }
 
 static hbp_status read_on(cli *c, const char *text, const char *machine, hbp_stack_fields *fields)
@@ -60,17 +51,18 @@ static int list(cli *c)
         CLI_TRY(c, read_on(c, name, "a100-80", &a100));
         CLI_TRY(c, read_on(c, name, "h100", &h100));
         if (c->json) {
-            json_array_append_new(stacks, json_pack("{s:s,s:s,s:s}", "name", name, "trainer",
-                                                    trainer_of(name), "source", source_of(name)));
+            json_array_append_new(stacks,
+                                  json_pack("{s:s,s:s,s:s}", "name", name, "trainer",
+                                            find_known(name)->trainer, "source", find_known(name)->source));
             continue;
         }
         table_add(&t, "%s", name);
-        table_add(&t, "%s", trainer_of(name));
+        table_add(&t, "%s", find_known(name)->trainer);
         table_add(&t, "%.0f %%", 100 * a100.gemm_efficiency);
         table_add(&t, "%.0f %%", 100 * h100.gemm_efficiency);
         table_add(&t, h100.compute_overlap > 0 ? "%.0f %% of compute" : "nothing",
                   100 * h100.compute_overlap);
-        table_add(&t, "%s", source_of(name));
+        table_add(&t, "%s", find_known(name)->source);
     }
     c->result = json_pack("{s:o}", "stacks", stacks);
     if (c->json)
@@ -135,7 +127,7 @@ static int print_one(cli *c, const hbp_stack_fields *fields)
 
 int cli_stack(cli *c)
 {
-    hbp_stack_fields fields = {.struct_size = sizeof fields};
+    hbp_stack_fields fields;
     if (!c->file && (c->model_text || c->machine_text))
         return cli_usage("--%s is for one stack; name it, as in hbp stack fsdp --model llama-3.1-8b "
                          "--machine h100",

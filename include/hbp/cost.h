@@ -200,8 +200,8 @@ typedef struct hbp_machine_rate {
     const char *source; /* device and date, at most 63 characters; owned by the machine when read back */
 } hbp_machine_rate;
 
-/* Adds a rate or replaces the one of the same type and size. Rates are kept in profiles for whoever reads
- * them; costs are made from the fields alone. */
+/* Adds a rate or replaces the one of the same type and size. Costs take attention's
+ * from two lengths on (docs: stacks); the others are kept in profiles for whoever reads them. */
 HBP_API hbp_status hbp_machine_set_rate(hbp_context *context, hbp_machine *machine,
                                         const hbp_machine_rate *rate);
 
@@ -236,7 +236,7 @@ HBP_API int32_t hbp_machine_get_collective(const hbp_machine *machine, int32_t c
  * "gemm_efficiency=0.7,attention_efficiency=0.5". hbp_preset_get_name("stack", i) lists presets,
  * ("attention", i) kernels. */
 
-/* What a stack comes to on one GPU for one model; for traffic as a share, for time a sum (docs: stacks). */
+/* What a stack comes to for one model on one GPU (docs: stacks). */
 typedef struct hbp_stack_fields {
     uint32_t struct_size;
     int32_t fused_cross_entropy; /* [flag] nonzero: logits are never held whole */
@@ -300,8 +300,8 @@ typedef struct hbp_cost_options {
     int32_t zero_stage;          /* [HBP_ZERO_*] */
     int32_t fused_cross_entropy; /* [flag] nonzero: logits are never held whole */
     int32_t max_sp;    /* [0..INT32_MAX] allow no degree above it; 0: the model's and machine's own limit */
-    double dp_overlap; /* [0..1] share of ZeRO traffic hidden behind compute; 0: none, until measured */
-    double sp_overlap; /* [0..1] share of all-to-all hidden */
+    double dp_overlap; /* [0..1] share of ZeRO traffic hidden behind compute; 0: the stack's, or none */
+    double sp_overlap; /* [0..1] share of all-to-all hidden; 0: the stack's, or none */
     int64_t reserve_bytes;    /* [-1..INT64_MAX] kept free on each GPU (CUDA context, NCCL, fragmentation); 0:
                                  HBP_RESERVE_BYTES; -1: none */
     int64_t pack_overhead_ns; /* [0..INT64_MAX] launch and host time of a micro-batch, added to B */

@@ -78,7 +78,7 @@ static hbp_status read_sets(hbp_context *context, analysis *a)
 }
 
 /* What passes over `bytes` of HBM take, per token. */
-static double traffic_ns(const analysis *a, double bytes)
+static double memory_ns(const analysis *a, double bytes)
 {
     return bytes / a->fabric.machine->fields.hbm_bytes_per_s * 1e9;
 }
@@ -94,8 +94,8 @@ static void derive_compute(const analysis *a, hbp_cost_terms *t)
     double forward_share = s->recompute_attention / (1 + HBP__ATTENTION_BACKWARD) *
                            (s->attention_efficiency / s->forward_attention_efficiency);
     double elementwise =
-        traffic_ns(a, s->elementwise_bytes * (double)a->model->layers * (double)a->model->hidden);
-    double logits = traffic_ns(a, s->logits_traffic_bytes * a->model->vocab);
+        memory_ns(a, s->elementwise_bytes * (double)a->model->layers * (double)a->model->hidden);
+    double logits = memory_ns(a, s->logits_traffic_bytes * a->model->vocab);
     t->layers = a->model->layers;
     t->ns_per_token_squared = (1 + HBP__ATTENTION_BACKWARD) * a->summary->forward_flops_per_token_squared /
                               (machine->flops_per_s * s->attention_efficiency) * 1e9;
@@ -221,7 +221,7 @@ static int32_t derive_degrees(const analysis *a, const hbp_model *model, int32_t
         ns_per_token[rows] *= 1 - a->options.sp_overlap;
         if (d > 1)
             ns_per_token[rows] +=
-                traffic_ns(a, 2 * a->stack.exchange_passes * hbp__cost_exchanged_bytes(a->model, d));
+                memory_ns(a, 2 * a->stack.exchange_passes * hbp__cost_exchanged_bytes(a->model, d));
         rows++;
         if (measured)
             used = append_source(source, used, d, measured);

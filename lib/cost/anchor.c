@@ -1,4 +1,4 @@
-/* A cost scaled to runs whose speed is known. */
+/* A cost scaled to a run whose speed is known. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,36 +7,8 @@
 #include "base/fields.h"
 #include "base/options.h"
 #include "base/records.h"
-#include "cost/fit.h"
+#include "cost/cost.h"
 #include "hbp/lengths.h"
-
-static const int32_t times[] = {
-    HBP__COST_ns_per_token,     HBP__COST_ns_per_token_squared, HBP__COST_pack_ns,
-    HBP__COST_step_ns,          HBP__COST_ns_per_vision,        HBP__COST_traffic_ns,
-    HBP__COST_least_compute_ns, HBP__COST_sp_latency_ns,        HBP__COST_sp_ns_per_token};
-
-void hbp__cost_scale_times(const hbp_cost *prior, double scale, const char *source, hbp_cost *cost)
-{
-    const hbp_cost_terms *from = &prior->terms;
-    hbp_cost_terms *to = &cost->terms;
-    to->ns_per_token = from->ns_per_token * scale;
-    to->ns_per_token_squared = from->ns_per_token_squared * scale;
-    to->recompute_linear = from->recompute_linear;
-    to->recompute_attention = from->recompute_attention;
-    to->pack_ns = from->pack_ns * scale;
-    to->step_ns = from->step_ns * scale;
-    to->ns_per_vision = from->ns_per_vision * scale;
-    to->traffic_ns = from->traffic_ns * scale;
-    to->least_compute_ns = from->least_compute_ns * scale;
-    for (int32_t row = 0; row < from->degrees; row++) {
-        cost->sp_latency_ns[row] = prior->sp_latency_ns[row] * scale;
-        cost->sp_ns_per_token[row] = prior->sp_ns_per_token[row] * scale;
-    }
-    for (size_t i = 0; i < sizeof times / sizeof *times; i++)
-        hbp__cost_set_source(cost, times[i], source ? source : prior->source[times[i]]);
-    hbp__cost_set_source(cost, HBP__COST_recompute_linear, prior->source[HBP__COST_recompute_linear]);
-    hbp__cost_set_source(cost, HBP__COST_recompute_attention, prior->source[HBP__COST_recompute_attention]);
-}
 
 /* Behind the struct's own row and that of struct_size. */
 static const hbp__record *record_of_field(int64_t index)

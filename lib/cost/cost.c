@@ -161,6 +161,34 @@ hbp_status hbp__cost_copy(hbp_context *context, const hbp_cost *cost, hbp_cost *
     return HBP_OK;
 }
 
+static const int32_t times[] = {
+    HBP__COST_ns_per_token,     HBP__COST_ns_per_token_squared, HBP__COST_pack_ns,
+    HBP__COST_step_ns,          HBP__COST_ns_per_vision,        HBP__COST_traffic_ns,
+    HBP__COST_least_compute_ns, HBP__COST_sp_latency_ns,        HBP__COST_sp_ns_per_token};
+
+void hbp__cost_scale_times(const hbp_cost *prior, double scale, const char *source, hbp_cost *cost)
+{
+    const hbp_cost_terms *from = &prior->terms;
+    hbp_cost_terms *to = &cost->terms;
+    to->ns_per_token = from->ns_per_token * scale;
+    to->ns_per_token_squared = from->ns_per_token_squared * scale;
+    to->recompute_linear = from->recompute_linear;
+    to->recompute_attention = from->recompute_attention;
+    to->pack_ns = from->pack_ns * scale;
+    to->step_ns = from->step_ns * scale;
+    to->ns_per_vision = from->ns_per_vision * scale;
+    to->traffic_ns = from->traffic_ns * scale;
+    to->least_compute_ns = from->least_compute_ns * scale;
+    for (int32_t row = 0; row < from->degrees; row++) {
+        cost->sp_latency_ns[row] = prior->sp_latency_ns[row] * scale;
+        cost->sp_ns_per_token[row] = prior->sp_ns_per_token[row] * scale;
+    }
+    for (size_t i = 0; i < sizeof times / sizeof *times; i++)
+        hbp__cost_set_source(cost, times[i], source ? source : prior->source[times[i]]);
+    hbp__cost_set_source(cost, HBP__COST_recompute_linear, prior->source[HBP__COST_recompute_linear]);
+    hbp__cost_set_source(cost, HBP__COST_recompute_attention, prior->source[HBP__COST_recompute_attention]);
+}
+
 hbp_status hbp_cost_create_terms(hbp_context *context, const hbp_cost_terms *terms, hbp_cost **out)
 {
     HBP__ENTER_OUT(context, out);

@@ -51,6 +51,9 @@ hbp_status hbp__cost_make(hbp_context *context, const hbp_cost_terms *terms, con
 /* A copy of a cost, names and sources included. *out is set on success alone. */
 hbp_status hbp__cost_copy(hbp_context *context, const hbp_cost *cost, hbp_cost **out);
 
+/* Gives `cost`, a copy of `prior`, the prior's times, each times `scale`; their sources too, or `source`. */
+void hbp__cost_scale_times(const hbp_cost *prior, double scale, const char *source, hbp_cost *cost);
+
 /* Sets the source of term HBP__COST_<name> = `index`; longer texts are cut. */
 void hbp__cost_set_source(hbp_cost *cost, int32_t index, const char *source);
 

@@ -123,7 +123,7 @@ static hbp_status fail_twins(const fit *f, const char *first, const char *second
 /* The share of pack_ns that traffic is, which a fit leaves as it is. */
 static double traffic_share(const hbp_cost_terms *t)
 {
-    return t->compute_overlap > 0 && t->pack_ns > 0 ? t->traffic_ns / t->pack_ns : 0;
+    return hbp__cost_hides(t) ? t->traffic_ns / t->pack_ns : 0; /* of which it is a part */
 }
 
 /* The shares of compute and of pack_ns that a pack pays: traffic that compute hides is not paid, or as much

@@ -23,7 +23,4 @@ typedef hbp_status (*hbp__times_fit)(hbp_context *context, const hbp_cost *prior
 hbp_status hbp__fit_hold_out(hbp_context *context, const hbp_cost *prior, const hbp_measurements *measured,
                              hbp__times_fit fit, hbp__held_out *held);
 
-/* Gives `cost`, a copy of `prior`, the prior's times, each times `scale`; their sources too, or `source`. */
-void hbp__cost_scale_times(const hbp_cost *prior, double scale, const char *source, hbp_cost *cost);
-
 #endif

@@ -10,7 +10,7 @@ static hbp_cost straighten(const hbp_cost *cost, double compute, double traffic)
     t->ns_per_token *= compute;
     t->ns_per_token_squared *= compute;
     t->ns_per_vision *= compute;
-    if (t->compute_overlap > 0)
+    if (hbp__cost_hides(t))
         t->pack_ns -= (1 - traffic) * t->traffic_ns;
     t->traffic_ns = t->compute_overlap = t->least_compute_ns = 0;
     return straight;
@@ -53,4 +53,16 @@ hbp_status hbp__cost_time_plan(hbp_context *context, const hbp_cost *cost, hbp_p
     }
     hbp__scratch_release(context, mark);
     return hbp__plan_seal_long(context, plan);
+}
+
+hbp_status hbp__cost_keep_faster(hbp_context *context, const hbp_cost *cost, hbp_plan *plan, hbp_plan **best)
+{
+    const hbp_status status = hbp__cost_time_plan(context, cost, plan);
+    if (status >= 0 && (!*best || hbp__plan_ns(plan) < hbp__plan_ns(*best))) {
+        hbp_plan *slower = *best;
+        *best = plan;
+        plan = slower;
+    }
+    hbp_plan_free(plan);
+    return status;
 }

@@ -26,16 +26,20 @@ hbp_cost hbp__cost_tried(const hbp_cost *cost, int32_t index);
 /* How many of either are worth asking for: 1 where traffic does not hide. */
 static inline int32_t hbp__cost_bounds(const hbp_cost *cost)
 {
-    return cost->terms.compute_overlap > 0 && cost->terms.traffic_ns > 0 ? HBP__STRAIGHT_BOUNDS : 1;
+    return hbp__cost_hides(&cost->terms) ? HBP__STRAIGHT_BOUNDS : 1;
 }
 
 static inline int32_t hbp__cost_tries(const hbp_cost *cost)
 {
-    return cost->terms.compute_overlap > 0 && cost->terms.traffic_ns > 0 ? HBP__STRAIGHT_TRIES : 1;
+    return hbp__cost_hides(&cost->terms) ? HBP__STRAIGHT_TRIES : 1;
 }
 
 /* Times a plan's packs, micro-batches and steps by another cost, with the same degrees, and seals it.
  * O(rows). HBP_E_OVERFLOW for a time over 2^63 ns. */
 hbp_status hbp__cost_time_plan(hbp_context *context, const hbp_cost *cost, hbp_plan *plan);
+
+/* Times `plan` by a cost and keeps it in *best where that is NULL or slower; the other is freed, after a
+ * failure `plan`. */
+hbp_status hbp__cost_keep_faster(hbp_context *context, const hbp_cost *cost, hbp_plan *plan, hbp_plan **best);
 
 #endif

@@ -195,15 +195,8 @@ static hbp_status try_straight(hbp_context *context, const hbp_lengths *lengths,
     hbp_plan *plan = NULL;
     const hbp_cost tried = hbp__cost_tried(cost, index);
     HBP__TRY(plan_straight(context, lengths, &tried, cost, options, &plan));
-    hbp_status status = hbp__cost_time_plan(context, cost, plan);
     plan->hierarchy_ns = plan->mixture_ns = 0; /* under the linear cost */
-    if (status >= 0 && (!*best || hbp__plan_ns(plan) < hbp__plan_ns(*best))) {
-        hbp_plan *slower = *best;
-        *best = plan;
-        plan = slower;
-    }
-    hbp_plan_free(plan);
-    return status;
+    return hbp__cost_keep_faster(context, cost, plan, best);
 }
 
 /* Methods that plan step by step as published, which may take minutes, plan once. */

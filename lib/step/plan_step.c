@@ -317,33 +317,17 @@ hbp_status hbp__step_bound_below(hbp_context *context, const hbp_lengths *batch_
     return hbp__leave(context, mark, status);
 }
 
-/* Keeps the faster of two plans that `cost` has timed. */
-static void keep_faster(hbp_plan **best, hbp_plan *other)
-{
-    if (*best && hbp__plan_ns(*best) <= hbp__plan_ns(other)) {
-        hbp_plan_free(other);
-        return;
-    }
-    hbp_plan_free(*best);
-    *best = other;
-}
-
 /* One of the linear costs tried, its plan timed by the cost itself. */
 static hbp_status try_straight(hbp_context *context, const hbp_lengths *batch_lengths, const hbp_cost *cost,
                                const hbp_step_options *options, int32_t index, hbp_plan **best)
 {
     hbp_plan *plan = NULL;
     const hbp_cost tried = hbp__cost_tried(cost, index);
-    hbp_status status = plan_straight(context, batch_lengths, &tried, options, 0, &plan);
-    const hbp_status remark = status;
-    if (status >= 0)
-        status = hbp__cost_time_plan(context, cost, plan);
-    if (status < 0) {
-        hbp_plan_free(plan);
-        return status;
-    }
+    const hbp_status remark = plan_straight(context, batch_lengths, &tried, options, 0, &plan);
+    if (remark < 0)
+        return remark;
     plan->bound_ns = 0; /* under the linear cost */
-    keep_faster(best, plan);
+    HBP__TRY(hbp__cost_keep_faster(context, cost, plan, best));
     return remark;
 }
 

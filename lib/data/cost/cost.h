@@ -92,10 +92,16 @@ typedef struct hbp__cost_origin {
     double peak_ns_per_token_squared;
 } hbp__cost_origin;
 
+/* Whether compute hides traffic. */
+static inline int hbp__cost_hides(const hbp_cost_terms *t)
+{
+    return t->compute_overlap > 0 && t->traffic_ns > 0;
+}
+
 /* Whether a pack's time is not linear in what it holds: its terms then have overlap numbers. */
 static inline int hbp__cost_bends(const hbp_cost_terms *t)
 {
-    return (t->compute_overlap > 0 && t->traffic_ns > 0) || t->least_compute_ns > 0;
+    return hbp__cost_hides(t) || t->least_compute_ns > 0;
 }
 
 struct hbp_cost {

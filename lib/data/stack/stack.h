@@ -9,31 +9,26 @@
 #include "data/machine/machine.h"
 #include "data/model/model.h"
 
-/* Every field behind struct_size: X(name, type). */
-#define HBP__STACK_FIELDS(X)                                                                                 \
-    X(fused_cross_entropy, int32_t)                                                                          \
-    X(gemm_efficiency, double)                                                                               \
-    X(attention_efficiency, double)                                                                          \
-    X(attention_tokens, double)                                                                              \
-    X(forward_attention_efficiency, double)                                                                  \
-    X(forward_attention_tokens, double)                                                                      \
-    X(elementwise_bytes, double)                                                                             \
-    X(logits_traffic_bytes, double)                                                                          \
-    X(exchange_passes, double)                                                                               \
-    X(recompute_products, double)                                                                            \
-    X(recompute_attention, double)                                                                           \
-    X(activations, double)                                                                                   \
-    X(logits_kept_bytes, double)                                                                             \
-    X(dp_overlap, double)                                                                                    \
-    X(sp_overlap, double)                                                                                    \
-    X(compute_overlap, double)                                                                               \
-    X(layer_ns, double)
-
+/* The fields behind struct_size, in their order. */
 enum {
-#define HBP__STACK_INDEX(name, type) HBP__STACK_##name,
-    HBP__STACK_FIELDS(HBP__STACK_INDEX)
-#undef HBP__STACK_INDEX
-        HBP__STACK_FIELD_COUNT
+    HBP__STACK_fused_cross_entropy,
+    HBP__STACK_gemm_efficiency,
+    HBP__STACK_attention_efficiency,
+    HBP__STACK_attention_tokens,
+    HBP__STACK_forward_attention_efficiency,
+    HBP__STACK_forward_attention_tokens,
+    HBP__STACK_elementwise_bytes,
+    HBP__STACK_logits_traffic_bytes,
+    HBP__STACK_exchange_passes,
+    HBP__STACK_recompute_products,
+    HBP__STACK_recompute_attention,
+    HBP__STACK_activations,
+    HBP__STACK_logits_kept_bytes,
+    HBP__STACK_dp_overlap,
+    HBP__STACK_sp_overlap,
+    HBP__STACK_compute_overlap,
+    HBP__STACK_layer_ns,
+    HBP__STACK_FIELD_COUNT
 };
 
 /* What a preset knows of a GPU; rates are of the GPU whose peak is nearest. */
