@@ -23,9 +23,14 @@ typedef struct table {
 
 static inline hbp_measurements view(const table *t, int with_bytes)
 {
-    return (hbp_measurements){
-        sizeof(hbp_measurements),    t->count, t->sp, t->recompute, t->tokens, t->squares, t->time_ns,
-        with_bytes ? t->bytes : NULL};
+    return (hbp_measurements){.struct_size = sizeof(hbp_measurements),
+                              .count = t->count,
+                              .sp = t->sp,
+                              .recompute = t->recompute,
+                              .tokens = t->tokens,
+                              .sum_squares = t->squares,
+                              .time_ns = t->time_ns,
+                              .peak_bytes = with_bytes ? t->bytes : NULL};
 }
 
 static const int32_t degrees[] = {1, 2, 4, 8};

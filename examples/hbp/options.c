@@ -129,7 +129,7 @@ static const cli_option options[] = {
      "of each stage, as 80GiB; a plain number is MiB (default: none)"},
     {"memory-limit", ON, CLI_SIZE, AT(memory_bytes), CLI_TASKS, T("limit_bytes"), "SIZE",
      "of each GPU, as 80GiB; a plain number is MiB (default: its memory less the reserve)"},
-    {"stack", ON, CLI_TEXT, AT(stack), CLI_COSTS, C("stack"), "NAME[:KERNEL]",
+    {"stack", ON, CLI_TEXT, AT(stack), CLI_COSTS | CLI_VLM, C("stack"), "NAME[:KERNEL]",
      "the trainer's software, with fields replaced by ,FIELD=X; hbp stack lists them (default: nothing but "
      "products and attention takes time)"},
     {"anchor", ON, CLI_TEXT, AT(anchor), CLI_FIT, "", "FIELD=X,...",

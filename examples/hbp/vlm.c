@@ -58,6 +58,7 @@ static void read_options(const cli *c, hbp_vlm_options *options)
     options->modality_order = (int32_t)c->modality_order;
     options->effort = (int32_t)c->effort;
     options->fused_cross_entropy = (int32_t)c->fused_cross_entropy;
+    options->stack = c->stack;
     options->max_vision = c->max_vision;
     options->max_tokens = c->max_tokens;
     options->reserve_bytes = c->reserve_bytes;

@@ -200,8 +200,8 @@ typedef struct hbp_machine_rate {
     const char *source; /* device and date, at most 63 characters; owned by the machine when read back */
 } hbp_machine_rate;
 
-/* Adds a rate or replaces the one of the same type and size. Costs take attention's
- * from two lengths on (docs: stacks); the others are kept in profiles for whoever reads them. */
+/* Adds a rate or replaces the one of the same type and size. Costs take those of attention and of products
+ * from two sizes on (docs: stacks); copies are kept in profiles for whoever reads them. */
 HBP_API hbp_status hbp_machine_set_rate(hbp_context *context, hbp_machine *machine,
                                         const hbp_machine_rate *rate);
 
@@ -241,6 +241,8 @@ typedef struct hbp_stack_fields {
     uint32_t struct_size;
     int32_t fused_cross_entropy; /* [flag] nonzero: logits are never held whole */
     double gemm_efficiency;      /* share of the peak that matrix products reach */
+    double gemm_tokens;          /* and with so many tokens of a micro-batch on a rank half of that: with t of
+                                    them 1 / (1 + gemm_tokens / t) */
     double attention_efficiency; /* and that attention reaches on long documents, both passes together */
     double attention_tokens;     /* a document of so many tokens reaches half of that: s of them 1 / (1 +
                                     attention_tokens / s) */
@@ -263,8 +265,9 @@ typedef struct hbp_stack_fields {
 } hbp_stack_fields;
 
 /* What the stack `text` comes to for a model on a machine; NULL: the machine's own efficiencies and nothing
- * else. Efficiencies that the machine was given, or that were measured on it, replace those of a preset, and
- * attention that was measured at two lengths or more has its own curve. HBP_E_INVALID names the text and what
+ * else. Efficiencies that the machine was given, or that were measured on it, replace those of a preset;
+ * attention that was measured at two lengths or more, and products at two sizes or more, have their own
+ * curves. HBP_E_INVALID names the text and what
  * is wrong with it, and offers the nearest name. Thread: one per context. */
 HBP_API hbp_status hbp_stack_read(hbp_context *context, const char *text, const hbp_model *model,
                                   const hbp_machine *machine, hbp_stack_fields *fields);
@@ -382,7 +385,9 @@ HBP_API const char *hbp_cost_get_source(const hbp_cost *cost, const char *term);
 HBP_API const char *hbp_cost_get_model_name(const hbp_cost *cost);
 HBP_API const char *hbp_cost_get_machine_name(const hbp_cost *cost);
 
-/* What a trainer measured: columns of `count` packs. peak_bytes may be NULL. */
+/* What a trainer measured: columns of `count` packs, and what steps took beside their packs (the optimiser,
+ * data, whatever stands between the last pack of one and the first of the next). peak_bytes and step_ns may
+ * be NULL. */
 typedef struct hbp_measurements {
     uint32_t struct_size;
     int64_t count; /* [1..HBP_MAX_SAMPLES] */
@@ -392,6 +397,8 @@ typedef struct hbp_measurements {
     const int64_t *sum_squares;
     const int64_t *time_ns;
     const int64_t *peak_bytes;
+    int64_t steps;          /* [0..HBP_MAX_SAMPLES] */
+    const int64_t *step_ns; /* [steps] each at least 0 */
 } hbp_measurements;
 
 /* Where a fitted cost's times are from: the packs; the prior, all its times scaled by one number that the
@@ -440,13 +447,13 @@ HBP_API hbp_status hbp_cost_anchor(hbp_context *context, const hbp_cost *prior, 
  * recomputed layers differ, kept: non-negative regression on relative errors in which a pack that took three
  * times as long as its like hardly matters (Huber). B and v_d keep the prior's proportion to a1, static and
  * kept to act, where the packs cannot separate them from it (all of one length, all on one degree); r1, r2,
- * l_d, work, logits and buffer are fitted where the packs show that the prior's are wrong. All else is the
- * prior's; the sources of the result say which is which. From 10 packs on, each fifth is predicted from the
- * others: where the prior, or the prior scaled by one number, predicts them better than a fit, the times are
- * those, and the report says so. Returns HBP_E_INFEASIBLE with two terms' names when
- * the measurements cannot separate them (a1 and a2 when every document has one length, any with fewer packs
- * than terms), HBP_E_INVALID for a row that makes no sense, HBP_E_CANCELLED. `report` may be NULL. O(count).
- * Thread: one per context. */
+ * l_d, work, logits and buffer are fitted where the packs show that the prior's are wrong; what a step costs
+ * is the median of the steps, where there are any. All else is the prior's; the sources of the result say
+ * which is which. From 10 packs on, each fifth is predicted from the others: where the prior, or the prior
+ * scaled by one number, predicts them better than a fit, the times are those, and the report says so. Returns
+ * HBP_E_INFEASIBLE with two terms' names when the measurements cannot separate them (a1 and a2 when every
+ * document has one length, any with fewer packs than terms), HBP_E_INVALID for a row that makes no sense,
+ * HBP_E_CANCELLED. `report` may be NULL. O(count). Thread: one per context. */
 HBP_API hbp_status hbp_cost_fit(hbp_context *context, const hbp_cost *prior,
                                 const hbp_measurements *measurements, hbp_cost **out, hbp_fit_report *report);
 
@@ -523,7 +530,8 @@ HBP_API hbp_status hbp_timeline_create(hbp_context *context, const hbp_timeline_
 HBP_API hbp_status hbp_timeline_get_columns(hbp_context *context, const hbp_timeline *timeline,
                                             hbp_timeline_columns *columns);
 
-/* The same rows for hbp_cost_fit, padding packs left out; owned by the timeline. Thread: shareable. */
+/* The same rows for hbp_cost_fit, padding packs left out, and with start_ns the time between each two
+ * neighbouring steps; owned by the timeline. Thread: shareable. */
 HBP_API hbp_status hbp_timeline_get_measurements(hbp_context *context, const hbp_timeline *timeline,
                                                  hbp_measurements *measurements);
 

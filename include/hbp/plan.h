@@ -87,7 +87,7 @@ typedef struct hbp_plan_summary {
     int64_t hierarchy_ns; /* composition auto: predicted time of the best plan found of composition hierarchy,
                              and of one that is none (estimated from some steps where that was enough to
                              say), with drop_last of all samples at the plan's rate; 0 where there was none,
-                             or the planner did not look for one */
+                             the planner did not look for one, or traffic hides behind compute */
     int64_t mixture_ns;
     int32_t lockstep_ranks; /* consecutive ranks that wait for one another in every micro-batch, as in
                                hbp_cost_terms; 0: all */

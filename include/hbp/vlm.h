@@ -79,6 +79,8 @@ typedef struct hbp_vlm_layers_options {
     double vision;               /* vision units of the reference micro-batch; needed, > 0 */
     double tokens;               /* tokens of the reference micro-batch; needed, > 0 */
     double squares;              /* sum of squared lengths; 0: tokens^2 / 4 (four equal samples) */
+    const char *stack; /* the software stack, as hbp_stack_read takes it for the language model; NULL: the
+                          machine's efficiencies, nothing but products and attention takes time */
 } hbp_vlm_layers_options;
 
 /* Derives every layer's columns from the shapes and the machine (docs: cost model): "patch embedding", the
@@ -130,6 +132,7 @@ typedef struct hbp_vlm_options {
     double layers_tokens;
     uint64_t seed;
     uint64_t epoch;
+    const char *stack; /* as in hbp_vlm_layers_options */
 } hbp_vlm_options;
 
 /* Plans a run: budgets and packs, stages for the packs' mean, recomputation under every stage's memory, and

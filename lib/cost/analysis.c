@@ -131,8 +131,21 @@ static void derive_memory(const analysis *a, hbp_cost_terms *t)
     t->working_bytes = t->activation_bytes;
     const int is_fused = a->options.fused_cross_entropy || a->stack.fused_cross_entropy;
     t->logits_bytes = is_fused ? 0 : a->stack.logits_kept_bytes * a->model->vocab;
+    /* Logits are gone before the first layer is recomputed: of the two the larger counts. */
+    if (a->options.stack)
+        t->working_bytes = t->working_bytes > t->logits_bytes ? t->working_bytes - t->logits_bytes : 0;
     t->sp_buffer_bytes = 2 * hbp__cost_sp_elements(a->model, 1);
     t->limit_bytes = hbp__max_i64(a->fabric.machine->fields.hbm_bytes - a->options.reserve_bytes, 0);
+}
+
+/* What the products of a micro-batch take beside their share of its tokens: as much as gemm_tokens more, of
+ * all experts. */
+static double small_products_ns(const analysis *a)
+{
+    const double head = (double)a->model->vocab * a->model->hidden;
+    const double matrices = layer_parameters(a) * a->model->layers + head;
+    return a->stack.gemm_tokens * 6 * matrices /
+           (a->fabric.machine->fields.flops_per_s * a->stack.gemm_efficiency) * 1e9;
 }
 
 /* The sum of gradient shards over the replicas of what is sharded, once a step; ns. */
@@ -162,7 +175,7 @@ static void derive_step(const analysis *a, hbp_cost_terms *t, const char **gathe
                                                 HBP__GRADIENT_BYTES * parameters, reduce_source);
     double traffic = 0;
     double shard = stage == HBP_ZERO_NONE ? parameters : parameters / a->shard.ranks;
-    t->pack_ns = (double)a->options.pack_overhead_ns;
+    t->pack_ns = (double)a->options.pack_overhead_ns + small_products_ns(a);
     t->step_ns = UPDATE_BYTES * shard / a->fabric.machine->fields.hbm_bytes_per_s * 1e9;
     t->step_ns += exposed * replicas_ns(a, parameters);
     switch (stage) {
@@ -313,12 +326,15 @@ hbp_status hbp__cost_create(hbp_context *context, const hbp_model *model, const 
     hbp_status status;
     if (degree && latency_ns && ns_per_token) {
         char source[HBP__COST_SOURCE_BYTES];
+        char from[HBP__COST_SOURCE_BYTES];
+        snprintf(from, sizeof from, "analysis%s%s", a.options.stack ? ", stack " : "",
+                 a.options.stack ? a.options.stack : "");
         terms.degrees = derive_degrees(&a, model, degree, latency_ns, ns_per_token, source);
         terms.degree = degree;
         terms.sp_latency_ns = latency_ns;
         terms.sp_ns_per_token = ns_per_token;
         hbp_cost *cost = NULL;
-        status = hbp__cost_make(context, &terms, "analysis", &cost);
+        status = hbp__cost_make(context, &terms, from, &cost);
         if (status == HBP_OK) {
             cost->heads = a.model->heads;
             cost->kv_heads = a.model->mla_kv_lora > 0 ? a.model->heads : a.model->kv_heads;

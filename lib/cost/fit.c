@@ -4,6 +4,7 @@
 
 #include "base/options.h"
 #include "base/scratch.h"
+#include "base/sort.h"
 #include "cost/cost.h"
 #include "cost/fit.h"
 #include "cost/regression.h"
@@ -45,6 +46,16 @@ typedef struct fit {
     int32_t time_unknowns;
     int32_t fitted;
 } fit;
+
+static hbp_status check_steps(const fit *f)
+{
+    const hbp_measurements *m = f->measured;
+    for (int64_t i = 0; i < m->steps; i++)
+        if (m->step_ns[i] < 0)
+            return hbp__fail(f->context, HBP_E_INVALID, "step_ns[%lld] is %lld; it must be at least 0",
+                             (long long)i, (long long)m->step_ns[i]);
+    return HBP_OK;
+}
 
 static hbp_status check_row(const fit *f, int64_t i)
 {
@@ -444,12 +455,34 @@ static hbp_status choose_times(fit *f, hbp__held_out *held)
     return HBP_OK;
 }
 
+/* What a step costs beside its packs is the median of those that were measured. */
+static hbp_status fit_steps(fit *f)
+{
+    const hbp_measurements *m = f->measured;
+    if (!m->steps)
+        return HBP_OK;
+    char source[HBP__COST_SOURCE_BYTES];
+    const int64_t mark = hbp__scratch_mark(f->context);
+    uint32_t *order = hbp__take(f->context, (uint64_t)m->steps, sizeof *order);
+    HBP__TRY(hbp__scratch_check(f->context, "a fit"));
+    for (int64_t i = 0; i < m->steps; i++)
+        order[i] = (uint32_t)i;
+    HBP__TRY(hbp__order_by_i64(f->context, m->step_ns, order, m->steps, "a fit"));
+    f->cost->terms.step_ns = (double)m->step_ns[order[(m->steps - 1) / 2]];
+    hbp__scratch_release(f->context, mark);
+    snprintf(source, sizeof source, "median of %lld steps", (long long)m->steps);
+    hbp__cost_set_source(f->cost, HBP__COST_step_ns, source);
+    f->fitted++;
+    return HBP_OK;
+}
+
 static hbp_status run_fit(fit *f, hbp_fit_report *report)
 {
     hbp__unknown bytes[BYTES_UNKNOWNS] = {{.fitted = 0}};
     for (int32_t r = 0; r < f->prior->terms.degrees; r++)
         f->column[r] = -1;
     HBP__TRY(check_rows(f));
+    HBP__TRY(check_steps(f));
     HBP__TRY(hbp__cost_copy(f->context, f->prior, &f->cost));
     HBP__TRY(fit_time(f));
     if (f->is_part)
@@ -458,6 +491,7 @@ static hbp_status run_fit(fit *f, hbp_fit_report *report)
     HBP__TRY(choose_times(f, &held));
     if (f->measured->peak_bytes)
         HBP__TRY(fit_bytes(f, bytes));
+    HBP__TRY(fit_steps(f));
     name_sources(f, bytes, held.times == HBP_FIT_PACKS);
     return report ? make_report(f, &held, report) : HBP_OK;
 }
@@ -470,6 +504,8 @@ static hbp_status read_measurements(hbp_context *context, const hbp_measurements
     HBP__TRY(hbp__require(context, m->recompute, "measurements.recompute"));
     HBP__TRY(hbp__require(context, m->tokens, "measurements.tokens"));
     HBP__TRY(hbp__require(context, m->sum_squares, "measurements.sum_squares"));
+    if (m->steps)
+        HBP__TRY(hbp__require(context, m->step_ns, "measurements.step_ns"));
     return hbp__require(context, m->time_ns, "measurements.time_ns");
 }
 

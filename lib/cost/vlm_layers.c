@@ -13,6 +13,7 @@
 #include "cost/states.h"
 #include "data/model/vlm.h"
 #include "data/pipeline/layers.h"
+#include "data/stack/stack.h"
 
 /* Activations travel and are kept in bf16. */
 #define ACTIVATION_BYTES 2.0
@@ -28,8 +29,9 @@ typedef struct analysis {
     hbp_model_fields encoder;       /* heads as tensor parallelism pads or repeats them */
     hbp_model_fields language;
     double state_bytes; /* per parameter of a GPU's share */
+    hbp_stack_fields stack;
     double ns_per_flop; /* of matrix products, on all GPUs that share a layer */
-    double ns_per_attention_flop;
+    double ns_per_peak_flop;
     double ns_per_byte; /* of memory traffic, likewise */
     double vision_tokens;
 } analysis;
@@ -146,8 +148,8 @@ static void read_shapes(analysis *a)
     if (a->language.kv_heads < degree)
         a->language.kv_heads = degree;
     a->state_bytes = hbp__cost_state_bytes(a->options.zero_stage, a->options.data_parallel);
-    a->ns_per_flop = 1e9 / (machine->flops_per_s * machine->gemm_efficiency * degree);
-    a->ns_per_attention_flop = 1e9 / (machine->flops_per_s * machine->attention_efficiency * degree);
+    a->ns_per_peak_flop = 1e9 / (machine->flops_per_s * degree);
+    a->ns_per_flop = a->ns_per_peak_flop / a->stack.gemm_efficiency;
     a->ns_per_byte = 1e9 / (machine->hbm_bytes_per_s * degree);
     a->vision_tokens = a->options.vision * a->vlm->fields.tokens_per_unit;
 }
@@ -173,30 +175,60 @@ static double exchange_ns(const analysis *a, double tokens, double input, double
            collective_ns(a, HBP_COLLECTIVE_REDUCE_SCATTER, tokens, output);
 }
 
-/* A transformer layer over `tokens` tokens whose attention does `attention_flops` forward. */
-static row transformer_layer(const analysis *a, const hbp_model_fields *f, int sparse, double tokens,
-                             double attention_flops)
+/* What a layer's attention does forward, in flops, and what it would do more were every document a token
+ * longer. */
+typedef struct attention {
+    double flops;
+    double per_token;
+} attention;
+
+/* Attention that takes as long as at `efficiency` with documents of so many tokens more (docs: stacks). */
+static double attention_ns(const analysis *a, const attention *of, double efficiency, double tokens)
 {
+    return (of->flops + of->per_token * tokens) * a->ns_per_peak_flop / efficiency;
+}
+
+/* Forward ns of the products with so many parameters, `all` of them and those that a token meets. */
+static double products_ns(const analysis *a, double tokens, int64_t active, int64_t all)
+{
+    return 2 * (tokens * (double)active + a->stack.gemm_tokens * (double)all) * a->ns_per_flop;
+}
+
+/* A transformer layer over `tokens` tokens. Element-wise passes are a third forward, and half of each part.
+ */
+static row transformer_layer(const analysis *a, const hbp_model_fields *f, int sparse, double tokens,
+                             const attention *of)
+{
+    const hbp_stack_fields *s = &a->stack;
     hbp__layer_shape shape;
     row r = {0};
     hbp__model_layer(f, sparse, &shape); /* cannot overflow: the model's summary did not, but for padding */
     double width = f->hidden;
     double exchange = exchange_ns(a, tokens, width, width);
-    double projections = 2 * tokens * (double)shape.attention_parameters * a->ns_per_flop;
-    double products = 2 * tokens * (double)shape.mlp_active_parameters * a->ns_per_flop;
-    double attention = attention_flops * a->ns_per_attention_flop;
-    r.attention_ns = hbp__round_i64(projections + attention + exchange);
-    r.mlp_ns = hbp__round_i64(products + exchange);
-    r.forward_ns = r.recompute_ns = hbp__add_saturating(r.attention_ns, r.mlp_ns);
-    r.backward_ns =
-        hbp__round_i64(2 * (projections + products) + HBP__ATTENTION_BACKWARD * attention + 2 * exchange);
-    int64_t of_attention = share(a, (double)shape.attention_bytes * tokens);
-    int64_t of_mlp = share(a, (double)shape.mlp_bytes * tokens);
+    double projections = products_ns(a, tokens, shape.attention_parameters, shape.attention_parameters);
+    double products = products_ns(a, tokens, shape.mlp_active_parameters, shape.mlp_parameters);
+    double forward = attention_ns(a, of, s->forward_attention_efficiency, s->forward_attention_tokens);
+    double both =
+        (1 + HBP__ATTENTION_BACKWARD) * attention_ns(a, of, s->attention_efficiency, s->attention_tokens);
+    double elementwise = s->elementwise_bytes * width * tokens * a->ns_per_byte;
+    double rest = exchange + elementwise / 6;
+    r.attention_ns =
+        hbp__round_i64(projections * s->recompute_products + forward * s->recompute_attention + rest);
+    r.mlp_ns = hbp__round_i64(products * s->recompute_products + rest);
+    r.recompute_ns = hbp__add_saturating(r.attention_ns, r.mlp_ns);
+    r.forward_ns =
+        hbp__add_saturating(hbp__round_i64(projections + forward + rest), hbp__round_i64(products + rest));
+    r.forward_ns = hbp__max_i64(r.forward_ns, hbp__round_i64(s->layer_ns / 3));
+    r.backward_ns = hbp__round_i64(2 * (projections + products) + (both > forward ? both - forward : 0) +
+                                   2 * exchange + elementwise * 2 / 3);
+    r.backward_ns = hbp__max_i64(r.backward_ns, hbp__round_i64(s->layer_ns * 2 / 3));
+    int64_t of_attention = share(a, (double)shape.attention_bytes * s->activations * tokens);
+    int64_t of_mlp = share(a, (double)shape.mlp_bytes * s->activations * tokens);
     r.activation_bytes = hbp__add_saturating(of_attention, of_mlp);
     /* The layer's input, and the MLP's, which is as wide, stay. */
     r.recomputed_bytes = share(a, ACTIVATION_BYTES * width * tokens);
-    r.attention_bytes = of_attention - r.recomputed_bytes;
-    r.mlp_bytes = of_mlp - r.recomputed_bytes;
+    r.attention_bytes = hbp__max_i64(of_attention - r.recomputed_bytes, 0);
+    r.mlp_bytes = hbp__max_i64(of_mlp - r.recomputed_bytes, 0);
     r.parameters = (double)shape.attention_parameters + (double)shape.mlp_parameters;
     r.cut_bytes = ACTIVATION_BYTES * width * tokens;
     return r;
@@ -206,9 +238,9 @@ static row encoder_layer(const analysis *a)
 {
     const hbp_vlm_fields *f = &a->vlm->fields;
     /* Scores and their product with the values, unmasked: 4 a d_h for every pair of tokens. */
-    double pairs = a->vision_tokens * f->attention_tokens;
-    row r = transformer_layer(a, &a->encoder, 0, a->vision_tokens,
-                              4 * (double)a->encoder.heads * a->encoder.head_dim * pairs);
+    double per_token = 4 * (double)a->encoder.heads * a->encoder.head_dim * a->vision_tokens;
+    const attention of = {per_token * f->attention_tokens, per_token};
+    row r = transformer_layer(a, &a->encoder, 0, a->vision_tokens, &of);
     r.type = HBP_LAYER_VISION;
     return r;
 }
@@ -216,8 +248,9 @@ static row encoder_layer(const analysis *a)
 static row language_layer(const analysis *a, int32_t layer)
 {
     const hbp_model_fields *f = &a->language;
-    double squares = a->vlm->summary.language_flops_per_token_squared / f->layers * a->options.squares;
-    row r = transformer_layer(a, f, f->experts && layer >= f->dense_layers, a->options.tokens, squares);
+    double per_square = a->vlm->summary.language_flops_per_token_squared / f->layers;
+    const attention of = {per_square * a->options.squares, per_square * a->options.tokens};
+    row r = transformer_layer(a, f, f->experts && layer >= f->dense_layers, a->options.tokens, &of);
     r.type = HBP_LAYER_LANGUAGE;
     return r;
 }
@@ -289,12 +322,16 @@ static row final_norm(const analysis *a)
 static row output_head(const analysis *a)
 {
     double width = a->language.hidden, tokens = a->options.tokens;
-    double logits = a->options.fused_cross_entropy ? 0 : (double)a->vlm->language.summary.logits_bytes;
-    double product = 2 * tokens * a->language.vocab * width * a->ns_per_flop;
+    const int64_t head = (int64_t)a->language.vocab * a->language.hidden;
+    const int is_fused = a->options.fused_cross_entropy || a->stack.fused_cross_entropy;
+    double logits = is_fused ? 0 : a->stack.logits_kept_bytes * a->language.vocab;
+    double product = products_ns(a, tokens, head, head);
+    double traffic = a->stack.logits_traffic_bytes * a->language.vocab * tokens * a->ns_per_byte;
     row r = {.type = HBP_LAYER_LANGUAGE};
-    r.forward_ns = hbp__round_i64(product + collective_ns(a, HBP_COLLECTIVE_ALL_GATHER, tokens, width));
-    r.backward_ns =
-        hbp__round_i64(2 * product + collective_ns(a, HBP_COLLECTIVE_REDUCE_SCATTER, tokens, width));
+    r.forward_ns =
+        hbp__round_i64(product + traffic / 3 + collective_ns(a, HBP_COLLECTIVE_ALL_GATHER, tokens, width));
+    r.backward_ns = hbp__round_i64(2 * product + traffic * 2 / 3 +
+                                   collective_ns(a, HBP_COLLECTIVE_REDUCE_SCATTER, tokens, width));
     keep(&r, share(a, (ACTIVATION_BYTES * width + logits) * tokens));
     r.parameters = a->language.vocab * width;
     return r;
@@ -366,6 +403,7 @@ static hbp_status make_layers(hbp_context *context, const hbp_vlm *vlm, const hb
     HBP__TRY(read_options(context, options, &a.options));
     HBP__TRY(hbp__cost_read_fabric(context, machine, &a.fabric));
     HBP__TRY(hbp__vlm_check_degree(context, vlm, machine, a.options.tensor_parallel));
+    HBP__TRY(hbp__stack_read(context, a.options.stack, &vlm->language, machine, &a.stack));
     read_shapes(&a);
 
     const hbp__memory *memory = &context->memory;

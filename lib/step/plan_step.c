@@ -337,7 +337,8 @@ hbp_status hbp__step_plan(hbp_context *context, const hbp_lengths *batch_lengths
     if (!hbp__cost_bends(&cost->terms))
         return plan_straight(context, batch_lengths, cost, options, bounds, out);
     hbp_plan *best = NULL;
-    hbp_status status = HBP_OK;
+    hbp_step_options o;
+    hbp_status status = hbp__options_read(context, &o, sizeof o, options, "hbp_step_options");
     const hbp_cost_terms *t = &cost->terms;
     for (int32_t i = 0; status >= 0 && i < hbp__cost_tries(cost); i++)
         status = try_straight(context, batch_lengths, cost, options, i, &best);
@@ -347,6 +348,9 @@ hbp_status hbp__step_plan(hbp_context *context, const hbp_lengths *batch_lengths
                                        &bound_ns);
         best->bound_ns = bound_ns ? hbp__add_saturating(bound_ns, step_ns) : 0;
     }
+    /* What the exact solver proves of a linear cost is no proof under the cost itself. */
+    if (status == HBP_OK && o.exact && best->bound_ns < hbp__plan_ns(best))
+        status = HBP_NOT_PROVEN;
     if (status < 0)
         hbp_plan_free(best);
     else

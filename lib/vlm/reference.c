@@ -19,6 +19,7 @@ static hbp_status derive_layers(const hbp__vlm_run *run, const hbp__vlm_size *si
     options.data_parallel = run->options.data_parallel;
     options.zero_stage = run->options.zero_stage;
     options.fused_cross_entropy = run->options.fused_cross_entropy;
+    options.stack = run->options.stack;
     options.vision = size->vision;
     options.tokens = size->tokens;
     options.squares = size->squares;

@@ -298,6 +298,40 @@ START_TEST_IN_CONTEXT(one_gpu_needs_no_links)
 }
 END_TEST
 
+/* Of logits and the layer in recomputation the larger counts, small products cost a constant, and the sources
+ * name the stack. */
+START_TEST_IN_CONTEXT(a_stack_in_terms)
+{
+    hbp_model *model = keep(preset_model(context, "llama-3.1-8b"));
+    hbp_machine *machine = keep(preset_machine(context, "h100", 4));
+    hbp_cost_options o = some_options();
+    hbp_cost_terms plain, t;
+    keep(make(context, model, machine, &o, &plain));
+    o.stack = "gemm_tokens=64,logits_kept_bytes=1";
+    hbp_cost *cost = keep(make(context, model, machine, &o, &t));
+    ck_assert_double_eq(t.logits_bytes, 128256);
+    ck_assert_double_eq(t.working_bytes, t.activation_bytes - 128256);
+    NEAR(t.pack_ns - plain.pack_ns, 64 * plain.ns_per_token);
+    ck_assert_str_eq(hbp_cost_get_source(cost, "ns_per_token"),
+                     "analysis, stack gemm_tokens=64,logits_kept_bytes=1");
+    o.stack = "hbp"; /* logits are more than a layer */
+    keep(make(context, model, machine, &o, &t));
+    ck_assert_double_eq(t.working_bytes, 0);
+    o.stack = "hbp,fused_cross_entropy=1,elementwise_bytes=800,logits_traffic_bytes=40,exchange_passes=5";
+    cost = keep(make(context, model, machine, &o, &t));
+    ck_assert_double_eq(t.working_bytes, t.activation_bytes);
+    ck_assert_int_eq((int)strlen(hbp_cost_get_source(cost, "static_bytes")), HBP__COST_SOURCE_BYTES - 1);
+    /* Of a mixture all experts' products are small ones. */
+    hbp_model *mixture = keep(preset_model(context, "mixtral-8x7b"));
+    o.stack = NULL;
+    keep(make(context, mixture, machine, &o, &plain));
+    o.stack = "gemm_tokens=64";
+    keep(make(context, mixture, machine, &o, &t));
+    ck_assert_double_gt(t.pack_ns - plain.pack_ns, 64 * plain.ns_per_token * 3);
+    ck_assert_double_lt(t.pack_ns - plain.pack_ns, 64 * plain.ns_per_token * 4);
+}
+END_TEST
+
 START_TEST_IN_CONTEXT(bad_input_is_named)
 {
     hbp_model *model = keep(preset_model(context, "llama-3.1-8b"));
@@ -406,5 +440,5 @@ END_TEST
 
 TEST_MAIN_WITH("analysis", traps_on, NULL, llama_on_four_nodes_by_hand, zero_stages_move_bytes_and_traffic,
                shards_and_sets_move_bytes_and_traffic, degrees_are_exactly_the_legal_ones,
-               measured_all_to_alls_replace_links, one_gpu_needs_no_links, bad_input_is_named,
-               every_allocation_may_fail)
+               measured_all_to_alls_replace_links, one_gpu_needs_no_links, a_stack_in_terms,
+               bad_input_is_named, every_allocation_may_fail)

@@ -181,6 +181,32 @@ START_TEST_IN_CONTEXT(terms_that_look_alike_are_named)
 }
 END_TEST
 
+START_TEST_IN_CONTEXT(a_step_costs_the_median_of_steps)
+{
+    static table t;
+    static const int64_t step_ns[] = {900, 0, 700000, 300};
+    hbp_cost_terms want, have = {.struct_size = sizeof have};
+    hbp_cost *truth = keep(make(context, 1, &want));
+    hbp_cost *cost = NULL;
+    hbp__rng rng = hbp__rng_make(7, 0, 0);
+    hbp_fit_report report = {.struct_size = sizeof report};
+    measure(&t, &rng, truth, 60, 4, 0);
+    hbp_measurements m = view(&t, 1);
+    m.steps = 4;
+    m.step_ns = step_ns;
+    MAKES(context, cost, hbp_cost_fit(context, truth, &m, &cost, &report));
+    OK(context, hbp_cost_get_terms(context, cost, &have));
+    ck_assert_double_eq(have.step_ns, 300); /* of four the lower middle one */
+    ck_assert_str_eq(hbp_cost_get_source(cost, "step_ns"), "median of 4 steps");
+    const int32_t with = report.terms_fitted;
+    m.steps = 0;
+    MAKES(context, cost, hbp_cost_fit(context, truth, &m, &cost, &report));
+    OK(context, hbp_cost_get_terms(context, cost, &have));
+    ck_assert_double_eq(have.step_ns, want.step_ns);
+    ck_assert_int_eq(with, report.terms_fitted + 1);
+}
+END_TEST
+
 START_TEST_IN_CONTEXT(bad_rows_are_named)
 {
     static table t;
@@ -209,6 +235,9 @@ START_TEST_IN_CONTEXT(bad_rows_are_named)
     REFUSES("`count` is 0; it must be in 1..4294967294", m.count = 0);
     REFUSES("measurements.sp is NULL", m.sp = NULL);
     REFUSES("measurements.time_ns is NULL", m.time_ns = NULL);
+    REFUSES("measurements.step_ns is NULL", m.steps = 2);
+    REFUSES("step_ns[1] is -3; it must be at least 0", (m.steps = 2, m.step_ns = (const int64_t[]){0, -3}));
+    REFUSES("`steps` is -1; it must be in 0..", m.steps = -1);
     measure(&t, &rng, truth, 60, 4, 0);
     m = view(&t, 1);
     t.squares[6] = t.tokens[6] / 2; /* padding counts as tokens and squares nothing */
@@ -264,5 +293,5 @@ START_TEST_IN_CONTEXT(every_allocation_and_report_may_fail)
 END_TEST
 
 TEST_MAIN("fit", exact_measurements_give_the_truth_back, noise_leaves_small_errors,
-          what_was_not_measured_stays_the_priors, terms_that_look_alike_are_named, bad_rows_are_named,
-          every_allocation_and_report_may_fail)
+          what_was_not_measured_stays_the_priors, terms_that_look_alike_are_named,
+          a_step_costs_the_median_of_steps, bad_rows_are_named, every_allocation_and_report_may_fail)

@@ -332,6 +332,51 @@ START_TEST_IN_CONTEXT(cuts_send_what_was_published)
 }
 END_TEST
 
+/* The small model with the times of a stack (docs: stacks): a byte of traffic takes 1 ns. */
+START_TEST_IN_CONTEXT(a_stack_by_hand)
+{
+    hbp_machine *machine = keep(small_machine(context));
+    hbp_vlm *vlm = keep(small_vlm(context));
+    hbp_vlm_layers_options o = sizes(2000, 400, 0);
+    const hbp_layers *plain = keep(derive(context, vlm, machine, &o));
+    o.stack = "gemm_tokens=3,attention_tokens=7,elementwise_bytes=12,logits_traffic_bytes=6,activations=2,"
+              "logits_kept_bytes=4,recompute_products=0.5,recompute_attention=0.25";
+    const hbp_layers *layers = keep(derive(context, vlm, machine, &o));
+    const double parts = 12. * 24 * 400 / 6;
+    const double projections = 2 * 1584 * 403 * .002, products = 2 * 3600 * 403 * .002;
+    const double attention = 48 * (40000 + 400 * 7) * .004;
+    for (int32_t i = 5; i < 8; i++) {
+        ROW(i, attention_ns, projections / 2 + attention / 4 + parts + .5);
+        ROW(i, mlp_ns, products / 2 + parts + .5);
+        ROW(i, recompute_ns, layers->attention_ns[i] + layers->mlp_ns[i]);
+        ROW(i, forward_ns,
+            (int64_t)(projections + attention + parts + .5) + (int64_t)(products + parts + .5));
+        ROW(i, backward_ns, 2 * (projections + products) + 2.5 * attention + 4 * parts + .5);
+        ROW(i, activation_bytes, 2 * 644 * 400);
+        ROW(i, recomputed_bytes, 48 * 400);
+        ROW(i, attention_bytes, (2 * 248 - 48) * 400);
+        ROW(i, mlp_bytes, (2 * 396 - 48) * 400);
+    }
+    /* Five tokens attend five; the encoder's passes move as much per token and hidden unit. */
+    ROW(1, attention_ns, 296 * 10003 * .002 + 8 * (50000 + 10000 * 7) * .004 + 12. * 8 * 10000 / 6 + .5);
+    ROW(9, forward_ns, 2 * 2400 * 403 * .002 + 6 * 100 * 400 / 3. + .5);
+    ROW(9, backward_ns, 4 * 2400 * 403 * .002 + 2 * 6 * 100 * 400 / 3. + .5);
+    ROW(9, activation_bytes, (48 + 400) * 400);
+    /* No layer takes less than layer_ns. */
+    o.stack = "layer_ns=3s,fused_cross_entropy=1";
+    layers = keep(derive(context, vlm, machine, &o));
+    ROW(5, forward_ns, 1000000000);
+    ROW(5, backward_ns, 2000000000);
+    ROW(5, attention_ns, plain->attention_ns[5]);
+    ROW(9, activation_bytes, 48 * 400);
+    /* A kernel that is faster forward than in both passes. */
+    o.stack = "attention_efficiency=0.25,forward_attention_efficiency=0.5";
+    layers = keep(derive(context, vlm, machine, &o));
+    ROW(5, attention_ns, 2 * 1584 * 400 * .002 + 48 * 40000 * .002 + .5);
+    ROW(5, backward_ns, 4 * 5184 * 400 * .002 + 48 * 40000 * (3.5 * .004 - .002) + .5);
+}
+END_TEST
+
 /* Mixtures: only the sparse layers' MLPs differ from the dense ones'. */
 START_TEST_IN_CONTEXT(mixtures_of_experts_have_two_kinds_of_layers)
 {
@@ -396,7 +441,7 @@ START_TEST_IN_CONTEXT(wrong_options_are_named)
     OK(context, hbp_machine_set_field(context, machine, "flops_per_s", 0, "test"));
     FAILS(context, HBP_E_INVALID, "flops_per_s of machine a100-80 is 0 or unknown; set it",
           hbp_vlm_create_layers(context, vlm, machine, &o, &layers));
-    ck_assert_uint_eq(sizeof(hbp_vlm_layers_options), 48);
+    ck_assert_uint_eq(sizeof(hbp_vlm_layers_options), 56);
 }
 END_TEST
 
@@ -427,4 +472,4 @@ END_TEST
 
 TEST_MAIN("vlm_layers", a_small_model_by_hand, tensor_parallelism_by_hand, heads_are_repeated_and_padded,
           rows_sum_to_the_model, cuts_send_what_was_published, mixtures_of_experts_have_two_kinds_of_layers,
-          wrong_options_are_named, failed_allocations_leave_nothing)
+          a_stack_by_hand, wrong_options_are_named, failed_allocations_leave_nothing)

@@ -142,6 +142,77 @@ START_TEST_IN_CONTEXT(measurements_go_first)
 }
 END_TEST
 
+/* Rates of squares along E / (1 + half / n): what a product of t tokens with a K x N matrix takes is that of
+ * the square of 3 / n = 1 / t + 1 / K + 1 / N, summed over the model's matrices by hand. */
+START_TEST_IN_CONTEXT(products_by_size)
+{
+    static const struct {
+        const char *model;
+        int count;
+        double rows[4], columns[4], times[4]; /* matrices of one layer */
+        double layers;
+    } of[] = {
+        {"layers=2,hidden=512,heads=8,kv_heads=2,head_dim=64,ffn=1536,vocab=1000",
+         3,
+         {512, 512, 512},
+         {512, 128, 1536},
+         {2, 2, 3},
+         2},
+        {"layers=3,hidden=512,heads=8,kv_heads=8,head_dim=64,mlp=1,ffn=2048,vocab=1000",
+         2,
+         {512, 512},
+         {512, 2048},
+         {4, 2},
+         3},
+        /* Two of eight experts and their router. */
+        {"layers=2,hidden=512,heads=8,kv_heads=8,head_dim=64,ffn=1024,experts=8,experts_active=2,moe_ffn=256,"
+         "vocab=1000",
+         3,
+         {512, 512, 512},
+         {512, 256, 8},
+         {4, 6, 1},
+         2},
+    };
+    const double half = 900, best = .8;
+    for (size_t m = 0; m < sizeof of / sizeof *of; m++) {
+        pair p = {NULL, NULL};
+        OK(context, hbp_model_create_preset(context, of[m].model, &p.model));
+        OK(context, hbp_machine_create_preset(context, "h100", &p.machine));
+        keep(p.model);
+        keep(p.machine);
+        OK(context, hbp_machine_set_field(context, p.machine, "gemm_efficiency", .7, "GPU 2026-11-01"));
+        for (int64_t size = 1024; size <= 16384; size *= 2) {
+            const hbp_machine_rate rate = {.struct_size = sizeof rate,
+                                           .rate = HBP_RATE_GEMM,
+                                           .size = size,
+                                           .per_s = best * 989e12 / (1 + half / (double)size),
+                                           .source = "GPU 2026-11-01"};
+            OK(context, hbp_machine_set_rate(context, p.machine, &rate));
+            if (size == 1024) /* one size says nothing of a curve */
+                ck_assert_double_eq(read(context, &p, NULL).gemm_efficiency, .7);
+        }
+        const hbp_stack_fields f = read(context, &p, "fsdp");
+        for (double t = 64; t < 1e5; t *= 4) {
+            double ns = 0, flops = 0;
+            for (int i = 0; i <= of[m].count; i++) {
+                const int is_head = i == of[m].count;
+                const double k = is_head ? 1000 : of[m].rows[i], n = is_head ? 512 : of[m].columns[i];
+                const double times = is_head ? 1 : of[m].times[i] * of[m].layers;
+                const double size = 3 / (1 / t + 1 / k + 1 / n);
+                flops += times * 2 * t * k * n;
+                ns += times * 2 * t * k * n / (best / (1 + half / size));
+            }
+            ck_assert_double_eq_tol(flops / f.gemm_efficiency * (1 + f.gemm_tokens / t), ns, 1e-3 * ns);
+        }
+        /* A field in the text goes first; a curve of another day than the field's is not its. */
+        ck_assert_double_eq(read(context, &p, "fsdp,gemm_tokens=5").gemm_tokens, 5);
+        OK(context, hbp_machine_set_field(context, p.machine, "gemm_efficiency", .6, "given"));
+        ck_assert_double_eq(read(context, &p, "fsdp").gemm_efficiency, .6);
+        ck_assert_double_eq(read(context, &p, "fsdp").gemm_tokens, 0);
+    }
+}
+END_TEST
+
 START_TEST_IN_CONTEXT(bad_texts_are_named)
 {
     const pair p = make(context, "llama-3.1-8b", "h100");
@@ -174,4 +245,4 @@ START_TEST_IN_CONTEXT(bad_texts_are_named)
 END_TEST
 
 TEST_MAIN("stack", no_stack_is_the_machine, every_preset_with_every_kernel, the_nearest_gpu_and_head,
-          fields_replace, measurements_go_first, bad_texts_are_named)
+          fields_replace, measurements_go_first, products_by_size, bad_texts_are_named)

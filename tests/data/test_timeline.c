@@ -129,6 +129,41 @@ START_TEST_IN_CONTEXT(measurements_are_the_rows_without_padding)
 END_TEST
 
 /* One value changed at a time: each is told by its row. */
+/* What stands between two steps: from the last end of the one to the first start of the other. */
+START_TEST_IN_CONTEXT(time_between_steps)
+{
+    enum { COUNT = 6 };
+    /* Steps 7, 3, 4, 4, 6, 3 in this order: of 3 and 4, 6 and 7 there is a time between; one overlaps. */
+    static const int64_t step[COUNT] = {7, 3, 4, 4, 6, 3}, ones[COUNT] = {1, 1, 1, 1, 1, 1};
+    static const int64_t start[COUNT] = {990, 10, 150, 140, 900, 20}, time[COUNT] = {5, 100, 10, 30, 100, 60};
+    static const int32_t zeros[COUNT] = {0}, sp[COUNT] = {1, 1, 1, 1, 1, 1};
+    hbp_timeline_columns given = {.struct_size = sizeof given,
+                                  .ranks = 4,
+                                  .count = COUNT,
+                                  .step = step,
+                                  .micro_batch = zeros,
+                                  .first_rank = zeros,
+                                  .sp = sp,
+                                  .recompute = zeros,
+                                  .tokens = ones,
+                                  .sum_squares = ones,
+                                  .start_ns = start,
+                                  .time_ns = time};
+    hbp_timeline *timeline;
+    MAKES(context, timeline, hbp_timeline_create(context, &given, &timeline));
+    hbp_measurements m = {.struct_size = sizeof m};
+    OK(context, hbp_timeline_get_measurements(context, timeline, &m));
+    ck_assert_int_eq(m.steps, 2);
+    ck_assert_int_eq(m.step_ns[0], 140 - 110);
+    ck_assert_int_eq(m.step_ns[1], 0);
+    given.start_ns = NULL;
+    MAKES(context, timeline, hbp_timeline_create(context, &given, &timeline));
+    OK(context, hbp_timeline_get_measurements(context, timeline, &m));
+    ck_assert_int_eq(m.steps, 0);
+    ck_assert_ptr_null(m.step_ns);
+}
+END_TEST
+
 START_TEST_IN_CONTEXT(values_without_sense_are_refused)
 {
     hbp_timeline *timeline;
@@ -196,4 +231,4 @@ START_TEST(short_memory_and_cancelling_leave_nothing)
 END_TEST
 
 TEST_MAIN("timeline", columns_come_back, columns_may_be_unknown, measurements_are_the_rows_without_padding,
-          values_without_sense_are_refused, short_memory_and_cancelling_leave_nothing)
+          time_between_steps, values_without_sense_are_refused, short_memory_and_cancelling_leave_nothing)

@@ -247,8 +247,19 @@ class TestCost(unittest.TestCase):
         # Traffic is hidden behind long packs, not behind short ones.
         self.assertEqual(fsdp.predict_parts(65536).fixed_ns, round(terms.pack_ns - terms.traffic_ns))
         self.assertGreater(fsdp.predict_parts(16).fixed_ns, 0.9 * terms.pack_ns)
-        with self.assertRaisesRegex(hbp.InvalidError, "no stack preset 'fsp'; the nearest is 'fsdp'"):
-            hbp.Cost(model, machine, stack="fsp")
+        self.assertEqual(fsdp.source("ns_per_token"), "analysis, stack fsdp")
+        for call in (
+            lambda: hbp.Cost(model, machine, stack="fsp"),
+            lambda: hbp.plan([9, 9], "llama-3.1-8b", "h100", stack="fsp"),
+            lambda: hbp.Vlm.preset("qwen2-vl-7b").layers(machine, vision=9, tokens=99, stack="fsp"),
+        ):
+            with self.assertRaisesRegex(hbp.InvalidError, "no stack preset 'fsp'; the nearest is 'fsdp'"):
+                call()
+        slow, fast = (hbp.Vlm.preset("qwen2-vl-7b").layers(machine, vision=9, tokens=99, stack=stack).forward_ns.sum()
+                      for stack in ("fsdp", "fsdp,elementwise_bytes=0"))
+        self.assertGreater(slow, fast)
+        planned = hbp.plan([90, 9] * 50, "llama-3.1-8b", "h100:4", stack="fsdp")
+        self.assertEqual(planned.digest, hbp.plan_epoch([90, 9] * 50, fsdp).digest)
         with tempfile.TemporaryDirectory() as folder:
             fsdp.save(Path(folder, "cost.json"))
             again = hbp.Cost.load(Path(folder, "cost.json"))
@@ -321,6 +332,11 @@ class TestCost(unittest.TestCase):
         self.assertLess(report.median_time_error, 0.01)
         self.assertGreater(report.prior_median_time_error, 0.1)
         self.assertAlmostEqual(fitted.terms().ns_per_token / true.terms().ns_per_token, 1, delta=0.02)
+        columns = {"sp": sp, "recompute": np.zeros(200, int), "tokens": tokens, "sum_squares": squares, "time_ns": times}
+        fitted, _ = prior.fit(**columns, step_ns=[9, 7, 800])
+        self.assertEqual((fitted.terms().step_ns, fitted.source("step_ns")), (9, "median of 3 steps"))
+        with self.assertRaisesRegex(hbp.InvalidError, r"step_ns\[1\] is -1; it must be at least 0"):
+            prior.fit(**columns, step_ns=[1, -1])
         with self.assertRaises(ValueError):
             prior.fit(sp=[1], recompute=[0, 0], tokens=[1], sum_squares=[1], time_ns=[1])
         with self.assertRaises(hbp.InfeasibleError):

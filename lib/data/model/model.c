@@ -211,6 +211,35 @@ int hbp__model_layer(const hbp_model_fields *f, int sparse, hbp__layer_shape *sh
              mlp_kept.overflow);
 }
 
+/* Of so many matrices of K x N. */
+static double sides(double count, double rows, double columns)
+{
+    return count * (rows + columns);
+}
+
+static double attention_sides(const hbp_model_fields *f)
+{
+    const double h = f->hidden, a = f->heads, query = (double)f->mla_nope_dim + f->mla_rope_dim;
+    if (f->mla_kv_lora <= 0)
+        return sides(2, h, a * f->head_dim) + sides(2, h, (double)f->kv_heads * f->head_dim);
+    return (f->mla_q_lora > 0 ? sides(1, h, f->mla_q_lora) + sides(1, f->mla_q_lora, a * query)
+                              : sides(1, h, a * query)) +
+           sides(1, h, (double)f->mla_kv_lora + f->mla_rope_dim) +
+           sides(1, f->mla_kv_lora, a * ((double)f->mla_nope_dim + f->mla_v_dim)) +
+           sides(1, a * f->mla_v_dim, h);
+}
+
+double hbp__model_product_sides(const hbp_model_fields *f)
+{
+    const int32_t matrices = f->mlp == HBP_MLP_GATED ? 3 : 2;
+    const int32_t dense_layers = f->experts ? f->dense_layers : f->layers;
+    const double experts = (double)f->experts_active + f->experts_shared;
+    return f->layers * attention_sides(f) + dense_layers * sides(matrices, f->hidden, f->ffn) +
+           (f->layers - dense_layers) *
+               (sides(matrices * experts, f->hidden, f->moe_ffn) + sides(1, f->hidden, f->experts)) +
+           sides(1, f->vocab, f->hidden);
+}
+
 static int64_t largest_sp(const hbp_model *model)
 {
     int32_t sp = model->fields.heads;

@@ -56,4 +56,8 @@ typedef struct hbp__layer_shape {
  * experts. Returns 0 when a number passes 64 bits. */
 int hbp__model_layer(const hbp_model_fields *fields, int sparse, hbp__layer_shape *shape);
 
+/* The sum over all matrices that one token meets, the output projection included, of K + N for one of K x N.
+ */
+double hbp__model_product_sides(const hbp_model_fields *fields);
+
 #endif

@@ -2,7 +2,10 @@
 
 #include <string.h>
 
+#include "base/checked.h"
 #include "base/options.h"
+#include "base/scratch.h"
+#include "base/sort.h"
 #include "hbp/lengths.h"
 
 #define TICK_ROWS 32768
@@ -124,6 +127,40 @@ static hbp_status keep_real(hbp_context *context, hbp_timeline *t, int64_t count
     return HBP_OK;
 }
 
+/* What stands between the last pack of a step and the first of the next one, of steps whose numbers are
+ * neighbours. */
+static hbp_status list_steps(hbp_context *context, hbp_timeline *t)
+{
+    if (!t->start_ns)
+        return HBP_OK;
+    const int64_t mark = hbp__scratch_mark(context);
+    uint32_t *order = hbp__take(context, (uint64_t)t->count, sizeof *order);
+    int64_t *step_ns = t->own[6] = hbp__new(&context->memory, (uint64_t)t->count, sizeof *step_ns);
+    if (!order || !step_ns)
+        return hbp__fail_memory(context, "a timeline");
+    for (int64_t i = 0; i < t->count; i++)
+        order[i] = (uint32_t)i;
+    HBP__TRY(hbp__order_by_i64(context, t->step, order, t->count, "a timeline"));
+    int64_t steps = 0, end = 0, before = -1;
+    for (int64_t i = 0, next; i < t->count; i = next) {
+        const int64_t step = t->step[order[i]];
+        int64_t first = INT64_MAX, last = 0;
+        for (next = i; next < t->count && t->step[order[next]] == step; next++) {
+            const uint32_t row = order[next];
+            first = hbp__min_i64(first, t->start_ns[row]);
+            last = hbp__max_i64(last, t->start_ns[row] + t->time_ns[row]);
+        }
+        if (i && step == before + 1)
+            step_ns[steps++] = hbp__max_i64(first - end, 0);
+        before = step;
+        end = last;
+    }
+    t->measured.steps = steps;
+    t->measured.step_ns = step_ns;
+    hbp__scratch_release(context, mark);
+    return HBP_OK;
+}
+
 static hbp_status view_measurements(hbp_context *context, hbp_timeline *t)
 {
     int64_t count = 0;
@@ -131,8 +168,15 @@ static hbp_status view_measurements(hbp_context *context, hbp_timeline *t)
         HBP__TRY(hbp__tick_row(context, "timeline", i, t->count));
         count += !hbp__timeline_is_padding(t, i);
     }
-    t->measured = (hbp_measurements){sizeof t->measured, count,          t->sp,      t->recompute,
-                                     t->tokens,          t->sum_squares, t->time_ns, t->peak_bytes};
+    t->measured = (hbp_measurements){.struct_size = sizeof t->measured,
+                                     .count = count,
+                                     .sp = t->sp,
+                                     .recompute = t->recompute,
+                                     .tokens = t->tokens,
+                                     .sum_squares = t->sum_squares,
+                                     .time_ns = t->time_ns,
+                                     .peak_bytes = t->peak_bytes};
+    HBP__TRY(list_steps(context, t));
     if (count == t->count)
         return HBP_OK;
     int place = 0;

@@ -44,7 +44,7 @@ struct hbp_timeline {
 #undef HBP__TIMELINE_FIELD
     hbp_measurements
         measured; /* points into the columns, or into columns of its own without the padding packs */
-    void *own[6]; /* those, to be released; NULL: none */
+    void *own[7]; /* those and the steps' times, to be released; NULL: none */
 };
 
 /* What is wrong with a row: a field's value is not in its range. */

@@ -37,16 +37,17 @@ static int is_preset(const hbp_machine *machine, int32_t field)
     return !machine->source[field][0] || strncmp(machine->source[field], "preset ", 7) == 0;
 }
 
-/* The curve that has the least sum of squared relative errors over the attention that was measured by size:
- * 1 / rate is linear in 1 / size. Returns 0 where fewer than two sizes were, or they have no such curve. */
-static int fit_attention(const hbp_machine *machine, hbp_stack_fields *f)
+/* The curve peak x efficiency / (1 + half / size) that has the least sum of squared relative errors over what
+ * was measured by size, together with the field: 1 / rate is linear in 1 / size. Returns 0 where fewer than
+ * two sizes were, or they have no such curve. */
+static int fit_curve(const hbp_machine *machine, int32_t rate, int32_t field, double *efficiency,
+                     double *half)
 {
     double weights = 0, x = 0, y = 0, xx = 0, xy = 0;
     int64_t count = 0;
     for (int64_t i = 0; i < machine->rate_count; i++) {
         const hbp__rate *row = &machine->rates[i];
-        if (row->rate != HBP_RATE_ATTENTION ||
-            strcmp(row->source, machine->source[HBP__MACHINE_attention_efficiency]) != 0)
+        if (row->rate != rate || strcmp(row->source, machine->source[field]) != 0)
             continue;
         const double at = 1 / (double)row->size, value = 1 / row->per_s, weight = row->per_s * row->per_s;
         weights += weight;
@@ -62,24 +63,43 @@ static int fit_attention(const hbp_machine *machine, hbp_stack_fields *f)
     const double inverse = (xx * y - x * xy) / determinant, slope = (weights * xy - x * y) / determinant;
     if (!(inverse > 0) || !isfinite(1 / inverse) || !(slope >= 0))
         return 0;
-    f->attention_efficiency = 1 / inverse / machine->fields.flops_per_s;
-    f->attention_tokens = slope / inverse;
-    return f->attention_efficiency <= 1;
+    *efficiency = 1 / inverse / machine->fields.flops_per_s;
+    *half = slope / inverse;
+    return *efficiency <= 1;
+}
+
+/* Products by size are of n x n x n, those of a layer of t tokens with a matrix of K x N. Taken to be as fast
+ * as squares of the same flops per byte, that is 3 / n = 1 / t + 1 / K + 1 / N, they take
+ *     2 t K N / E (1 + half / 3 (1 / K + 1 / N + 1 / t)),
+ * which is linear in t: an efficiency of the model, and tokens beside those that there are. */
+static int fit_products(const hbp_model *model, const hbp_machine *machine, hbp_stack_fields *f)
+{
+    double efficiency;
+    double half;
+    if (!fit_curve(machine, HBP_RATE_GEMM, HBP__MACHINE_gemm_efficiency, &efficiency, &half))
+        return 0;
+    const double sides = hbp__model_product_sides(&model->fields);
+    const double slower = 1 + half / 3 * sides / (double)model->summary.matmul_parameters;
+    f->gemm_efficiency = efficiency / slower;
+    f->gemm_tokens = half / 3 / slower;
+    return 1;
 }
 
 /* The machine's own efficiencies: given, or measured. */
-static void take_machine(const hbp_machine *machine, hbp_stack_fields *f)
+static void take_machine(const hbp_model *model, const hbp_machine *machine, hbp_stack_fields *f)
 {
-    if (!(f->gemm_efficiency > 0) || !is_preset(machine, HBP__MACHINE_gemm_efficiency))
+    if ((!(f->gemm_efficiency > 0) || !is_preset(machine, HBP__MACHINE_gemm_efficiency)) &&
+        !fit_products(model, machine, f))
         f->gemm_efficiency = machine->fields.gemm_efficiency;
     if (f->attention_efficiency > 0 && is_preset(machine, HBP__MACHINE_attention_efficiency))
         return;
-    hbp_stack_fields measured = *f;
-    if (fit_attention(machine, &measured)) {
-        *f = measured;
-    } else {
-        f->attention_efficiency = machine->fields.attention_efficiency;
-    }
+    double efficiency;
+    double tokens;
+    const int is_curve =
+        fit_curve(machine, HBP_RATE_ATTENTION, HBP__MACHINE_attention_efficiency, &efficiency, &tokens);
+    f->attention_efficiency = is_curve ? efficiency : machine->fields.attention_efficiency;
+    if (is_curve)
+        f->attention_tokens = tokens;
     f->forward_attention_efficiency = f->attention_efficiency;
     f->forward_attention_tokens = f->attention_tokens;
 }
@@ -151,6 +171,7 @@ static hbp_status check_fields(hbp_context *context, const hbp_stack_fields *f)
         double value, least, most;
     } limits[] = {
         {"gemm_efficiency", f->gemm_efficiency, 0x1p-20, 1},
+        {"gemm_tokens", f->gemm_tokens, 0, 1e6},
         {"attention_efficiency", f->attention_efficiency, 0x1p-20, 1},
         {"forward_attention_efficiency", f->forward_attention_efficiency, 0x1p-20, 1},
         {"attention_tokens", f->attention_tokens, 0, 1e6},
@@ -189,14 +210,14 @@ static hbp_status read_text(hbp_context *context, const char *text, const hbp_mo
             at = hbp__take_name(at + 1, ",", kernel);
         HBP__TRY(take_preset(context, name, has_kernel ? kernel : NULL, model, machine, f));
         if (!*at) {
-            take_machine(machine, f);
+            take_machine(model, machine, f);
             return HBP_OK;
         }
         at++;
     }
     hbp__field_values values;
     HBP__TRY(hbp__read_fields(context, &names, text, at, &values));
-    take_machine(machine, f);
+    take_machine(model, machine, f);
     take_values(&values, f);
     hbp_status status = check_fields(context, f);
     return status < 0 ? hbp__fail_in_text(context, status, "stack", text) : HBP_OK;
@@ -213,7 +234,7 @@ hbp_status hbp__stack_read(hbp_context *context, const char *text, const hbp_mod
     if (text)
         HBP__TRY(read_text(context, text, model, machine, &f));
     else
-        take_machine(machine, &f);
+        take_machine(model, machine, &f);
     *out = f;
     return HBP_OK;
 }

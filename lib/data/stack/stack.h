@@ -13,6 +13,7 @@
 enum {
     HBP__STACK_fused_cross_entropy,
     HBP__STACK_gemm_efficiency,
+    HBP__STACK_gemm_tokens,
     HBP__STACK_attention_efficiency,
     HBP__STACK_attention_tokens,
     HBP__STACK_forward_attention_efficiency,

@@ -25,12 +25,12 @@ static const hbp__stack_attention attention[] = {
     {"cudnn", H100, 128, .60, 514, 558 / 989.0, 350},
 };
 
-static const hbp__stack_products fsdp_2023[] = {{A100, .838}, {H100, .715}};
+static const hbp__stack_products fsdp_2023[] = {{A100, .839}, {H100, .719}};
 static const hbp__stack_products fsdp[] = {{A100, .77}, {H100, .60}};
 static const hbp__stack_products fsdp_compiled[] = {{A100, .85}, {H100, .56}};
 static const hbp__stack_products megatron[] = {{A100, .66}, {H100, .63}};
-static const hbp__stack_products deepspeed[] = {{A100, .80}, {H100, .45}};
-static const hbp__stack_products hbp[] = {{H100, .45}};
+static const hbp__stack_products deepspeed[] = {{A100, .80}, {H100, .52}};
+static const hbp__stack_products hbp[] = {{H100, .52}};
 static const hbp__stack_products executor[] = {{A100, .85}, {H100, .60}};
 
 /* Recomputation repeats the whole forward pass, what is kept is what the model says. */
@@ -59,14 +59,14 @@ static const hbp__stack_preset presets[] = {
     {"fsdp-2023",
      "triton",
      ROWS(fsdp_2023),
-     {.elementwise_bytes = 303,
-      .logits_traffic_bytes = 41.5,
+     {.elementwise_bytes = 306,
+      .logits_traffic_bytes = 40,
       .exchange_passes = 5,
       .recompute_products = 1,
       .recompute_attention = .5,
       .activations = 1,
       .logits_kept_bytes = 6,
-      .dp_overlap = .07}},
+      .dp_overlap = .04}},
     {"megatron",
      "cudnn",
      ROWS(megatron),
@@ -82,14 +82,14 @@ static const hbp__stack_preset presets[] = {
     {"hbp",
      "fa2",
      ROWS(hbp),
-     {.elementwise_bytes = 800,
+     {.elementwise_bytes = 925,
       .logits_traffic_bytes = 40,
-      .exchange_passes = 5,
+      .exchange_passes = 7,
       .recompute_products = 1,
       .recompute_attention = 1,
-      .activations = 4.5,
-      .logits_kept_bytes = 16,
-      .compute_overlap = .2}},
+      .activations = 4.2,
+      .logits_kept_bytes = 22,
+      .compute_overlap = .1}},
     {"executor",
      "fa1",
      ROWS(executor),

@@ -196,6 +196,7 @@ class MachineRate(Struct):
 class StackFields(Struct):
     fused_cross_entropy: int
     gemm_efficiency: float
+    gemm_tokens: float
     attention_efficiency: float
     attention_tokens: float
     forward_attention_efficiency: float
@@ -264,6 +265,8 @@ class Measurements(Struct):
     sum_squares: Address
     time_ns: Address
     peak_bytes: Address
+    steps: int
+    step_ns: Address
 
 class FitReport(Struct):
     terms_fitted: int
@@ -1010,6 +1013,7 @@ class VlmLayersOptions(Struct):
     vision: float
     tokens: float
     squares: float
+    stack: Text
 
 class VlmOptions(Struct):
     rounds: int
@@ -1038,6 +1042,7 @@ class VlmOptions(Struct):
     layers_tokens: float
     seed: int
     epoch: int
+    stack: Text
 
 class VlmPlanSummary(Struct):
     gpus: int

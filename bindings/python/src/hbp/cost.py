@@ -205,12 +205,15 @@ class Cost(Saved):
         sum_squares: Optional[Integers] = None,
         time_ns: Optional[Integers] = None,
         peak_bytes: Optional[Integers] = None,
+        step_ns: Optional[Integers] = None,
     ) -> tuple[Cost, FitReport]:
         """A cost fitted to measured packs, a timeline or columns with a row each, with this one as what stands
-        where they say nothing; `source` of the result says which terms were fitted."""
+        where they say nothing; `step_ns` has a row for each step: what it took beside its packs. `source` of the
+        result says which terms were fitted."""
         columns = columns_of(Measurements, locals())
+        steps = {"step_ns": columns.pop("step_ns")}
         arrays: dict[str, npt.NDArray[Any]] = {}
-        given = [name for name, column in columns.items() if column is not None]
+        given = [name for name, column in (*columns.items(), *steps.items()) if column is not None]
         if timeline is not None:
             if given:
                 raise TypeError(f"{given[0]} is given beside a timeline")
@@ -221,8 +224,10 @@ class Cost(Saved):
             missing = [name for name in columns if name not in given and name != "peak_bytes"]
             if missing:
                 raise TypeError(f"neither a timeline nor {missing[0]} is given")
-            arrays = column_arrays(Measurements, columns)
-            measured = Measurements(count=len(arrays["sp"]), **addresses(arrays))
+            arrays = {**column_arrays(Measurements, columns), **column_arrays(Measurements, steps)}
+            measured = Measurements(
+                count=len(arrays["sp"]), steps=len(arrays.get("step_ns", ())), **addresses(arrays)
+            )
         report, out, fitted = FitReport(), ctypes.c_void_p(), Cost.__new__(Cost)
         try:
             call_long(lib.hbp_cost_fit, self, ctypes.byref(measured), ctypes.byref(out), ctypes.byref(report))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
-from typing import TYPE_CHECKING, Any, Callable, Mapping, TypeVar, Union
+from typing import TYPE_CHECKING, Any, Callable, Mapping, Optional, TypeVar, Union
 
 from ._context import ProgressOption
 from ._files import Path, path_bytes
@@ -78,6 +78,7 @@ def plan(
     model: Union[Model, Path, Mapping[str, Any]],
     machine: Union[Machine, Path],
     *,
+    stack: Optional[str] = None,
     progress: ProgressOption = None,
     **options: Unpack[EpochKeywords],
 ) -> Plan:
@@ -85,10 +86,11 @@ def plan(
 
     `model` is a preset's name, a Hugging Face config.json or the folder that holds it, each also with fields
     replaced ("llama-3.1-8b,layers=4"), the mapping in such a file, or hbp.Model; `machine` is "h100:4", four nodes of
-    a preset, a profile file, four nodes of it ("profile.json:4"), or hbp.Machine. Options are those of plan_epoch. The plan is the one of plan_epoch with hbp.Cost(model,
-    machine), whose options (ZeRO stage, overlaps, reserve) are at their defaults."""
+    a preset, a profile file, four nodes of it ("profile.json:4"), or hbp.Machine. Options are those of plan_epoch. `stack` is the trainer's
+    software, "fsdp", as read_stack takes it. The plan is the one of plan_epoch with hbp.Cost(model, machine,
+    stack=stack), whose other options (ZeRO stage, overlaps, reserve) are at their defaults."""
     if isinstance(lengths, (str, os.PathLike)):
         _require_file(lengths)
         raise TypeError(f"lengths is the path {os.fspath(lengths)!r}; read it first: hbp.Lengths.read(path)")
-    cost = Cost(_model(model), _machine(machine))
+    cost = Cost(_model(model), _machine(machine), stack=stack)
     return plan_epoch(lengths, cost, progress=progress, **options)

@@ -126,10 +126,12 @@ class Timeline(Saved):
         return measured
 
     def measurements(self) -> dict[str, npt.NDArray[Any]]:
-        """The columns that costs are fitted to, by name and without padding packs, as read-only views."""
+        """The columns that costs are fitted to, by name, as read-only views: of the packs that are no padding, and
+        `step_ns`, what stands between the packs of each two neighbouring steps."""
         measured = self._measured()
+        rows = {"step_ns": measured.steps}
         return {
-            name: view(getattr(measured, name), measured.count, field.column, self._handle)
+            name: view(getattr(measured, name), rows.get(name, measured.count), field.column, self._handle)
             for name, field in Measurements._record.items()
             if field.column and getattr(measured, name)
         }

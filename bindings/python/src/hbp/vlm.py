@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any, Mapping
+from typing import Any, Mapping, Optional
 
 from . import _native
 from ._context import Owned, call
@@ -76,11 +76,13 @@ class Vlm(Owned):
         data_parallel: int = 0,
         zero_stage: ZeroStage = 1,
         fused_cross_entropy: bool = False,
+        stack: Optional[str] = None,
     ) -> Layers:
         """The layers as they run on `machine`, for a micro-batch of `vision` vision units and `tokens` tokens
-        whose squared lengths sum to `squares` (0: four equal samples)."""
+        whose squared lengths sum to `squares` (0: four equal samples). `stack` is the trainer's software, as
+        `read_stack` takes it."""
         options = VlmLayersOptions.pick(
-            locals(), zero_stage=choice("zero_stage", zero_stage, ZERO_STAGES)
+            locals(), zero_stage=choice("zero_stage", zero_stage, ZERO_STAGES), stack=text_bytes(stack)
         )
         return Layers._make(lib.hbp_vlm_create_layers, self, machine, ctypes.byref(options))
 

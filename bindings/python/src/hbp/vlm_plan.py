@@ -15,7 +15,7 @@ from ._context import ProgressOption, call, call_long
 from ._files import Path, Saved, path_bytes
 from ._inputs import Integers
 from ._native import lib
-from ._numbers import choice, int32, int64, suggesting
+from ._numbers import choice, int32, int64, suggesting, text_bytes
 from ._records import PlanSaveOptions, TraceOptions, VlmOptions, VlmPlanView
 from ._results import VlmPlanSummary
 from .cost import ZERO_STAGES, ZeroStage
@@ -149,6 +149,7 @@ def plan_vlm(
     layers_tokens: float = 0.0,
     seed: int = 0,
     epoch: int = 0,
+    stack: Optional[str] = None,
     progress: ProgressOption = None,
 ) -> VlmPlan:
     """Plans a vision-language run (OmniBal): budgets and packs, stages for them, recomputation under every
@@ -161,12 +162,14 @@ def plan_vlm(
     max_tokens are the budgets of a pack (0: chosen). The micro-batches of each step are put in the best order unless `keep_order`;
     `modality_order` lets all replicas meet the same modalities. reserve_bytes None keeps 4 GiB free on each GPU,
     0 nothing. `layers` are measured ones for layers_vision vision units and layers_tokens tokens, instead of
-    those that follow from the shapes; `vlm` may then be None. The plan is a pure function of all of them."""
+    those that follow from the shapes; `vlm` may then be None. `stack` is the trainer's software, as `read_stack`
+    takes it. The plan is a pure function of all of them."""
     options = VlmOptions.pick(
         locals(),
         selective=choice("selective", selective, SELECT),
         zero_stage=choice("zero_stage", zero_stage, ZERO_STAGES),
         reserve_bytes=0 if reserve_bytes is None else reserve_bytes or -1,
+        stack=text_bytes(stack),
     )
     return VlmPlan._make(
         lib.hbp_plan_vlm, Lengths.of(lengths), vlm, machine, ctypes.byref(options), progress=progress
