@@ -1,6 +1,6 @@
 """Predicted beside published: tokens per second and GPU of real training runs.
 
-    truth.py RUNS.csv [--rows | --markdown]
+    truth.py RUNS.csv [--rows | --markdown] [--stack TEXT]
     truth.py RUNS.csv --leave-out
     truth.py CURVES.csv --attention [--rows]
     truth.py --tables
@@ -68,7 +68,7 @@ def stack_of(source: str) -> str:
 
 
 def model_of(row: dict[str, str]) -> hbp.Model:
-    layers, hidden, heads = (int(row[name]) for name in ("layers", "hidden", "heads"))
+    layers, hidden, heads = (int(positive(row, name)) for name in ("layers", "hidden", "heads"))
     shape = dict(next(shape for name, shape in SHAPES if row["model"].startswith(name)))
     by_hidden = shape.pop("ffn_of", {})
     shape.setdefault("ffn", by_hidden.get(hidden, 4 * hidden))
@@ -77,7 +77,7 @@ def model_of(row: dict[str, str]) -> hbp.Model:
 
 
 def machine_of(row: dict[str, str]) -> hbp.Machine:
-    gpus = int(row["gpus"])
+    gpus = int(positive(row, "gpus"))
     for name, preset, other in GPUS:
         if row["gpu"].startswith(name):
             nodes, rest = divmod(gpus, 8)
@@ -88,15 +88,15 @@ def machine_of(row: dict[str, str]) -> hbp.Machine:
     raise ValueError(f"gpu is '{row['gpu']}'; known are {', '.join(name for name, _, _ in GPUS)}")
 
 
-def predicted(row: dict[str, str], stack: str = "") -> tuple[float, float]:
+def predicted(row: dict[str, str], stack: str | None) -> tuple[float, float]:
     """Tokens per second and GPU, and the share of a GPU's memory that is needed, nothing being kept free."""
     model = model_of(row)
     machine = machine_of(row)
-    cost = hbp.Cost(model, machine, zero_stage=int(row["zero_stage"]), stack=stack or stack_of(row["source"]), reserve_bytes=0)
+    cost = hbp.Cost(model, machine, zero_stage=int(row["zero_stage"]), stack=stack, reserve_bytes=0)
     layers = int(row["layers"])
     recompute = {"all": layers, "half": layers // 2, "none": 0}.get(row["recompute"])
     recompute = int(row["recompute"]) if recompute is None else recompute
-    length, count, batches = (int(row[name]) for name in COLUMNS[6:9])
+    length, count, batches = (int(positive(row, name)) for name in COLUMNS[6:9])
     pack_ns = cost.predict_ns(length * count, float(count) * length * length, recompute=recompute)
     memory = cost.predict_bytes(length * count, recompute=recompute) / machine.fields.hbm_bytes
     return length * count * batches / ((pack_ns * batches + cost.terms().step_ns) * 1e-9), memory
@@ -117,32 +117,35 @@ def read_rows(path: str, columns: tuple[str, ...]) -> Iterator[tuple[int, dict[s
         if missing:
             raise ValueError(f"there is no column {missing[0]}")
         for row in reader:
+            short = next((name for name in columns if row[name] is None), None)
+            if short:
+                raise ValueError(f"line {reader.line_num}: there is no {short}")
             yield reader.line_num, row
 
 
 def positive(row: dict[str, str], name: str) -> float:
     value = float(row[name])
-    if not 0 < value < math.inf:
-        raise ValueError(f"{name} is {row[name]}; it must be above 0")
+    if not 0 < value < 2**62:
+        raise ValueError(f"{name} is {row[name]}; it must be above 0, and a number that there is")
     return value
 
 
-def compare_runs(path: str, show: str) -> dict[str, list[float]]:
+def compare_runs(path: str, show: str, given: str | None) -> dict[str, list[float]]:
     """Errors by GPU; with `show` every row is printed."""
     errors: dict[str, list[float]] = collections.defaultdict(list)
     fullest: list[float] = []
     if show == "markdown":
-        print("| model | GPUs | | tokens | ZeRO | recomputed | stack | published | predicted | |\n|---|---|---|---|---|---|---|---|---|---|")
+        print("| model | GPUs | GPU | tokens of a micro-batch | ZeRO | recomputed | stack | published, tokens/s/GPU | predicted | error |\n|---|---|---|---|---|---|---|---|---|---|")
     for line, row in read_rows(path, COLUMNS):
         try:
             published = positive(row, "tokens_per_s_per_gpu")
-            rate, memory = predicted(row)
+            stack = given or stack_of(row["source"])
+            rate, memory = predicted(row, None if stack == "none" else stack)
         except (ValueError, TypeError, hbp.HbpError) as error:
             raise ValueError(f"line {line}: {error}") from None
         error = rate / published - 1
         errors[row["gpu"]].append(error)
         fullest.append(memory)
-        stack = stack_of(row["source"])
         if show == "markdown":
             print(f"| {row['model']} | {row['gpus']} | {row['gpu']} | {row['sequences_per_micro_batch']} x {int(row['sequence_tokens']):,} | {row['zero_stage']}"
                   f" | {row['recompute']} | {stack} | {published:,.0f} | {rate:,.0f} | {100 * error:+.1f} % |")
@@ -193,6 +196,8 @@ def leave_out(path: str) -> dict[str, list[float]]:
             own.append((seconds(row, changed) - base) / (changed[at] - value))
         rest = base - sum(slope * value for slope, value in zip(own, START))
         columns.append([positive(row, "tokens_per_s_per_gpu") * term for term in (*own, rest)])
+    if len({row["model"] for row in rows}) < 2:
+        raise ValueError("there are no runs of two models under fsdp-2023")
     table, names = np.array(columns), np.array([row["model"] for row in rows])
     print("fitted to all:", ", ".join(f"{name} {gpu} {1 / value if 'efficiency' in name else 1 - value if name == 'dp_overlap' else value:.3g}"
                                       for (name, gpu), value in zip(CONSTANTS, fit(table))))
@@ -304,6 +309,7 @@ def main() -> int:
     parser.add_argument("file", metavar="FILE.csv", nargs="?")
     parser.add_argument("--tables", action="store_true", help="HBP's and FlexSP's tables, which need no file")
     parser.add_argument("--attention", action="store_true", help="the file has curves of attention kernels")
+    parser.add_argument("--stack", metavar="TEXT", help="of all rows, instead of what their sources mean; none: no stack")
     parser.add_argument("--leave-out", action="store_true", help="each model by constants fitted to the others")
     parser.add_argument("--rows", action="store_const", const="rows", dest="show", default="", help="print every row")
     parser.add_argument("--markdown", action="store_const", const="markdown", dest="show", help="print every run as a row of a table")
@@ -317,10 +323,11 @@ def main() -> int:
         if arguments.leave_out:
             errors = leave_out(arguments.file)
         else:
-            errors = (compare_curves if arguments.attention else compare_runs)(arguments.file, arguments.show)
+            errors = (compare_curves(arguments.file, arguments.show) if arguments.attention
+                      else compare_runs(arguments.file, arguments.show, arguments.stack))
         if not errors:
             raise ValueError("no rows")
-    except (OSError, UnicodeDecodeError, ValueError, csv.Error) as error:
+    except (OSError, UnicodeDecodeError, ValueError, TypeError, OverflowError, csv.Error) as error:
         print(f"truth.py: {arguments.file or '--tables'}: {getattr(error, 'strerror', None) or error}", file=sys.stderr)
         return 1
     for name, own in sorted(errors.items()):

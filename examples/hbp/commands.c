@@ -172,7 +172,7 @@ static const cli_command commands[] = {
       "      --model llama-3.1-8b,layers=4,hidden=128,ffn=384,heads=8,kv_heads=4,head_dim=16,vocab=512 \\\n"
       "      -o build/cost.json",
       "hbp fit --model llama-3.1-8b --machine h100 --stack fsdp \\\n"
-      "      --anchor tokens_per_s_per_gpu=5762,sequence_tokens=8K,sequences_per_micro_batch=2"}},
+      "      --anchor tokens_per_s_per_gpu=5600,sequence_tokens=8K,recompute=32"}},
     {"methods",
      CLI_METHODS,
      0,

@@ -29,7 +29,8 @@ static const struct {
     size_t offset;
 } numbers[] = {TERM(ns_per_token),     TERM(ns_per_token_squared),
                TERM(recompute_linear), TERM(recompute_attention),
-               TERM(pack_ns),          TERM(static_bytes),
+               TERM(pack_ns),          TERM(traffic_ns),
+               TERM(step_ns),          TERM(static_bytes),
                TERM(activation_bytes), TERM(recomputed_bytes),
                TERM(working_bytes),    TERM(logits_bytes),
                TERM(sp_buffer_bytes)},
@@ -173,6 +174,11 @@ static void say_times(const hbp_fit_report *r)
         return;
     const shown prior = show_share(r->prior_median_time_error), fit = show_share(r->held_out_time_error),
                 scaled = show_share(r->scaled_time_error);
+    if (r->held_out_time_error < 0) {
+        say("\nthe prior's times are kept%s: fits to parts of the packs were refused\n",
+            r->times == HBP_FIT_SCALED ? ", scaled" : "");
+        return;
+    }
     if (r->times == HBP_FIT_PACKS)
         say("\npacks held out are predicted within %s by what was fitted to the others, within %s by the "
             "prior "
@@ -242,6 +248,15 @@ static int read_anchors(const cli *c, hbp_anchor *anchors, hbp_status *status)
     return count;
 }
 
+/* What a run that a cost is scaled to says. */
+typedef struct scaling {
+    double scale; /* of all times */
+    double least; /* of several runs' scales, and the greatest */
+    double most;
+    int runs;
+    hbp_anchor anchor;
+} scaling;
+
 /* The times of a cost over those of the one that it was scaled from. */
 static hbp_status find_scale(cli *c, const hbp_cost *scaled, double *scale)
 {
@@ -253,9 +268,30 @@ static hbp_status find_scale(cli *c, const hbp_cost *scaled, double *scale)
     return status;
 }
 
+/* A run that the cost has not memory for was made otherwise than it says, most likely with layers recomputed.
+ */
+static void warn_of_memory(cli *c, const hbp_anchor *a)
+{
+    hbp_cost_terms t = {.struct_size = sizeof t};
+    const int32_t sp = a->sp ? a->sp : 1;
+    const int64_t sequences = a->sequences_per_micro_batch ? a->sequences_per_micro_batch : 1;
+    const int64_t tokens = a->sequence_tokens * sequences;
+    const int64_t bytes = hbp_cost_predict_pack_bytes(c->cost, sp, a->recompute, tokens, 0);
+    if (hbp_cost_get_terms(c->context, c->cost, &t) < 0 || bytes <= t.limit_bytes)
+        return;
+    const int32_t layers = hbp_cost_predict_recompute(c->cost, sp, tokens);
+    fprintf(
+        stderr,
+        "hbp: warning: --anchor: with recompute %d that run needs %s on each GPU, more than the %s there are",
+        (int)a->recompute, show_bytes((double)bytes).s, show_bytes((double)t.limit_bytes).s);
+    if (layers > 0)
+        fprintf(stderr, "; with recompute %d it fits", (int)layers);
+    fprintf(stderr, "\n");
+}
+
 /* The cost scaled to the run that --anchor gives, of several to the one whose scale is the middle one, in the
  * cost's place. */
-static hbp_status scale_cost(cli *c, double *scale)
+static hbp_status scale_cost(cli *c, scaling *found)
 {
     static hbp_anchor anchors[MOST_ANCHORS];
     double sorted[MOST_ANCHORS];
@@ -265,25 +301,28 @@ static hbp_status scale_cost(cli *c, double *scale)
     if (count < 0)
         return status;
     if (!count)
-        return cli_own_usage("--anchor is empty; a run is tokens_per_s_per_gpu=5762,sequence_tokens=8K");
+        return cli_own_usage("--anchor is empty; a run is tokens_per_s_per_gpu=5600,sequence_tokens=8K");
     for (int i = 0; i < count; i++) {
         int k = i;
         status = cli_as_usage(c, hbp_cost_anchor(c->context, c->cost, &anchors[i], &scaled));
+        double scale = 1;
         if (status >= 0)
-            status = find_scale(c, scaled, scale);
+            status = find_scale(c, scaled, &scale);
         hbp_cost_free(scaled);
         scaled = NULL;
         if (status < 0)
             return status;
         const hbp_anchor anchor = anchors[i];
-        for (; k > 0 && sorted[k - 1] > *scale; k--) {
+        for (; k > 0 && sorted[k - 1] > scale; k--) {
             sorted[k] = sorted[k - 1];
             anchors[k] = anchors[k - 1];
         }
-        sorted[k] = *scale;
+        sorted[k] = scale;
         anchors[k] = anchor;
     }
-    *scale = sorted[(count - 1) / 2];
+    *found =
+        (scaling){sorted[(count - 1) / 2], sorted[0], sorted[count - 1], count, anchors[(count - 1) / 2]};
+    warn_of_memory(c, &found->anchor);
     status = hbp_cost_anchor(c->context, c->cost, &anchors[(count - 1) / 2], &scaled);
     if (status < 0)
         return status;
@@ -293,7 +332,7 @@ static hbp_status scale_cost(cli *c, double *scale)
 }
 
 /* --anchor without a timeline: all times scaled. */
-static int print_scaled(cli *c, double scale)
+static int print_scaled(cli *c, const scaling *s)
 {
     const fitting none = {.report = {.struct_size = sizeof none.report}};
     c->fitted = c->cost;
@@ -302,10 +341,14 @@ static int print_scaled(cli *c, double scale)
         CLI_TRY(c, save(c, &none));
     cli_finish_progress();
     if (c->json) {
-        c->result = json_pack("{s:o,s:f}", "path", json_path(c->output), "scale", scale);
+        c->result = json_pack("{s:o,s:f}", "path", json_path(c->output), "scale", s->scale);
         return cli_print_json(c);
     }
-    say("all times x %.4g, memory as it was: %s\n", scale, hbp_cost_get_source(c->fitted, "ns_per_token"));
+    say("all times x %.4g, memory as it was: %s, %.6g predicted before\n", s->scale,
+        hbp_cost_get_source(c->fitted, "ns_per_token"), s->anchor.tokens_per_s_per_gpu * s->scale);
+    if (s->runs > 1)
+        say("of %d runs, whose scales are %.4g to %.4g, the middle one, of an even number the lower\n",
+            s->runs, s->least, s->most);
     if (c->output)
         say("wrote %s; hbp plan --cost %s plans with it\n", show_name(c->output).s, show_name(c->output).s);
     else
@@ -316,16 +359,16 @@ static int print_scaled(cli *c, double scale)
 int cli_fit(cli *c)
 {
     static const job_part parts[] = {{"fitting", 100, "timeline 50, fit 50"}, {NULL, 0, NULL}};
-    double scale = 1;
+    scaling scaled = {.scale = 1};
     progress_begin(parts);
     fitting f = {.report = {.struct_size = sizeof f.report}};
     if (c->file)
         CLI_TRY(c, hbp_timeline_load(c->context, c->file, &c->timeline));
     CLI_TRY(c, cli_make_cost(c));
     if (c->anchor)
-        CLI_TRY(c, scale_cost(c, &scale));
+        CLI_TRY(c, scale_cost(c, &scaled));
     if (!c->file)
-        return print_scaled(c, scale);
+        return print_scaled(c, &scaled);
     f.columns = (hbp_timeline_columns){.struct_size = sizeof f.columns};
     CLI_TRY(c, hbp_timeline_get_columns(c->context, c->timeline, &f.columns));
     hbp_measurements measurements = {.struct_size = sizeof measurements};

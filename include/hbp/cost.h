@@ -417,7 +417,8 @@ typedef struct hbp_fit_report {
     double prior_median_time_error; /* of the prior on the same packs */
     int32_t times;                  /* [HBP_FIT_*] */
     double held_out_time_error; /* median over packs, each fifth predicted from the others, where times are
-                                   from the packs; 0: not tried, below 10 packs */
+                                   from the packs; 0: not tried, below 10 packs; -1: most of these fits
+                                   were refused */
     double scaled_time_error;   /* the same of the scaled prior */
 } hbp_fit_report;
 
@@ -432,7 +433,7 @@ typedef struct hbp_anchor {
     double tokens_per_s_per_gpu;       /* measured */
 } hbp_anchor;
 
-/* Reads an anchor from a text of fields, "tokens_per_s_per_gpu=5762,sequence_tokens=8K". HBP_E_INVALID names
+/* Reads an anchor from a text of fields, "tokens_per_s_per_gpu=5600,sequence_tokens=8K". HBP_E_INVALID names
  * the text and what is wrong with it. Thread: one per context. */
 HBP_API hbp_status hbp_anchor_read(hbp_context *context, const char *text, hbp_anchor *anchor);
 
@@ -531,7 +532,8 @@ HBP_API hbp_status hbp_timeline_get_columns(hbp_context *context, const hbp_time
                                             hbp_timeline_columns *columns);
 
 /* The same rows for hbp_cost_fit, padding packs left out, and with start_ns the time between each two
- * neighbouring steps; owned by the timeline. Thread: shareable. */
+ * neighbouring steps whose micro-batches are there from the first on; owned by the timeline. Thread:
+ * shareable. */
 HBP_API hbp_status hbp_timeline_get_measurements(hbp_context *context, const hbp_timeline *timeline,
                                                  hbp_measurements *measurements);
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/pages.h"
 
 /* In front of every block: its size with this header, and a word for whoever strings blocks together; the
  * block stays aligned to 16. */
@@ -18,14 +19,18 @@ typedef struct block_header {
 static void *default_alloc(void *user, uint64_t bytes)
 {
     (void)user;
-    return bytes > SIZE_MAX ? NULL : malloc((size_t)bytes);
+    void *block = bytes > SIZE_MAX ? NULL : malloc((size_t)bytes);
+    hbp__pages_advise(block, bytes);
+    return block;
 }
 
 static void *default_resize(void *user, void *block, uint64_t old_bytes, uint64_t new_bytes)
 {
     (void)user;
     (void)old_bytes;
-    return new_bytes > SIZE_MAX ? NULL : realloc(block, (size_t)new_bytes);
+    void *fresh = new_bytes > SIZE_MAX ? NULL : realloc(block, (size_t)new_bytes);
+    hbp__pages_advise(fresh, new_bytes);
+    return fresh;
 }
 
 static void default_release(void *user, void *block, uint64_t bytes)

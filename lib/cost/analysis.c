@@ -1,5 +1,6 @@
 /* From the shape of a model and the fields of a machine to the terms of a cost (docs: cost model). */
 #include <stdio.h>
+#include <string.h>
 
 #include "base/options.h"
 #include "cost/communication.h"
@@ -327,8 +328,9 @@ hbp_status hbp__cost_create(hbp_context *context, const hbp_model *model, const 
     if (degree && latency_ns && ns_per_token) {
         char source[HBP__COST_SOURCE_BYTES];
         char from[HBP__COST_SOURCE_BYTES];
-        snprintf(from, sizeof from, "analysis%s%s", a.options.stack ? ", stack " : "",
-                 a.options.stack ? a.options.stack : "");
+        if (snprintf(from, sizeof from, "analysis%s%s", a.options.stack ? ", stack " : "",
+                     a.options.stack ? a.options.stack : "") >= (int)sizeof from)
+            memcpy(from + sizeof from - 4, "...", 4);
         terms.degrees = derive_degrees(&a, model, degree, latency_ns, ns_per_token, source);
         terms.degree = degree;
         terms.sp_latency_ns = latency_ns;

@@ -70,7 +70,8 @@ static hbp_status read_anchor(hbp_context *context, const hbp_cost *prior, const
     a->sequences_per_micro_batch = a->sequences_per_micro_batch ? a->sequences_per_micro_batch : 1;
     a->micro_batches_per_step = a->micro_batches_per_step ? a->micro_batches_per_step : 1;
     if (hbp__cost_row(prior, a->sp) < 0)
-        return hbp__fail(context, HBP_E_INVALID, "sp is %d, which is not a degree of the prior", (int)a->sp);
+        return hbp__fail(context, HBP_E_INVALID, "sp is %d, which is not a degree of the prior (1 to %d)",
+                         (int)a->sp, (int)prior->degree[prior->terms.degrees - 1]);
     HBP__TRY(hbp__check_range(context, "recompute", a->recompute, 0, prior->terms.layers));
     HBP__TRY(hbp__check_range(context, "sequences_per_micro_batch", a->sequences_per_micro_batch, 1,
                               HBP_MAX_LENGTH / a->sequence_tokens));
@@ -96,8 +97,9 @@ static hbp_status find_ratio(hbp_context *context, const hbp_cost *prior, const 
     *ratio = tokens * steps / a->sp / a->tokens_per_s_per_gpu * 1e9 / predicted;
     if (isfinite(*ratio) && *ratio > 0)
         return HBP_OK;
-    return hbp__fail(context, HBP_E_INVALID, "the prior predicts %g ns for its step; nothing scales that",
-                     predicted);
+    return hbp__fail(context, HBP_E_INVALID,
+                     "tokens_per_s_per_gpu is %g; the prior's step takes %g ns, which nothing scales to that",
+                     a->tokens_per_s_per_gpu, predicted);
 }
 
 static hbp_status anchor_cost(hbp_context *context, const hbp_cost *prior, const hbp_anchor *given,
@@ -111,7 +113,12 @@ static hbp_status anchor_cost(hbp_context *context, const hbp_cost *prior, const
     snprintf(source, sizeof source, "run of %.6g tokens/s per GPU", a.tokens_per_s_per_gpu);
     HBP__TRY(hbp__cost_copy(context, prior, out));
     hbp__cost_scale_times(prior, ratio, source, *out);
-    return HBP_OK;
+    const hbp_status status = hbp__cost_check_terms(context, &(*out)->terms);
+    if (status < 0) {
+        hbp_cost_free(*out);
+        *out = NULL;
+    }
+    return status;
 }
 
 hbp_status hbp_cost_anchor(hbp_context *context, const hbp_cost *prior, const hbp_anchor *anchor,

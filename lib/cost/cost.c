@@ -109,12 +109,17 @@ void hbp__cost_set_name(char name[HBP__COST_NAME_BYTES], const char *text)
     copy_text(name, HBP__COST_NAME_BYTES, text);
 }
 
+hbp_status hbp__cost_check_terms(hbp_context *context, const hbp_cost_terms *terms)
+{
+    HBP__TRY(check_numbers(context, terms));
+    return check_tables(context, terms);
+}
+
 hbp_status hbp__cost_make(hbp_context *context, const hbp_cost_terms *terms, const char *source,
                           hbp_cost **out)
 {
     HBP__TRY(hbp__options_check(context, "hbp_cost_terms", terms));
-    HBP__TRY(check_numbers(context, terms));
-    HBP__TRY(check_tables(context, terms));
+    HBP__TRY(hbp__cost_check_terms(context, terms));
     HBP__TRY(check_lockstep(context, terms));
     hbp_cost *cost = hbp__new_zero(&context->memory, 1, sizeof *cost);
     if (!cost)

@@ -44,6 +44,9 @@ static inline int64_t hbp__cost_most_tokens(const hbp_cost *cost, int32_t sp)
 hbp_status hbp__cost_create(hbp_context *context, const hbp_model *model, const hbp_machine *machine,
                             const hbp_cost_options *options, hbp_cost **out);
 
+/* HBP_E_INVALID names a number or a row of a table that is negative, not finite or out of order. */
+hbp_status hbp__cost_check_terms(hbp_context *context, const hbp_cost_terms *terms);
+
 /* Checks and copies `terms`; every source becomes `source`. */
 hbp_status hbp__cost_make(hbp_context *context, const hbp_cost_terms *terms, const char *source,
                           hbp_cost **out);

@@ -137,21 +137,32 @@ static double traffic_share(const hbp_cost_terms *t)
     return hbp__cost_hides(t) ? t->traffic_ns / t->pack_ns : 0; /* of which it is a part */
 }
 
-/* The shares of compute and of pack_ns that a pack pays: traffic that compute hides is not paid, or as much
- * compute as it hides is not. */
-static void find_side(const fit *f, int64_t i, int32_t row, double *compute, double *fixed)
+/* What a pack pays: shares of compute and of pack_ns, as traffic that compute hides is not paid, or as much
+ * compute as it hides is not; and ns that are known, where compute takes its least time. */
+typedef struct side {
+    double compute;
+    double fixed;
+    double known_ns;
+} side;
+
+static side find_side(const fit *f, int64_t i, int32_t row)
 {
     const hbp_measurements *m = f->measured;
     const hbp_cost_terms *t = &f->sides.terms;
-    *compute = *fixed = 1;
-    if (traffic_share(t) == 0)
-        return;
+    side s = {1, 1, 0};
+    if (!hbp__cost_bends(t))
+        return s;
     const double ns = hbp__cost_compute_ns(&f->sides, row, m->recompute[i], (double)m->tokens[i],
                                            (double)m->sum_squares[i], 0);
-    if (t->compute_overlap * ns < t->traffic_ns)
-        *compute = 1 - t->compute_overlap;
+    if (traffic_share(t) > 0 && t->compute_overlap * ns < t->traffic_ns)
+        s.compute = 1 - t->compute_overlap;
     else
-        *fixed = 1 - traffic_share(t);
+        s.fixed = 1 - traffic_share(t);
+    if (t->least_compute_ns > 0 && ns <= t->least_compute_ns) {
+        s.known_ns = s.compute * t->least_compute_ns;
+        s.compute = 0;
+    }
+    return s;
 }
 
 /* T of hbp/cost.h is linear in a1, a1 r1, a2, a2 r2, B, l_d and v_d once r3 is given, and where traffic hides
@@ -167,20 +178,20 @@ static double time_row(const void *user, int64_t i, double *x)
     const double weight = 1 / (double)m->time_ns[i];
     const double tokens = (double)m->tokens[i];
     const double again = 1 + t->recompute_communication * share;
-    double compute;
-    double fixed;
-    find_side(f, i, row, &compute, &fixed);
+    const side s = find_side(f, i, row);
+    const double rest = 1 - weight * s.known_ns;
     memset(x, 0, (size_t)f->time_unknowns * sizeof *x);
-    x[TIME_TOKENS] = weight * compute * tokens / m->sp[i];
+    x[TIME_TOKENS] = weight * s.compute * tokens / m->sp[i];
     x[TIME_TOKENS_AGAIN] = x[TIME_TOKENS] * share;
-    x[TIME_SQUARES] = weight * compute * (double)m->sum_squares[i] / m->sp[i];
+    x[TIME_SQUARES] = weight * s.compute * (double)m->sum_squares[i] / m->sp[i];
     x[TIME_SQUARES_AGAIN] = x[TIME_SQUARES] * share;
-    x[TIME_PACK] = weight * fixed;
+    x[TIME_PACK] = weight * s.fixed;
     if (f->column[row] < 0)
-        return 1 - weight * again * (f->prior->sp_latency_ns[row] + f->prior->sp_ns_per_token[row] * tokens);
+        return rest -
+               weight * again * (f->prior->sp_latency_ns[row] + f->prior->sp_ns_per_token[row] * tokens);
     x[f->column[row]] = weight * tokens * again;
     x[f->column[row] + 1] = weight * again;
-    return 1;
+    return rest;
 }
 
 /* One that, where the packs cannot tell it, keeps the prior's proportion to its parent: packs like those
@@ -251,10 +262,15 @@ static hbp_status fit_time(fit *f)
 {
     enum { ROUNDS = 4 };
     f->sides = *f->prior;
-    for (int round = 0; round < (traffic_share(&f->prior->terms) > 0 ? ROUNDS : 1); round++) {
+    for (int round = 0; round < (hbp__cost_bends(&f->prior->terms) ? ROUNDS : 1); round++) {
         HBP__TRY(fit_sides(f));
         f->sides = *f->cost;
     }
+    if (hbp__cost_bends(&f->prior->terms) && f->cost->terms.ns_per_token <= 0)
+        return hbp__fail(f->context, HBP_E_INFEASIBLE,
+                         "in none of %lld packs does compute show: it hides behind ZeRO traffic or takes its "
+                         "least time; measure longer packs",
+                         (long long)f->measured->count);
     for (int32_t j = 0; j < f->time_unknowns; j++)
         f->fitted += f->unknowns[j].fitted;
     return HBP_OK;
@@ -422,6 +438,8 @@ static void name_sources(fit *f, const hbp__unknown bytes[BYTES_UNKNOWNS], int h
                                                                      : "scaled like recomputed_bytes");
     if (!has_times)
         return;
+    if (hbp__cost_hides(&f->cost->terms))
+        hbp__cost_set_source(f->cost, HBP__COST_traffic_ns, "the prior's share of pack_ns");
     if (is_scaled(&f->unknowns[TIME_PACK]))
         hbp__cost_set_source(f->cost, HBP__COST_pack_ns, "scaled like ns_per_token");
     name_table(f, HBP__COST_sp_ns_per_token, 0, 1, text);

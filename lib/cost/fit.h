@@ -8,7 +8,8 @@
 typedef struct hbp__held_out {
     int32_t times;    /* HBP_FIT_* */
     double scale;     /* of the prior's times, by all packs */
-    double fit_error; /* medians; 0 where there are too few packs to hold any out */
+    double fit_error; /* medians; 0 where there are too few packs to hold any out, -1 where fits to most
+                         of the others were refused */
     double scaled_error;
     double prior_error;
 } hbp__held_out;

@@ -23,6 +23,14 @@ typedef struct holding {
     hbp__relative_errors of_fit, of_scaled, of_prior;
 } holding;
 
+/* Each block of FOLDS rows has one in every fold, in an order of its own: rows may repeat with any period. */
+static int64_t fold_of(int64_t row)
+{
+    uint64_t z = (uint64_t)(row / FOLDS) * UINT64_C(0x9e3779b97f4a7c15);
+    z ^= z >> 29;
+    return (row + (int64_t)(z * UINT64_C(0xbf58476d1ce4e5b9) >> 33)) % FOLDS;
+}
+
 static double predict(const hbp_cost *cost, const hbp_measurements *m, int64_t i)
 {
     const hbp__load load = {.tokens = m->tokens[i], .squares = (double)m->sum_squares[i]};
@@ -38,7 +46,7 @@ static hbp_status find_scale(const holding *h, int64_t fold, double *scale)
     uint32_t *order = hbp__take(h->context, (uint64_t)m->count, sizeof *order);
     HBP__TRY(hbp__scratch_check(h->context, "a fit"));
     for (int64_t i = 0; i < m->count; i++) {
-        const double predicted = i % FOLDS == fold ? 0 : predict(h->prior, m, i);
+        const double predicted = fold_of(i) == fold ? 0 : predict(h->prior, m, i);
         if (!(predicted > 0))
             continue;
         const double ratio = (double)m->time_ns[i] / predicted;
@@ -66,7 +74,7 @@ static hbp_measurements list_part(holding *h, int64_t fold)
                              .sum_squares = h->sum_squares,
                              .time_ns = h->time_ns};
     for (int64_t i = 0; i < m->count; i++) {
-        if (i % FOLDS == fold)
+        if (fold_of(i) == fold)
             continue;
         h->sp[part.count] = m->sp[i];
         h->recompute[part.count] = m->recompute[i];
@@ -87,7 +95,9 @@ static hbp_status hold_fold(holding *h, int64_t fold)
     hbp_status status = h->fit(h->context, h->prior, &part, &cost);
     if (status == HBP_E_INFEASIBLE)
         status = hbp__forgive(h->context);
-    for (int64_t i = fold; status == HBP_OK && i < m->count; i += FOLDS) {
+    for (int64_t i = 0; status == HBP_OK && i < m->count; i++) {
+        if (fold_of(i) != fold)
+            continue;
         const double measured = (double)m->time_ns[i], before = predict(h->prior, m, i);
         hbp__relative_errors_add(&h->of_fit, cost ? predict(cost, m, i) : INFINITY, measured);
         hbp__relative_errors_add(&h->of_scaled, before * scale, measured);
@@ -125,10 +135,12 @@ static hbp_status hold_out(holding *h, hbp__held_out *held)
     HBP__TRY(find_median(h, &h->of_scaled, &held->scaled_error));
     HBP__TRY(find_median(h, &h->of_prior, &held->prior_error));
     const double much = BETTER * held->prior_error;
-    if (held->fit_error <= held->scaled_error && held->fit_error <= much)
+    if (held->fit_error <= held->scaled_error && held->fit_error <= much && held->prior_error > 0)
         held->times = HBP_FIT_PACKS;
     else
-        held->times = held->scaled_error <= much ? HBP_FIT_SCALED : HBP_FIT_PRIOR;
+        held->times = held->scaled_error <= much && held->prior_error > 0 ? HBP_FIT_SCALED : HBP_FIT_PRIOR;
+    if (!isfinite(held->fit_error))
+        held->fit_error = -1;
     return HBP_OK;
 }
 

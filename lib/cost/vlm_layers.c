@@ -215,6 +215,9 @@ static row transformer_layer(const analysis *a, const hbp_model_fields *f, int s
     r.attention_ns =
         hbp__round_i64(projections * s->recompute_products + forward * s->recompute_attention + rest);
     r.mlp_ns = hbp__round_i64(products * s->recompute_products + rest);
+    const int64_t least = hbp__round_i64(s->layer_ns / 6); /* of a part, forward */
+    r.attention_ns = hbp__max_i64(r.attention_ns, least);
+    r.mlp_ns = hbp__max_i64(r.mlp_ns, least);
     r.recompute_ns = hbp__add_saturating(r.attention_ns, r.mlp_ns);
     r.forward_ns =
         hbp__add_saturating(hbp__round_i64(projections + forward + rest), hbp__round_i64(products + rest));
@@ -222,13 +225,15 @@ static row transformer_layer(const analysis *a, const hbp_model_fields *f, int s
     r.backward_ns = hbp__round_i64(2 * (projections + products) + (both > forward ? both - forward : 0) +
                                    2 * exchange + elementwise * 2 / 3);
     r.backward_ns = hbp__max_i64(r.backward_ns, hbp__round_i64(s->layer_ns * 2 / 3));
-    int64_t of_attention = share(a, (double)shape.attention_bytes * s->activations * tokens);
-    int64_t of_mlp = share(a, (double)shape.mlp_bytes * s->activations * tokens);
-    r.activation_bytes = hbp__add_saturating(of_attention, of_mlp);
     /* The layer's input, and the MLP's, which is as wide, stay. */
     r.recomputed_bytes = share(a, ACTIVATION_BYTES * width * tokens);
-    r.attention_bytes = hbp__max_i64(of_attention - r.recomputed_bytes, 0);
-    r.mlp_bytes = hbp__max_i64(of_mlp - r.recomputed_bytes, 0);
+    int64_t of_attention =
+        hbp__max_i64(share(a, (double)shape.attention_bytes * s->activations * tokens), r.recomputed_bytes);
+    int64_t of_mlp =
+        hbp__max_i64(share(a, (double)shape.mlp_bytes * s->activations * tokens), r.recomputed_bytes);
+    r.activation_bytes = hbp__add_saturating(of_attention, of_mlp);
+    r.attention_bytes = of_attention - r.recomputed_bytes;
+    r.mlp_bytes = of_mlp - r.recomputed_bytes;
     r.parameters = (double)shape.attention_parameters + (double)shape.mlp_parameters;
     r.cut_bytes = ACTIVATION_BYTES * width * tokens;
     return r;

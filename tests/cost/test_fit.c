@@ -50,7 +50,9 @@ START_TEST_IN_CONTEXT(noise_leaves_small_errors)
     hbp_cost_terms want;
     hbp_cost_terms have;
     hbp_cost *truth = keep(make(context, 1, &want));
-    hbp_cost *prior = keep(make(context, .6, &have));
+    /* Latencies are others, so that the prior scaled is not as good. */
+    static const second_terms others = {.3, .28, 30, 140000};
+    hbp_cost *prior = keep(make_with(context, .6, &others, &have));
     hbp__rng rng = hbp__rng_make(8, 0, 0);
     measure(&t, &rng, truth, 2000, 4, .05);
     hbp_measurements m = view(&t, 1);
@@ -207,6 +209,36 @@ START_TEST_IN_CONTEXT(a_step_costs_the_median_of_steps)
 }
 END_TEST
 
+/* Where all compute hides behind traffic, or takes its least time, no pack says what it costs. */
+START_TEST_IN_CONTEXT(compute_that_does_not_show)
+{
+    static table t;
+    hbp_cost_terms terms, have = {.struct_size = sizeof have};
+    hbp__rng rng = hbp__rng_make(7, 0, 0);
+    hbp_cost *plain = keep(make(context, 1, &terms)), *hidden = NULL, *short_packs = NULL, *cost = NULL;
+    hbp_measurements m;
+    terms.pack_ns = terms.traffic_ns = 1e12;
+    terms.compute_overlap = 1;
+    MAKES(context, hidden, hbp_cost_create_terms(context, &terms, &hidden));
+    measure(&t, &rng, hidden, 40, 1, .01);
+    m = view(&t, 0);
+    FAILS(context, HBP_E_INFEASIBLE, "in none of 40 packs does compute show",
+          hbp_cost_fit(context, hidden, &m, &cost, NULL));
+    /* Half of the packs are at a floor, which is the prior's: the others say what compute costs. */
+    OK(context, hbp_cost_get_terms(context, plain, &terms));
+    terms.least_compute_ns = 110000 * 30000.;
+    MAKES(context, short_packs, hbp_cost_create_terms(context, &terms, &short_packs));
+    measure(&t, &rng, short_packs, 200, 1, .01);
+    m = view(&t, 0);
+    terms.ns_per_token *= 1.5;
+    MAKES(context, hidden, hbp_cost_create_terms(context, &terms, &hidden));
+    MAKES(context, cost, hbp_cost_fit(context, hidden, &m, &cost, NULL));
+    OK(context, hbp_cost_get_terms(context, cost, &have));
+    ck_assert_double_eq_tol(have.ns_per_token, 110000, 5000);
+    ck_assert_double_eq(have.least_compute_ns, terms.least_compute_ns);
+}
+END_TEST
+
 START_TEST_IN_CONTEXT(bad_rows_are_named)
 {
     static table t;
@@ -294,4 +326,5 @@ END_TEST
 
 TEST_MAIN("fit", exact_measurements_give_the_truth_back, noise_leaves_small_errors,
           what_was_not_measured_stays_the_priors, terms_that_look_alike_are_named,
-          a_step_costs_the_median_of_steps, bad_rows_are_named, every_allocation_and_report_may_fail)
+          a_step_costs_the_median_of_steps, compute_that_does_not_show, bad_rows_are_named,
+          every_allocation_and_report_may_fail)

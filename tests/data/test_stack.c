@@ -204,11 +204,15 @@ START_TEST_IN_CONTEXT(products_by_size)
             }
             ck_assert_double_eq_tol(flops / f.gemm_efficiency * (1 + f.gemm_tokens / t), ns, 1e-3 * ns);
         }
-        /* A field in the text goes first; a curve of another day than the field's is not its. */
+        /* A field in the text goes first, and one that is given; rates that no field goes with are taken. */
         ck_assert_double_eq(read(context, &p, "fsdp,gemm_tokens=5").gemm_tokens, 5);
         OK(context, hbp_machine_set_field(context, p.machine, "gemm_efficiency", .6, "given"));
         ck_assert_double_eq(read(context, &p, "fsdp").gemm_efficiency, .6);
         ck_assert_double_eq(read(context, &p, "fsdp").gemm_tokens, 0);
+        OK(context, hbp_machine_set_field(context, p.machine, "gemm_efficiency", .6, "another GPU"));
+        ck_assert_double_eq(read(context, &p, "fsdp").gemm_efficiency, .6);
+        OK(context, hbp_machine_set_field(context, p.machine, "gemm_efficiency", .45, "preset h100"));
+        ck_assert_double_eq(read(context, &p, "fsdp").gemm_tokens, f.gemm_tokens);
     }
 }
 END_TEST
@@ -229,8 +233,9 @@ START_TEST_IN_CONTEXT(bad_texts_are_named)
     REFUSED("fsdp,elementwise=3", "there is no field 'elementwise'; the nearest is 'elementwise_bytes'");
     REFUSED("fsdp,overlap=3", "the nearest is 'compute_overlap'");
     REFUSED("fsdp,compute_overlap=1.5", "compute_overlap is 1.5; it must be at least 0 and at most 1");
-    REFUSED("fsdp,gemm_efficiency=0", "gemm_efficiency is 0; it must be above 0 and at most 1");
+    REFUSED("fsdp,gemm_efficiency=0", "gemm_efficiency is 0; it must be at least 9.53674e-07 and at most 1");
     REFUSED("fsdp,gemm_efficiency=nan", "gemm_efficiency");
+    REFUSED("fsdp,fused_cross_entropy=0.5", "fused_cross_entropy is 0.5; it must be 0 or 1");
     REFUSED("fsdp,recompute_products=2", "recompute_products is 2; it must be at least 0 and at most 1");
     REFUSED("fsdp,activations=-1", "activations is -1; it must be finite and at least 0");
     REFUSED("gemm_efficiency=1,gemm_efficiency=1", "gemm_efficiency is given twice");

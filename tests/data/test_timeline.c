@@ -132,16 +132,23 @@ END_TEST
 /* What stands between two steps: from the last end of the one to the first start of the other. */
 START_TEST_IN_CONTEXT(time_between_steps)
 {
-    enum { COUNT = 6 };
-    /* Steps 7, 3, 4, 4, 6, 3 in this order: of 3 and 4, 6 and 7 there is a time between; one overlaps. */
-    static const int64_t step[COUNT] = {7, 3, 4, 4, 6, 3}, ones[COUNT] = {1, 1, 1, 1, 1, 1};
-    static const int64_t start[COUNT] = {990, 10, 150, 140, 900, 20}, time[COUNT] = {5, 100, 10, 30, 100, 60};
-    static const int32_t zeros[COUNT] = {0}, sp[COUNT] = {1, 1, 1, 1, 1, 1};
+    enum { COUNT = 14 };
+    /* Of 3 and 4 and of 6 and 7 there is a time between, those two overlap; 9 begins with its second
+     * micro-batch, 11 lacks one; before 13 the clock begins anew; 20 to 21. Rows in any order. */
+    static const int64_t step[COUNT] = {7, 3, 4, 4, 6, 3, 8, 9, 10, 11, 11, 12, 13, 14};
+    static const int32_t batch[COUNT] = {0, 0, 1, 0, 0, 1, 0, 1, 0, 0, 2, 0, 0, 0};
+    static const int64_t start[COUNT] = {990,  10,   150,  140,  900,  20, 1200,
+                                         1300, 1400, 1500, 1600, 1700, 3,  100};
+    static const int64_t time[COUNT] = {5, 100, 10, 30, 100, 60, 10, 10, 10, 10, 10, 10, 10, 10};
+    int32_t zeros[COUNT] = {0}, sp[COUNT];
+    int64_t ones[COUNT];
+    for (int i = 0; i < COUNT; i++)
+        ones[i] = sp[i] = 1;
     hbp_timeline_columns given = {.struct_size = sizeof given,
                                   .ranks = 4,
                                   .count = COUNT,
                                   .step = step,
-                                  .micro_batch = zeros,
+                                  .micro_batch = batch,
                                   .first_rank = zeros,
                                   .sp = sp,
                                   .recompute = zeros,
@@ -153,9 +160,10 @@ START_TEST_IN_CONTEXT(time_between_steps)
     MAKES(context, timeline, hbp_timeline_create(context, &given, &timeline));
     hbp_measurements m = {.struct_size = sizeof m};
     OK(context, hbp_timeline_get_measurements(context, timeline, &m));
-    ck_assert_int_eq(m.steps, 2);
-    ck_assert_int_eq(m.step_ns[0], 140 - 110);
-    ck_assert_int_eq(m.step_ns[1], 0);
+    static const int64_t expected[] = {140 - 110, 0, 1200 - 995, 100 - 13};
+    ck_assert_int_eq(m.steps, 4);
+    for (int i = 0; i < 4; i++)
+        ck_assert_int_eq(m.step_ns[i], expected[i]);
     given.start_ns = NULL;
     MAKES(context, timeline, hbp_timeline_create(context, &given, &timeline));
     OK(context, hbp_timeline_get_measurements(context, timeline, &m));

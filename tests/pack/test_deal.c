@@ -12,6 +12,17 @@ static hbp__items items_of(uint32_t *size, int64_t count)
     return items;
 }
 
+/* One run as a deal of its own. */
+static int64_t deal_run(hbp__fills *fills, const hbp__items *items, const hbp__listing *listing, int64_t run,
+                        int64_t width, uint32_t *order, uint32_t *pack_of)
+{
+    hbp__bin_deal deal;
+    hbp__bin_deal_begin(fills, items, listing, width, order, &deal);
+    const int64_t lost = hbp__bin_deal_run(&deal, hbp__size_run(listing, width, run), pack_of + run * width);
+    hbp__bin_deal_end(&deal);
+    return lost;
+}
+
 START_TEST_IN_CONTEXT(the_longest_item_goes_to_the_quickest_pack)
 {
     uint32_t size[] = {1, 2, 4, 10, 20, 30};
@@ -20,8 +31,8 @@ START_TEST_IN_CONTEXT(the_longest_item_goes_to_the_quickest_pack)
     hbp__fills fills;
     OK(context, hbp__fills_open(context, 3, 100, 10, 1, 0, &fills));
     uint32_t order[] = {0, 1, 2}, pack_of[6];
-    ck_assert_int_eq(hbp__deal_run(&fills, &items, &listing, 0, 3, order, pack_of), 0);
-    ck_assert_int_eq(hbp__deal_run(&fills, &items, &listing, 1, 3, order, pack_of), 0);
+    ck_assert_int_eq(deal_run(&fills, &items, &listing, 0, 3, order, pack_of), 0);
+    ck_assert_int_eq(deal_run(&fills, &items, &listing, 1, 3, order, pack_of), 0);
     /* 30, 20, 10 to packs 0, 1, 2; then 4, 2, 1 to 2, 1, 0. */
     static const uint32_t expected[] = {0, 1, 2, 2, 1, 0};
     ck_assert_mem_eq(pack_of, expected, sizeof expected);
@@ -41,7 +52,7 @@ START_TEST_IN_CONTEXT(time_counts_squares)
     hbp__fills fills;
     OK(context, hbp__fills_open(context, 2, 100, 10, 2, 0.5, &fills));
     uint32_t order[] = {0, 1}, pack_of[4];
-    hbp__deal_run(&fills, &items, &listing, 0, 2, order, pack_of);
+    deal_run(&fills, &items, &listing, 0, 2, order, pack_of);
     ck_assert_int_eq(fills.time_ns[0], 59); /* 18 + 40.5, rounded */
     ck_assert_int_eq(fills.time_ns[1], 30);
     hbp__fills_close(&fills);
@@ -66,7 +77,7 @@ START_TEST_IN_CONTEXT(no_pack_passes_its_capacity_and_nothing_is_lost_silently)
         for (int64_t j = 0; j < width; j++)
             order[j] = (uint32_t)j;
         for (int64_t run = 0; run < hbp__ceil_div(count, width); run++)
-            lost += hbp__deal_run(&fills, &items, &listing, run, width, order, pack_of);
+            lost += deal_run(&fills, &items, &listing, run, width, order, pack_of);
         int64_t load[8] = {0}, members[8] = {0};
         for (int64_t k = 0; k < count; k++) {
             if (pack_of[k] == HBP__NO_PACK) {

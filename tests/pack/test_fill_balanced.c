@@ -46,6 +46,46 @@ START_TEST_IN_CONTEXT(packs_of_broad_data_are_full_and_alike)
 }
 END_TEST
 
+/* All samples belong to the longest group: nothing is left for the others, and no pack is written twice. */
+START_TEST_IN_CONTEXT(shorter_groups_may_be_empty)
+{
+    enum { COUNT = 3000 };
+    static uint32_t length[COUNT];
+    static uint8_t seen[COUNT];
+    static const int64_t pack_length[] = {1024, 8192, 32768};
+    static const int32_t sp[] = {1, 2, 8};
+    hbp_cost *cost = keep(test_cost(context));
+    hbp_groups *groups = NULL;
+    MAKES(context, groups, hbp_groups_create(context, cost, 3, pack_length, sp, NULL, 0, &groups));
+    for (int kind = 0; kind < 4; kind++) {
+        hbp__rng rng = hbp__rng_make(3, (uint64_t)kind, 0);
+        hbp_lengths *lengths = NULL;
+        hbp_packs *packs = NULL;
+        const uint32_t above = kind % 2 ? 1025 : 8193, spread = kind < 2 ? 5000 : 3;
+        for (int i = 0; i < COUNT; i++)
+            length[i] = above + (uint32_t)hbp__rng_below(&rng, spread);
+        MAKES(context, lengths, hbp_lengths_create_u32(context, length, COUNT, NULL, &lengths));
+        const hbp_fill_options options = {.struct_size = sizeof options,
+                                          .sequence_multiple = 1,
+                                          .pack_multiple = 1,
+                                          .max_samples = kind == 1 ? 2 : 0};
+        MAKES(context, packs, hbp__fill_balanced(context, lengths, groups, &options, &packs));
+        OK(context, hbp__packs_measure(context, packs));
+        ck_assert_int_eq(packs->offsets[packs->count], COUNT);
+        memset(seen, 0, sizeof seen);
+        for (int i = 0; i < COUNT; i++) {
+            ck_assert_int_eq(seen[packs->sample[i]]++, 0);
+            ck_assert_int_eq(hbp__packs_length(packs, i), length[packs->sample[i]]);
+        }
+        for (int64_t g = 0, p = 0; p < packs->count; p++) {
+            g = packs->group[p];
+            ck_assert_int_eq(g, kind % 2 && length[packs->sample[packs->offsets[p]]] <= 8192 ? g : 2);
+            ck_assert_int_le(packs->padded[p], pack_length[g]);
+        }
+    }
+}
+END_TEST
+
 START_TEST_IN_CONTEXT(long_packs_are_filled_by_a_sample_of_the_short_ones)
 {
     hbp_cost *cost = keep(test_cost(context));
@@ -83,4 +123,5 @@ START_TEST_IN_CONTEXT(long_packs_are_filled_by_a_sample_of_the_short_ones)
 END_TEST
 
 TEST_MAIN("fill_balanced", keeps_every_promise_on_random_data, failing_allocations_leave_nothing,
-          packs_of_broad_data_are_full_and_alike, long_packs_are_filled_by_a_sample_of_the_short_ones)
+          packs_of_broad_data_are_full_and_alike, shorter_groups_may_be_empty,
+          long_packs_are_filled_by_a_sample_of_the_short_ones)

@@ -18,6 +18,7 @@ sys.exit(any(found[key] > float(most) for key, most in zip(("median", "p95", "wo
 truth() { "$python" "$source/benchmarks/truth.py" "$@" || fail "truth.py $*"; }
 
 holds "$(truth --tables)" .04 .05 .05 || fail "times of HBP's tables"
+holds "$(truth "$source/benchmarks/published_runs_kept.csv")" .03 .13 .35 || fail "published runs that nothing was fitted to"
 if [ -r "$data/published_runs.csv" ] && [ -r "$data/published_attention.csv" ]; then
     holds "$(truth "$data/published_runs.csv")" .03 .13 .3 || fail "published runs"
     holds "$(truth "$data/published_runs.csv" --leave-out)" .03 .13 .3 || fail "each model by constants of the others"

@@ -7,29 +7,20 @@
 
 /* The rng's stream of this order. */
 #define STREAM UINT64_C(0x6f72646572)
-/* Buckets of the first pass: few enough that their write positions stay in the nearest caches. */
-#define BUCKET_SHIFT 9
 /* Runs of one length up to this many samples are shuffled in place; longer ones are first dealt into piles.
  */
 #define SHUFFLE_IN_PLACE 65536
 #define PILES            256
 
-/* Counting sort in two passes over (length, index), the histogram being there already. The first pass deals
- * samples into about 512 buckets of neighbouring lengths, the second sorts each bucket by length within the
- * cache. */
+/* Counting sort: the histogram says where each length begins. Samples are dealt in one pass, as many streams
+ * of writes as there are lengths; most data have few lengths that are frequent. */
 typedef struct ordering {
     hbp_context *context;
     const hbp_lengths *lengths;
     int64_t table_max;   /* lengths up to this are slots; a longer one has the slot table_max + 1 + its bin */
     uint32_t *slot_next; /* [slots] where the next sample of the length goes */
-    uint16_t *slot_bucket; /* [slots] */
-    int64_t buckets;
-    int64_t *bucket_bin;   /* [buckets + 1] first bin */
-    uint32_t *bucket_next; /* [buckets] where the next sample of the bucket goes in the first pass */
-    uint32_t *order;       /* [count] */
-    uint32_t *scratch;     /* [count] lengths, bucket by bucket; later room for piles */
-    uint32_t *window;      /* [widest] a bucket's samples */
-    int64_t widest;        /* samples of the largest bucket with more than one length */
+    uint32_t *order;     /* [count] */
+    uint32_t *piled;     /* [samples of the most frequent length] room for piles; NULL: none is frequent */
     hbp__rng rng;
 } ordering;
 
@@ -53,75 +44,41 @@ static inline int64_t slot_of(const ordering *o, uint32_t length)
     return length <= o->table_max ? length : o->table_max + 1 + find_bin(o->lengths, length);
 }
 
-/* Walks the bins: a bucket ends when it holds its share, and a length that is a share by itself has its own
- * bucket. */
-static void cut_buckets(ordering *o)
+static void start_slots(const ordering *o)
 {
     const hbp_lengths *lengths = o->lengths;
-    int64_t share = (lengths->count >> BUCKET_SHIFT) + 1;
-    o->buckets = 0;
-    for (int64_t bin = 0, in_bucket = 0; bin < lengths->bins; bin++) {
-        int64_t here = lengths->bin_count[bin];
-        if (bin == 0 || in_bucket + here > share) {
-            o->bucket_bin[o->buckets] = bin;
-            o->bucket_next[o->buckets++] = (uint32_t)lengths->bin_first[bin];
-            in_bucket = 0;
-        } else
-            o->widest = hbp__max_i64(o->widest, in_bucket + here);
-        in_bucket += here;
-        int64_t length = lengths->bin_length[bin];
-        int64_t slot = length <= o->table_max ? length : o->table_max + 1 + bin;
+    for (int64_t bin = 0; bin < lengths->bins; bin++) {
+        const int64_t length = lengths->bin_length[bin];
+        const int64_t slot = length <= o->table_max ? length : o->table_max + 1 + bin;
         o->slot_next[slot] = (uint32_t)lengths->bin_first[bin];
-        o->slot_bucket[slot] = (uint16_t)(o->buckets - 1);
     }
-    o->bucket_bin[o->buckets] = lengths->bins;
 }
 
-static hbp_status deal_into_buckets(ordering *o)
-{
-    const uint32_t *length = o->lengths->length;
-    int64_t count = o->lengths->count;
-    for (int64_t begin = 0; begin < count; begin += HBP__LENGTHS_BLOCK) {
-        HBP__TRY(hbp__tick(o->context, "order lengths", begin, count));
-        int64_t end = hbp__min_i64(count, begin + HBP__LENGTHS_BLOCK);
-        for (int64_t i = begin; i < end; i++) {
-            uint32_t tokens = length[i];
-            uint32_t to = o->bucket_next[o->slot_bucket[slot_of(o, tokens)]]++;
-            if (to >= count)
-                return hbp__lengths_changed(o->context);
-            o->order[to] = (uint32_t)i;
-            o->scratch[to] = tokens;
-        }
-    }
-    for (int64_t b = 0; b < o->buckets; b++)
-        if (o->bucket_next[b] != o->lengths->bin_first[o->bucket_bin[b + 1]])
-            return hbp__lengths_changed(o->context);
-    return HBP_OK;
-}
-
-/* Sorts the samples [begin, end) of one bucket by length; stable. */
-static hbp_status sort_bucket(ordering *o, int64_t begin, int64_t end)
-{
-    memcpy(o->window, o->order + begin, (size_t)(end - begin) * sizeof *o->window);
-    for (int64_t i = begin; i < end; i++) {
-        if ((i - begin) % HBP__LENGTHS_BLOCK == HBP__LENGTHS_BLOCK - 1)
-            HBP__TRY(hbp__tick(o->context, "order lengths", i, o->lengths->count));
-        int64_t slot = slot_of(o, o->scratch[i]);
-        if (o->slot_next[slot] < begin || o->slot_next[slot] >= end)
-            return hbp__lengths_changed(o->context);
-        o->order[o->slot_next[slot]++] = o->window[i - begin];
-    }
-    return HBP_OK;
-}
-
-/* Whether every bin of a sorted bucket got its samples: no place is then taken twice. */
-static int is_filled(const ordering *o, int64_t first, int64_t last)
+/* Whether every bin got its samples: no place is then taken twice. */
+static int is_filled(const ordering *o)
 {
     const hbp_lengths *lengths = o->lengths;
-    for (int64_t bin = first; bin < last; bin++)
+    for (int64_t bin = 0; bin < lengths->bins; bin++)
         if (o->slot_next[slot_of(o, (uint32_t)lengths->bin_length[bin])] != lengths->bin_first[bin + 1])
             return 0;
     return 1;
+}
+
+static hbp_status deal(ordering *o)
+{
+    const uint32_t *length = o->lengths->length;
+    const int64_t count = o->lengths->count;
+    for (int64_t begin = 0; begin < count; begin += HBP__LENGTHS_BLOCK) {
+        HBP__TRY(hbp__tick(o->context, "order lengths", begin, count));
+        const int64_t end = hbp__min_i64(count, begin + HBP__LENGTHS_BLOCK);
+        for (int64_t i = begin; i < end; i++) {
+            const uint32_t to = o->slot_next[slot_of(o, length[i])]++;
+            if (to >= count)
+                return hbp__lengths_changed(o->context);
+            o->order[to] = (uint32_t)i;
+        }
+    }
+    return is_filled(o) ? HBP_OK : hbp__lengths_changed(o->context);
 }
 
 /* Uniform shuffle of a long run without leaving the cache (Rao 1961, Sandelius 1962): each sample goes to a
@@ -129,7 +86,7 @@ static int is_filled(const ordering *o, int64_t first, int64_t last)
  * remembered. */
 static hbp_status shuffle_run(ordering *o, int64_t begin, int64_t count)
 {
-    uint32_t *run = o->order + begin, *piled = o->scratch + begin;
+    uint32_t *run = o->order + begin, *piled = o->piled;
     if (count <= SHUFFLE_IN_PLACE) {
         hbp__rng_shuffle_u32(&o->rng, run, (uint64_t)count);
         return HBP_OK;
@@ -164,18 +121,13 @@ static hbp_status shuffle_run(ordering *o, int64_t begin, int64_t count)
 static hbp_status run_ordering(ordering *o)
 {
     const hbp_lengths *lengths = o->lengths;
-    HBP__TRY(deal_into_buckets(o));
-    for (int64_t bucket = 0; bucket < o->buckets; bucket++) {
-        int64_t first = o->bucket_bin[bucket], last = o->bucket_bin[bucket + 1];
-        HBP__TRY(hbp__tick(o->context, "order lengths", lengths->bin_first[first], lengths->count));
-        if (last - first > 1) {
-            HBP__TRY(sort_bucket(o, lengths->bin_first[first], lengths->bin_first[last]));
-            if (!is_filled(o, first, last))
-                return hbp__lengths_changed(o->context);
-        }
-        for (int64_t bin = first; bin < last; bin++)
-            if (lengths->bin_count[bin] > 1)
-                HBP__TRY(shuffle_run(o, lengths->bin_first[bin], lengths->bin_count[bin]));
+    start_slots(o);
+    HBP__TRY(deal(o));
+    for (int64_t bin = 0; bin < lengths->bins; bin++) {
+        if (bin % 1024 == 0)
+            HBP__TRY(hbp__tick(o->context, "shuffle equal lengths", lengths->bin_first[bin], lengths->count));
+        if (lengths->bin_count[bin] > 1)
+            HBP__TRY(shuffle_run(o, lengths->bin_first[bin], lengths->bin_count[bin]));
     }
     return HBP_OK;
 }
@@ -185,27 +137,19 @@ static hbp_status order_array(hbp_context *context, const hbp_lengths *lengths, 
 {
     const hbp__memory *memory = &context->memory;
     ordering o = {.context = context, .lengths = lengths, .order = order};
+    int64_t most = 0;
     o.rng = hbp__rng_make(seed, epoch, STREAM);
     o.table_max = hbp__lengths_table(lengths->count, lengths->bin_length[lengths->bins - 1]);
-    uint64_t slots = (uint64_t)(o.table_max + 1 + lengths->bins);
-    uint64_t most_buckets = (uint64_t)hbp__min_i64(lengths->bins, 2 * (INT64_C(1) << BUCKET_SHIFT) + 2);
-    o.slot_next = hbp__new_zero(memory, slots, sizeof *o.slot_next); /* lengths that do not occur, too */
-    o.slot_bucket = hbp__new_zero(memory, slots, sizeof *o.slot_bucket);
-    o.bucket_bin = hbp__new(memory, most_buckets + 1, sizeof *o.bucket_bin);
-    o.bucket_next = hbp__new(memory, most_buckets, sizeof *o.bucket_next);
-    o.scratch = hbp__new(memory, (uint64_t)lengths->count, sizeof *o.scratch);
-    hbp_status status = HBP_OK;
-    if (o.slot_next && o.slot_bucket && o.bucket_bin && o.bucket_next && o.scratch) {
-        cut_buckets(&o);
-        o.window = hbp__new(memory, (uint64_t)o.widest, sizeof *o.window);
-    }
-    if (o.window)
-        status = run_ordering(&o);
-    else
-        status = hbp__fail_memory(context, "the order of lengths");
-    void *blocks[] = {o.slot_next, o.slot_bucket, o.bucket_bin, o.bucket_next, o.scratch, o.window};
-    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
-        hbp__delete(memory, blocks[i]);
+    for (int64_t bin = 0; bin < lengths->bins; bin++)
+        most = hbp__max_i64(most, lengths->bin_count[bin]);
+    /* Lengths that do not occur have slots, too. */
+    o.slot_next = hbp__new_zero(memory, (uint64_t)(o.table_max + 1 + lengths->bins), sizeof *o.slot_next);
+    if (most > SHUFFLE_IN_PLACE)
+        o.piled = hbp__new(memory, (uint64_t)most, sizeof *o.piled);
+    const int has_room = o.slot_next && (o.piled || most <= SHUFFLE_IN_PLACE);
+    hbp_status status = has_room ? run_ordering(&o) : hbp__fail_memory(context, "the order of lengths");
+    hbp__delete(memory, o.slot_next);
+    hbp__delete(memory, o.piled);
     return status;
 }
 

@@ -106,15 +106,44 @@ static hbp_status open_linked(hbp_context *context, hbp__items *items)
     return status;
 }
 
-hbp_status hbp__items_open(hbp_context *context, const hbp_lengths *lengths, int64_t sequence_multiple,
-                           int64_t capacity, uint64_t seed, uint64_t epoch, hbp__items *items)
+/* Refuses the last item, which is the largest, where it is larger than the capacity. */
+static hbp_status check_largest(hbp_context *context, const hbp__items *items, int64_t size, int64_t capacity)
+{
+    const hbp_lengths *lengths = items->lengths;
+    const int64_t last = items->count - 1;
+    if (size <= capacity)
+        return HBP_OK;
+    const uint32_t sample = items->sample[last];
+    return hbp__fail(context, HBP_E_INFEASIBLE,
+                     "sample %lld%s has %lld tokens with padding; the longest pack holds %lld",
+                     (long long)(lengths->origin ? lengths->origin[sample] : sample),
+                     hbp__items_members(items, last) > 1 ? " with its linked samples" : "", (long long)size,
+                     (long long)capacity);
+}
+
+static hbp_status open_order(hbp_context *context, const hbp_lengths *lengths, int64_t sequence_multiple,
+                             uint64_t seed, uint64_t epoch, hbp__items *items)
 {
     memset(items, 0, sizeof *items);
     items->memory = context->memory;
     items->lengths = lengths;
     items->multiple = sequence_multiple;
     items->count = lengths->count;
-    HBP__TRY(hbp__lengths_order(context, lengths, seed, epoch, &items->sample));
+    return hbp__lengths_order(context, lengths, seed, epoch, &items->sample);
+}
+
+hbp_status hbp__items_open_order(hbp_context *context, const hbp_lengths *lengths, int64_t sequence_multiple,
+                                 int64_t capacity, uint64_t seed, uint64_t epoch, hbp__items *items)
+{
+    HBP__TRY(open_order(context, lengths, sequence_multiple, seed, epoch, items));
+    const int64_t longest = lengths->bin_length[lengths->bins - 1];
+    return check_largest(context, items, hbp__round_up(longest, sequence_multiple), capacity);
+}
+
+hbp_status hbp__items_open(hbp_context *context, const hbp_lengths *lengths, int64_t sequence_multiple,
+                           int64_t capacity, uint64_t seed, uint64_t epoch, hbp__items *items)
+{
+    HBP__TRY(open_order(context, lengths, sequence_multiple, seed, epoch, items));
     items->size = hbp__new(&context->memory, (uint64_t)lengths->count, sizeof *items->size);
     if (!items->size)
         return hbp__fail_memory(context, "the sizes of samples");
@@ -122,16 +151,7 @@ hbp_status hbp__items_open(hbp_context *context, const hbp_lengths *lengths, int
         HBP__TRY(open_linked(context, items));
     else
         HBP__TRY(sizes_from_histogram(context, items));
-    int64_t last = items->count - 1;
-    if (items->size[last] > capacity) {
-        uint32_t sample = items->sample[last];
-        return hbp__fail(context, HBP_E_INFEASIBLE,
-                         "sample %lld%s has %lld tokens with padding; the longest pack holds %lld",
-                         (long long)(lengths->origin ? lengths->origin[sample] : sample),
-                         hbp__items_members(items, last) > 1 ? " with its linked samples" : "",
-                         (long long)items->size[last], (long long)capacity);
-    }
-    return HBP_OK;
+    return check_largest(context, items, items->size[items->count - 1], capacity);
 }
 
 void hbp__items_close(hbp__items *items)

@@ -28,6 +28,10 @@ hbp_status hbp__items_open(hbp_context *context, const hbp_lengths *lengths, int
                            int64_t capacity, uint64_t seed, uint64_t epoch, hbp__items *items);
 void hbp__items_close(hbp__items *items);
 
+/* The same without sizes, where nothing is linked: the order alone, whose sizes the histogram says. */
+hbp_status hbp__items_open_order(hbp_context *context, const hbp_lengths *lengths, int64_t sequence_multiple,
+                                 int64_t capacity, uint64_t seed, uint64_t epoch, hbp__items *items);
+
 /* Samples in item `i`, and the sum of their squared lengths (of its padded length when nothing is linked:
  * balance needs no more). O(1) when nothing is linked. */
 int64_t hbp__items_members(const hbp__items *items, int64_t i);

@@ -127,36 +127,57 @@ static hbp_status keep_real(hbp_context *context, hbp_timeline *t, int64_t count
     return HBP_OK;
 }
 
-/* What stands between the last pack of a step and the first of the next one, of steps whose numbers are
- * neighbours. */
+/* A step as far as it was measured. */
+typedef struct span {
+    int64_t step;
+    int64_t start_ns;
+    int64_t end_ns;
+    int is_whole; /* its micro-batches are 0, 1, ... without a gap; whether more followed is not known */
+} span;
+
+/* The step of the rows from order[at] on, which are sorted by step and micro-batch; *next is the first of
+ * another.
+ */
+static span span_of(const hbp_timeline *t, const uint32_t *order, int64_t at, int64_t *next)
+{
+    span s = {t->step[order[at]], INT64_MAX, 0, t->micro_batch[order[at]] == 0};
+    for (*next = at; *next < t->count && t->step[order[*next]] == s.step; ++*next) {
+        const uint32_t row = order[*next], before = order[*next > at ? *next - 1 : at];
+        s.start_ns = hbp__min_i64(s.start_ns, t->start_ns[row]);
+        s.end_ns = hbp__max_i64(s.end_ns, t->start_ns[row] + t->time_ns[row]);
+        s.is_whole &= t->micro_batch[row] - t->micro_batch[before] <= 1;
+    }
+    return s;
+}
+
+/* What stands between the last pack of a step and the first of the next, of whole steps whose numbers are
+ * neighbours; a clock that began anew says nothing. */
 static hbp_status list_steps(hbp_context *context, hbp_timeline *t)
 {
     if (!t->start_ns)
         return HBP_OK;
     const int64_t mark = hbp__scratch_mark(context);
     uint32_t *order = hbp__take(context, (uint64_t)t->count, sizeof *order);
+    int64_t *key = hbp__take(context, (uint64_t)t->count, sizeof *key);
     int64_t *step_ns = t->own[6] = hbp__new(&context->memory, (uint64_t)t->count, sizeof *step_ns);
-    if (!order || !step_ns)
+    if (!order || !key || !step_ns)
         return hbp__fail_memory(context, "a timeline");
-    for (int64_t i = 0; i < t->count; i++)
+    for (int64_t i = 0; i < t->count; i++) {
         order[i] = (uint32_t)i;
+        key[i] = t->micro_batch[i];
+    }
+    HBP__TRY(hbp__order_by_i64(context, key, order, t->count, "a timeline"));
     HBP__TRY(hbp__order_by_i64(context, t->step, order, t->count, "a timeline"));
-    int64_t steps = 0, end = 0, before = -1;
-    for (int64_t i = 0, next; i < t->count; i = next) {
-        const int64_t step = t->step[order[i]];
-        int64_t first = INT64_MAX, last = 0;
-        for (next = i; next < t->count && t->step[order[next]] == step; next++) {
-            const uint32_t row = order[next];
-            first = hbp__min_i64(first, t->start_ns[row]);
-            last = hbp__max_i64(last, t->start_ns[row] + t->time_ns[row]);
-        }
-        if (i && step == before + 1)
-            step_ns[steps++] = hbp__max_i64(first - end, 0);
-        before = step;
-        end = last;
+    int64_t steps = 0;
+    span before = {-2, 0, 0, 0};
+    for (int64_t at = 0; at < t->count;) {
+        const span now = span_of(t, order, at, &at);
+        if (now.step == before.step + 1 && before.is_whole && now.is_whole && now.start_ns >= before.start_ns)
+            step_ns[steps++] = hbp__max_i64(now.start_ns - before.end_ns, 0);
+        before = now;
     }
     t->measured.steps = steps;
-    t->measured.step_ns = step_ns;
+    t->measured.step_ns = steps ? step_ns : NULL;
     hbp__scratch_release(context, mark);
     return HBP_OK;
 }

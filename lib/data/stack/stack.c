@@ -38,16 +38,19 @@ static int is_preset(const hbp_machine *machine, int32_t field)
 }
 
 /* The curve peak x efficiency / (1 + half / size) that has the least sum of squared relative errors over what
- * was measured by size, together with the field: 1 / rate is linear in 1 / size. Returns 0 where fewer than
- * two sizes were, or they have no such curve. */
+ * was measured by size, together with the field where that was measured: 1 / rate is linear in 1 / size.
+ * Returns 0 where fewer than two sizes were, they have no such curve, or the field is given. */
 static int fit_curve(const hbp_machine *machine, int32_t rate, int32_t field, double *efficiency,
                      double *half)
 {
     double weights = 0, x = 0, y = 0, xx = 0, xy = 0;
     int64_t count = 0;
+    const int any = is_preset(machine, field);
+    if (strcmp(machine->source[field], "given") == 0)
+        return 0;
     for (int64_t i = 0; i < machine->rate_count; i++) {
         const hbp__rate *row = &machine->rates[i];
-        if (row->rate != rate || strcmp(row->source, machine->source[field]) != 0)
+        if (row->rate != rate || (!any && strcmp(row->source, machine->source[field]) != 0))
             continue;
         const double at = 1 / (double)row->size, value = 1 / row->per_s, weight = row->per_s * row->per_s;
         weights += weight;
@@ -88,18 +91,19 @@ static int fit_products(const hbp_model *model, const hbp_machine *machine, hbp_
 /* The machine's own efficiencies: given, or measured. */
 static void take_machine(const hbp_model *model, const hbp_machine *machine, hbp_stack_fields *f)
 {
-    if ((!(f->gemm_efficiency > 0) || !is_preset(machine, HBP__MACHINE_gemm_efficiency)) &&
-        !fit_products(model, machine, f))
+    if (!fit_products(model, machine, f) &&
+        (!(f->gemm_efficiency > 0) || !is_preset(machine, HBP__MACHINE_gemm_efficiency)))
         f->gemm_efficiency = machine->fields.gemm_efficiency;
-    if (f->attention_efficiency > 0 && is_preset(machine, HBP__MACHINE_attention_efficiency))
-        return;
     double efficiency;
     double tokens;
-    const int is_curve =
-        fit_curve(machine, HBP_RATE_ATTENTION, HBP__MACHINE_attention_efficiency, &efficiency, &tokens);
-    f->attention_efficiency = is_curve ? efficiency : machine->fields.attention_efficiency;
-    if (is_curve)
+    if (fit_curve(machine, HBP_RATE_ATTENTION, HBP__MACHINE_attention_efficiency, &efficiency, &tokens)) {
+        f->attention_efficiency = efficiency;
         f->attention_tokens = tokens;
+    } else if (f->attention_efficiency > 0 && is_preset(machine, HBP__MACHINE_attention_efficiency)) {
+        return;
+    } else {
+        f->attention_efficiency = machine->fields.attention_efficiency;
+    }
     f->forward_attention_efficiency = f->attention_efficiency;
     f->forward_attention_tokens = f->attention_tokens;
 }
@@ -145,8 +149,11 @@ static hbp_status take_preset(hbp_context *context, const char *name, const char
 
 /* What the text gives, over what is there. Attention that is given for both passes is that of the forward
  * pass, unless that is given too. */
-static void take_values(const hbp__field_values *values, hbp_stack_fields *f)
+static hbp_status take_values(hbp_context *context, const hbp__field_values *values, hbp_stack_fields *f)
 {
+    const double fused = values->value[HBP__STACK_fused_cross_entropy];
+    if (values->given >> HBP__STACK_fused_cross_entropy & 1 && fused != 0 && fused != 1)
+        return hbp__fail(context, HBP_E_INVALID, "fused_cross_entropy is %g; it must be 0 or 1", fused);
     for (int32_t i = 0; i < HBP__STACK_FIELD_COUNT; i++) {
         if (!(values->given >> i & 1))
             continue;
@@ -162,6 +169,7 @@ static void take_values(const hbp__field_values *values, hbp_stack_fields *f)
         f->forward_attention_efficiency = f->attention_efficiency;
     if (given >> HBP__STACK_attention_tokens & 1 && !(given >> HBP__STACK_forward_attention_tokens & 1))
         f->forward_attention_tokens = f->attention_tokens;
+    return HBP_OK;
 }
 
 static hbp_status check_fields(hbp_context *context, const hbp_stack_fields *f)
@@ -190,10 +198,8 @@ static hbp_status check_fields(hbp_context *context, const hbp_stack_fields *f)
     };
     for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
         if (!(limits[i].value >= limits[i].least && limits[i].value <= limits[i].most))
-            return hbp__fail(
-                context, HBP_E_INVALID, "%s is %g; it must be %s %g and at most %g", limits[i].name,
-                limits[i].value, limits[i].least > 0 && limits[i].least < 1 ? "above" : "at least",
-                limits[i].least > 0 && limits[i].least < 1 ? 0 : limits[i].least, limits[i].most);
+            return hbp__fail(context, HBP_E_INVALID, "%s is %g; it must be at least %g and at most %g",
+                             limits[i].name, limits[i].value, limits[i].least, limits[i].most);
     return HBP_OK;
 }
 
@@ -201,6 +207,7 @@ static hbp_status read_text(hbp_context *context, const char *text, const hbp_mo
                             const hbp_machine *machine, hbp_stack_fields *f)
 {
     const char *at = text;
+    int is_whole = 0; /* a preset and nothing behind it */
     if (text[strcspn(text, "=,")] != '=') {
         char name[HBP__FIELD_NAME_BYTES];
         char kernel[HBP__FIELD_NAME_BYTES];
@@ -209,17 +216,16 @@ static hbp_status read_text(hbp_context *context, const char *text, const hbp_mo
         if (has_kernel)
             at = hbp__take_name(at + 1, ",", kernel);
         HBP__TRY(take_preset(context, name, has_kernel ? kernel : NULL, model, machine, f));
-        if (!*at) {
-            take_machine(model, machine, f);
-            return HBP_OK;
-        }
-        at++;
+        is_whole = !*at;
+        at += !is_whole;
     }
-    hbp__field_values values;
-    HBP__TRY(hbp__read_fields(context, &names, text, at, &values));
+    hbp__field_values values = {.given = 0};
+    if (!is_whole)
+        HBP__TRY(hbp__read_fields(context, &names, text, at, &values));
     take_machine(model, machine, f);
-    take_values(&values, f);
-    hbp_status status = check_fields(context, f);
+    hbp_status status = take_values(context, &values, f);
+    if (status >= 0)
+        status = check_fields(context, f);
     return status < 0 ? hbp__fail_in_text(context, status, "stack", text) : HBP_OK;
 }
 

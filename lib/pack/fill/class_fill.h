@@ -8,14 +8,20 @@
 #include "data/packs/packs.h"
 #include "solve/packing/patterns.h"
 
+/* Where a class's items are drawn from next. */
+typedef struct hbp__class_draw {
+    uint32_t next; /* item to name, an index into the order */
+    uint32_t bin;  /* of the lengths that it is in, where nothing is linked */
+} hbp__class_draw;
+
 typedef struct hbp__class_fill {
     hbp_context *context;
     const hbp_groups *groups;
-    hbp__items items;
-    uint32_t *order; /* [items] items by class; NULL: they are in that order already */
+    hbp__items items; /* without `size` where nothing is linked: classes are bins of the lengths then */
+    uint32_t *order;  /* [items] items by class; NULL: they are in that order already */
     hbp__classes classes;
     int64_t *size, *number, *weight; /* [classes]; number: items not packed yet */
-    int64_t *next;                   /* [classes] the next item to name, an index into `order` */
+    hbp__class_draw *draw;           /* [classes] */
     int64_t max_samples;
     int64_t capacity[HBP_MAX_GROUPS];       /* of a pack */
     int64_t largest[HBP_MAX_GROUPS];        /* item that belongs to the group */
@@ -38,7 +44,8 @@ hbp__room hbp__class_fill_room(const hbp__class_fill *fill, int64_t g);
 /* Counts the classes of group g's patterns from the first of all, not from the group's first. */
 void hbp__class_fill_shift(hbp__class_fill *fill, int64_t g);
 
-/* Packs with samples drawn for the patterns, longest group first; *out is not measured. O(samples). */
+/* Packs with samples drawn for the patterns, longest group first; measured but for their own padding where
+ * nothing is linked and there is no second size. O(samples). */
 hbp_status hbp__class_fill_name(hbp__class_fill *fill, hbp_packs **out);
 
 #endif

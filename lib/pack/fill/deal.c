@@ -1,6 +1,8 @@
 /* One run after the other to the packs of a bin, least loaded first. */
 #include "pack/fill/deal.h"
 
+#include <string.h>
+
 #include "base/checked.h"
 
 hbp_status hbp__fills_open(hbp_context *context, int64_t count, int64_t capacity, int64_t max_members,
@@ -58,6 +60,12 @@ static int64_t item_ns(const hbp__fills *fills, const hbp__items *items, int64_t
                           fills->square_ns * (double)hbp__items_squares(items, item));
 }
 
+/* The same of an item of this size where nothing is linked. */
+static int64_t size_ns(const hbp__fills *fills, int64_t size)
+{
+    return hbp__round_i64(fills->token_ns * (double)size + fills->square_ns * (double)(size * size));
+}
+
 void hbp__fills_put(hbp__fills *fills, const hbp__items *items, int64_t pack, int64_t item)
 {
     fills->load[pack] += items->size[item];
@@ -80,33 +88,10 @@ static void sort_by_time(const hbp__fills *fills, uint32_t *order, int64_t width
     }
 }
 
-/* A run of items alike, one for every pack, all with room: the order of packs stays as it is. */
-static int deal_alike(hbp__fills *fills, const hbp__items *items, const hbp__listing *listing, int64_t first,
-                      int64_t width, const uint32_t *order, uint32_t *pack_of)
+/* A run that is not alike: one item after the other. pack_of [end - first] is the run's own. */
+static int64_t deal_items(hbp__fills *fills, const hbp__items *items, const hbp__listing *listing,
+                          int64_t first, int64_t end, int64_t width, uint32_t *order, uint32_t *pack_of)
 {
-    int64_t size = hbp__listing_size(listing, first);
-    for (int64_t j = 0; j < width; j++)
-        if (fills->load[order[j]] + size > fills->capacity || fills->members[order[j]] >= fills->max_members)
-            return 0;
-    int64_t ns = item_ns(fills, items, hbp__listing_item(listing, first));
-    for (int64_t j = 0; j < width; j++) {
-        uint32_t pack = order[j];
-        fills->load[pack] += size;
-        fills->time_ns[pack] = hbp__add_saturating(fills->time_ns[pack], ns);
-        fills->members[pack]++;
-        pack_of[first + j] = pack;
-    }
-    return 1;
-}
-
-int64_t hbp__deal_run(hbp__fills *fills, const hbp__items *items, const hbp__listing *listing, int64_t run,
-                      int64_t width, uint32_t *order, uint32_t *pack_of)
-{
-    int64_t first = run * width, end = hbp__min_i64(first + width, listing->count);
-    if (!items->next && end - first == width &&
-        hbp__listing_size(listing, first) == hbp__listing_size(listing, end - 1) &&
-        deal_alike(fills, items, listing, first, width, order, pack_of))
-        return 0;
     int64_t lost = 0, used = 0;
     sort_by_time(fills, order, width);
     /* Packs [0, used) of the order have had their item of this run. */
@@ -115,7 +100,7 @@ int64_t hbp__deal_run(hbp__fills *fills, const hbp__items *items, const hbp__lis
         while (j < width && !hbp__fills_fits(fills, items, order[j], item))
             j++;
         if (j == width) {
-            pack_of[k] = HBP__NO_PACK;
+            pack_of[k - first] = HBP__NO_PACK;
             lost++;
             continue;
         }
@@ -124,7 +109,59 @@ int64_t hbp__deal_run(hbp__fills *fills, const hbp__items *items, const hbp__lis
             order[j] = order[j - 1];
         order[used++] = pack;
         hbp__fills_put(fills, items, pack, item);
-        pack_of[k] = pack;
+        pack_of[k - first] = pack;
     }
     return lost;
+}
+
+/* Adds what is counted to the packs, and finds the fullest. */
+static void settle(hbp__bin_deal *deal)
+{
+    hbp__fills *fills = deal->fills;
+    deal->most_load = deal->most_members = 0;
+    for (int64_t j = 0; j < deal->width; j++) {
+        const uint32_t pack = deal->order[j];
+        fills->load[pack] += deal->load;
+        fills->time_ns[pack] = hbp__add_saturating(fills->time_ns[pack], deal->time_ns);
+        fills->members[pack] += deal->members;
+        deal->most_load = hbp__max_i64(deal->most_load, fills->load[pack]);
+        deal->most_members = hbp__max_i64(deal->most_members, fills->members[pack]);
+    }
+    deal->load = deal->time_ns = deal->members = 0;
+}
+
+void hbp__bin_deal_begin(hbp__fills *fills, const hbp__items *items, const hbp__listing *listing,
+                         int64_t width, uint32_t *order, hbp__bin_deal *deal)
+{
+    *deal =
+        (hbp__bin_deal){.fills = fills, .items = items, .listing = listing, .width = width, .order = order};
+    settle(deal);
+}
+
+int64_t hbp__bin_deal_run(hbp__bin_deal *deal, hbp__sized_run run, uint32_t *pack_of)
+{
+    const hbp__listing *listing = deal->listing;
+    const int64_t first = run.run * deal->width, end = hbp__min_i64(first + deal->width, listing->count);
+    if (!deal->items->next && end - first == deal->width && run.longest == run.shortest &&
+        deal->most_load + run.longest <= deal->fills->capacity &&
+        deal->most_members < deal->fills->max_members) {
+        /* Items alike, one for every pack, all with room: the order of packs stays as it is. */
+        deal->load += run.longest;
+        deal->most_load += run.longest;
+        deal->time_ns = hbp__add_saturating(deal->time_ns, size_ns(deal->fills, run.longest));
+        deal->members++;
+        deal->most_members++;
+        memcpy(pack_of, deal->order, (size_t)deal->width * sizeof *pack_of);
+        return 0;
+    }
+    settle(deal);
+    const int64_t lost =
+        deal_items(deal->fills, deal->items, listing, first, end, deal->width, deal->order, pack_of);
+    settle(deal);
+    return lost;
+}
+
+void hbp__bin_deal_end(hbp__bin_deal *deal)
+{
+    settle(deal);
 }

@@ -44,11 +44,44 @@ static inline int hbp__fills_fits(const hbp__fills *fills, const hbp__items *ite
 
 void hbp__fills_put(hbp__fills *fills, const hbp__items *items, int64_t pack, int64_t item);
 
-/* Deals run `run` of `listing` to the `width` packs from `first_pack`; `order` [width] holds them ascending
- * in time, also for the next run of the bin. pack_of[k] gets the pack of the listing's k-th item, or
- * HBP__NO_PACK. Returns how many items were not dealt. O(width) for a run of equal items that all fit, else
- * O(width^2) at worst. */
-int64_t hbp__deal_run(hbp__fills *fills, const hbp__items *items, const hbp__listing *listing, int64_t run,
-                      int64_t width, uint32_t *order, uint32_t *pack_of);
+/* A run of a listing, and the sizes of its first and last item: what tells whether it is alike, without a
+ * look at the items. */
+typedef struct hbp__sized_run {
+    uint32_t run;
+    uint32_t longest;
+    uint32_t shortest;
+} hbp__sized_run;
+
+static inline hbp__sized_run hbp__size_run(const hbp__listing *listing, int64_t width, int64_t run)
+{
+    const int64_t first = run * width, end = first + width;
+    return (hbp__sized_run){(uint32_t)run, hbp__listing_size(listing, first),
+                            hbp__listing_size(listing, (end < listing->count ? end : listing->count) - 1)};
+}
+
+/* The runs of one bin, one after the other. Runs of equal items that all packs have room for are counted, and
+ * added to the packs when a run of others comes, or at the end. */
+typedef struct hbp__bin_deal {
+    hbp__fills *fills;
+    const hbp__items *items;
+    const hbp__listing *listing;
+    int64_t width;
+    uint32_t *order;      /* [width] packs ascending in time as of the last run that was not alike */
+    int64_t most_load;    /* of the packs, with what is counted */
+    int64_t most_members; /* likewise */
+    int64_t load;         /* counted and not yet added to each pack */
+    int64_t time_ns;
+    int64_t members;
+} hbp__bin_deal;
+
+/* `order` [width] holds the bin's packs, ascending in time; it stays the caller's, and is kept so. */
+void hbp__bin_deal_begin(hbp__fills *fills, const hbp__items *items, const hbp__listing *listing,
+                         int64_t width, uint32_t *order, hbp__bin_deal *deal);
+
+/* Deals a run of the listing: pack_of [width] gets the pack of each of its items, or HBP__NO_PACK.
+ * Returns how many items were not dealt. The fills are not up to date before the end. O(width) for a run of
+ * equal items that all fit, else O(width^2) at worst. */
+int64_t hbp__bin_deal_run(hbp__bin_deal *deal, hbp__sized_run run, uint32_t *pack_of);
+void hbp__bin_deal_end(hbp__bin_deal *deal);
 
 #endif

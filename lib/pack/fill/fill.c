@@ -22,7 +22,8 @@ hbp_status hbp__packs_finish(hbp_context *context, const hbp_groups *groups, con
 {
     packs->sequence_multiple = options->sequence_multiple;
     packs->pack_multiple = 1; /* first without the packs' own padding, which another packing may not need */
-    HBP__TRY(hbp__packs_measure(context, packs));
+    if (!packs->is_measured)
+        HBP__TRY(hbp__packs_measure(context, packs));
     hbp__packs_bound(groups, options, packs);
     return HBP_OK;
 }

@@ -21,6 +21,7 @@
 #include "base/scratch.h"
 #include "data/packs/items.h"
 #include "hbp/pack.h"
+#include "pack/fill/bin_writer.h"
 #include "pack/fill/deal.h"
 #include "pack/fill/fill.h"
 #include "pack/fill/item_fill.h"
@@ -31,18 +32,12 @@
 /* Items to spread and deal, and where each went. */
 typedef struct source {
     hbp__listing listing;
-    uint32_t *bin_of;   /* [runs] */
-    uint32_t *run_at;   /* [runs] runs in the order of their bins */
-    int64_t *bin_start; /* [bins + 1] into run_at */
-    uint32_t *pack_of;  /* [listing.count] */
+    uint32_t *bin_of;       /* [runs] */
+    hbp__sized_run *run_at; /* [runs] runs in the order of their bins */
+    int64_t *bin_start;     /* [bins + 1] into run_at */
+    uint32_t *pack_of;      /* [listing.count]; NULL where packs are written as they are dealt */
     int64_t runs;
 } source;
-
-/* An item put into a pack outside of any run. */
-typedef struct stray {
-    uint32_t pack;
-    uint32_t item;
-} stray;
 
 typedef struct balanced {
     hbp_context *context;
@@ -55,13 +50,14 @@ typedef struct balanced {
     /* The group at hand: */
     int64_t group;
     int64_t low; /* its own items are [low, items.count) */
+    int64_t own_tokens, own_members;
     int64_t width;
     hbp__bins bins;
     hbp__fills fills;
     source own;
     source filler;
     uint32_t *filler_item;
-    stray *strays;
+    hbp__stray *strays;
     int64_t stray_count;
     int64_t stray_room;
 } balanced;
@@ -77,14 +73,14 @@ static hbp_status check(const balanced *b)
     return hbp__scratch_check(b->context, "the packs");
 }
 
-static hbp_status source_open(balanced *b, const hbp__listing *listing, source *s)
+static hbp_status source_open(balanced *b, const hbp__listing *listing, int keeps_packs, source *s)
 {
     hbp_context *context = b->context;
     s->listing = *listing;
     s->runs = hbp__ceil_div(listing->count, b->width);
     s->bin_of = hbp__take(context, (uint64_t)s->runs, sizeof *s->bin_of);
     s->run_at = hbp__take(context, (uint64_t)s->runs, sizeof *s->run_at);
-    s->pack_of = hbp__take(context, (uint64_t)listing->count, sizeof *s->pack_of);
+    s->pack_of = keeps_packs ? hbp__take(context, (uint64_t)listing->count, sizeof *s->pack_of) : NULL;
     return check(b);
 }
 
@@ -100,14 +96,15 @@ static hbp_status source_index(balanced *b, source *s)
             start[s->bin_of[r] + 1]++;
             continue;
         }
-        for (int64_t k = r * b->width; k < hbp__min_i64((r + 1) * b->width, s->listing.count); k++)
+        for (int64_t k = r * b->width; s->pack_of && k < hbp__min_i64((r + 1) * b->width, s->listing.count);
+             k++)
             s->pack_of[k] = HBP__NO_PACK;
     }
     for (int64_t i = 1; i <= b->bins.count; i++)
         start[i] += start[i - 1];
     for (int64_t r = 0; r < s->runs; r++)
         if (s->bin_of[r] != HBP__NO_BIN)
-            s->run_at[start[s->bin_of[r]]++] = (uint32_t)r;
+            s->run_at[start[s->bin_of[r]]++] = hbp__size_run(&s->listing, b->width, r);
     return HBP_OK;
 }
 
@@ -124,35 +121,55 @@ static hbp_status add_stray(balanced *b, int64_t pack, int64_t item)
 {
     if (b->stray_count == b->stray_room) {
         int64_t room = b->stray_room * 2 + 256;
-        stray *wider = hbp__renew(&b->context->memory, b->strays, (uint64_t)room, sizeof *wider);
+        hbp__stray *wider = hbp__renew(&b->context->memory, b->strays, (uint64_t)room, sizeof *wider);
         if (!wider)
             return no_memory(b);
         b->strays = wider;
         b->stray_room = room;
     }
-    b->strays[b->stray_count++] = (stray){(uint32_t)pack, (uint32_t)item};
+    b->strays[b->stray_count++] = (hbp__stray){(uint32_t)pack, (uint32_t)item};
     hbp__fills_put(&b->fills, &b->items, pack, item);
     return HBP_OK;
 }
 
-/* The fewest packs that the own items can need: by tokens, by items over half a pack, by members. */
-static hbp_status least_packs(const balanced *b, int64_t capacity, int64_t max_members, int64_t *least)
+/* Items [0, n) of size at most `size`. */
+static int64_t items_up_to(const hbp__items *items, int64_t n, int64_t size)
 {
-    int64_t tokens = 0, halves = 0, members = b->items.count - b->low;
+    int64_t low = 0;
+    while (low < n) {
+        int64_t middle = low + (n - low) / 2;
+        if (items->size[middle] <= size)
+            low = middle + 1;
+        else
+            n = middle;
+    }
+    return low;
+}
+
+/* What the group's own items come to. */
+static hbp_status sum_own(balanced *b)
+{
+    b->own_tokens = 0;
+    b->own_members = b->items.count - b->low;
+    for (int64_t i = b->low; i < b->items.count; i++)
+        b->own_tokens += b->items.size[i];
+    if (!b->items.next)
+        return HBP_OK;
+    b->own_members = 0;
     for (int64_t i = b->low; i < b->items.count; i++) {
-        tokens += b->items.size[i];
-        halves += b->items.size[i] > capacity / 2;
+        HBP__TRY(hbp__tick_row(b->context, "fill", i, b->items.count));
+        b->own_members += hbp__items_members(&b->items, i);
     }
-    if (b->items.next) {
-        members = 0;
-        for (int64_t i = b->low; i < b->items.count; i++) {
-            HBP__TRY(hbp__tick_row(b->context, "fill", i, b->items.count));
-            members += hbp__items_members(&b->items, i);
-        }
-    }
-    *least = hbp__max_i64(hbp__ceil_div(tokens, capacity),
-                          hbp__max_i64(halves, hbp__ceil_div(members, max_members)));
     return HBP_OK;
+}
+
+/* The fewest packs that the own items can need: by tokens, by items over half a pack, by members. */
+static int64_t least_packs(const balanced *b, int64_t capacity, int64_t max_members)
+{
+    const int64_t small = items_up_to(&b->items, b->items.count, capacity / 2);
+    const int64_t halves = b->items.count - hbp__max_i64(small, b->low);
+    return hbp__max_i64(hbp__ceil_div(b->own_tokens, capacity),
+                        hbp__max_i64(halves, hbp__ceil_div(b->own_members, max_members)));
 }
 
 /* One try with `count` bins: returns whether every run found one; b->bins is left as the try left it, the
@@ -173,9 +190,9 @@ static hbp_status try_spread(balanced *b, int64_t mark, int64_t count, int64_t c
  * leaves b->bins with what room is left. */
 static hbp_status spread_own(balanced *b, int64_t capacity, int64_t max_members)
 {
-    int64_t least, mark = hbp__scratch_mark(b->context);
-    HBP__TRY(least_packs(b, capacity - capacity / HBP__FILL_SLACK, max_members, &least));
-    least = hbp__ceil_div(least, b->width);
+    const int64_t mark = hbp__scratch_mark(b->context);
+    const int64_t least =
+        hbp__ceil_div(least_packs(b, capacity - capacity / HBP__FILL_SLACK, max_members), b->width);
     int64_t failed = least - 1, count = least, stride = hbp__ceil_div(least, 1000);
     int placed = 0;
     HBP__TRY(try_spread(b, mark, count, capacity, max_members, &placed));
@@ -222,7 +239,7 @@ static hbp_status spread_filler(balanced *b)
     int64_t count = 0;
     HBP__TRY(draw_filler(b, &count));
     hbp__listing listing = {b->items.size, b->filler_item, 0, count};
-    HBP__TRY(source_open(b, &listing, &b->filler));
+    HBP__TRY(source_open(b, &listing, 1, &b->filler));
     int64_t lost;
     HBP__TRY(hbp__bins_spread(&b->bins, &listing, b->filler.bin_of, &lost));
     return source_index(b, &b->filler);
@@ -237,8 +254,11 @@ static hbp_status deal_source(balanced *b, source *s)
     for (int64_t bin = 0; bin < b->bins.count; bin++) {
         for (int64_t j = 0; j < b->width; j++)
             order[j] = (uint32_t)(bin * b->width + j);
+        hbp__bin_deal deal;
+        hbp__bin_deal_begin(&b->fills, &b->items, &s->listing, b->width, order, &deal);
         for (int64_t i = s->bin_start[bin]; i < s->bin_start[bin + 1]; i++)
-            hbp__deal_run(&b->fills, &b->items, &s->listing, s->run_at[i], b->width, order, s->pack_of);
+            hbp__bin_deal_run(&deal, s->run_at[i], s->pack_of + s->run_at[i].run * b->width);
+        hbp__bin_deal_end(&deal);
         if (bin % 256 == 0)
             HBP__TRY(hbp__tick(b->context, "fill", b->done, b->packs->samples));
     }
@@ -273,20 +293,15 @@ static hbp_status place_item(balanced *b, hbp__gap_index *index, int64_t item)
     return add_stray(b, fresh, item);
 }
 
-/* Own items that found no pack in their bin. */
-static hbp_status place_lost(balanced *b)
+/* Own items that found no pack in their bin: by their places in the listing, ascending. */
+static hbp_status place_lost(balanced *b, const uint32_t *lost, int64_t losses)
 {
     const hbp__listing *listing = &b->own.listing;
-    int64_t lost = 0, tokens = 0, most = 0, least = INT64_MAX;
-    for (int64_t k = 0; k < listing->count; k++) {
-        HBP__TRY(hbp__tick_row(b->context, "fill", k, listing->count));
-        if (b->own.pack_of[k] == HBP__NO_PACK) {
-            lost++;
-            tokens += hbp__listing_size(listing, k);
-        }
-    }
-    if (!lost)
+    int64_t tokens = 0, most = 0, least = INT64_MAX;
+    if (!losses)
         return HBP_OK;
+    for (int64_t i = 0; i < losses; i++)
+        tokens += hbp__listing_size(listing, lost[i]);
     for (int64_t p = 0; p < b->fills.count; p++) {
         HBP__TRY(hbp__tick_row(b->context, "fill", p, b->fills.count));
         least = hbp__min_i64(least, b->fills.capacity - b->fills.load[p]);
@@ -301,14 +316,33 @@ static hbp_status place_lost(balanced *b)
         index_pack(b, &index, p);
         status = hbp__tick_row(b->context, "fill", p, b->fills.count);
     }
-    for (int64_t k = 0; k < listing->count && status == HBP_OK; k++) {
-        if (b->own.pack_of[k] == HBP__NO_PACK)
-            status = place_item(b, &index, hbp__listing_item(listing, k));
+    for (int64_t i = 0; i < losses && status == HBP_OK; i++) {
+        status = place_item(b, &index, hbp__listing_item(listing, lost[i]));
         if (status == HBP_OK)
-            status = hbp__tick_row(b->context, "fill", k, listing->count);
+            status = hbp__tick_row(b->context, "fill", i, losses);
     }
     hbp__gap_index_close(&index);
     return status;
+}
+
+/* The places of own items without a pack, where packs are kept. */
+static hbp_status place_unpacked(balanced *b)
+{
+    int64_t losses = 0;
+    const int64_t count = b->own.listing.count, mark = hbp__scratch_mark(b->context);
+    for (int64_t k = 0; k < count; k++) {
+        HBP__TRY(hbp__tick_row(b->context, "fill", k, count));
+        losses += b->own.pack_of[k] == HBP__NO_PACK;
+    }
+    uint32_t *lost = hbp__take(b->context, (uint64_t)losses, sizeof *lost);
+    HBP__TRY(check(b));
+    losses = 0;
+    for (int64_t k = 0; k < count; k++)
+        if (b->own.pack_of[k] == HBP__NO_PACK)
+            lost[losses++] = (uint32_t)k;
+    HBP__TRY(place_lost(b, lost, losses));
+    hbp__scratch_release(b->context, mark);
+    return HBP_OK;
 }
 
 /* The nearest item at or below `i` that nobody took: 1 + its index, 0 for none. left[] shortcuts past taken
@@ -320,20 +354,6 @@ static uint32_t untaken_from(uint32_t *left, uint32_t i)
         i = left[i];
     }
     return i;
-}
-
-/* Items [0, n) of size at most `size`. */
-static int64_t items_up_to(const hbp__items *items, int64_t n, int64_t size)
-{
-    int64_t low = 0;
-    while (low < n) {
-        int64_t middle = low + (n - low) / 2;
-        if (items->size[middle] <= size)
-            low = middle + 1;
-        else
-            n = middle;
-    }
-    return low;
 }
 
 /* Closes the last gaps of the packs: as long as something fits, the largest shorter item that does. */
@@ -365,9 +385,7 @@ static hbp_status top_up(balanced *b)
 
 static void write_item(balanced *b, int64_t *cursor, uint32_t pack, int64_t item)
 {
-    if (b->packs->brief)
-        b->packs->brief[cursor[pack]] = b->items.size[item] <= UINT16_MAX ? (uint16_t)b->items.size[item] : 0;
-    cursor[pack] += hbp__items_write(&b->items, item, b->packs->sample + cursor[pack]);
+    cursor[pack] += hbp__write_item(&b->items, item, b->packs->sample, b->packs->brief, cursor[pack]);
     b->items.size[item] = 0; /* written; compacted away at the end of the group */
 }
 
@@ -376,7 +394,7 @@ static hbp_status write_source(balanced *b, const source *s, int64_t *cursor)
 {
     int64_t runs = s->bin_start[b->bins.count];
     for (int64_t i = 0; i < runs; i++) {
-        int64_t first = s->run_at[i] * b->width, end = hbp__min_i64(first + b->width, s->listing.count);
+        int64_t first = s->run_at[i].run * b->width, end = hbp__min_i64(first + b->width, s->listing.count);
         for (int64_t k = first; k < end; k++)
             if (s->pack_of[k] != HBP__NO_PACK)
                 write_item(b, cursor, s->pack_of[k], hbp__listing_item(&s->listing, k));
@@ -386,28 +404,68 @@ static hbp_status write_source(balanced *b, const source *s, int64_t *cursor)
     return HBP_OK;
 }
 
-/* Appends the group's packs to the result, without empty ones. */
-static hbp_status write_packs(balanced *b)
+/* Appends the group's packs to the result, without empty ones; the samples come to b->done. */
+static hbp_status append_packs(balanced *b, int64_t *cursor)
 {
     if (!hbp__packs_reserve(b->packs, b->packs->count + b->fills.count))
         return no_memory(b);
-    int64_t *cursor = hbp__take(b->context, (uint64_t)b->fills.count, sizeof *cursor);
-    HBP__TRY(check(b));
     hbp_packs *packs = b->packs;
     for (int64_t p = 0; p < b->fills.count; p++) {
-        cursor[p] = b->done;
+        if (cursor)
+            cursor[p] = b->done;
         if (!b->fills.members[p])
             continue;
         b->done += b->fills.members[p];
         packs->group[packs->count++] = (int32_t)b->group;
         packs->offsets[packs->count] = b->done;
     }
+    return HBP_OK;
+}
+
+static hbp_status write_packs(balanced *b)
+{
+    int64_t *cursor = hbp__take(b->context, (uint64_t)b->fills.count, sizeof *cursor);
+    HBP__TRY(check(b));
+    HBP__TRY(append_packs(b, cursor));
     HBP__TRY(write_source(b, &b->own, cursor));
-    if (b->low > 0)
-        HBP__TRY(write_source(b, &b->filler, cursor));
+    HBP__TRY(write_source(b, &b->filler, cursor));
     for (int64_t i = 0; i < b->stray_count; i++)
         write_item(b, cursor, b->strays[i].pack, b->strays[i].item);
     return HBP_OK;
+}
+
+/* The packs of the last group, which get nothing from shorter ones: written as they are dealt. */
+static hbp_status write_last(balanced *b)
+{
+    const int64_t packs = b->fills.count;
+    const hbp__dealing dealing = {.items = &b->items,
+                                  .listing = &b->own.listing,
+                                  .bins = b->bins.count,
+                                  .width = b->width,
+                                  .runs = b->own.runs,
+                                  .bin_of = b->own.bin_of,
+                                  .run_at = b->own.run_at,
+                                  .bin_start = b->own.bin_start,
+                                  .fills = &b->fills,
+                                  .samples = b->packs->samples};
+    int64_t *start = hbp__take(b->context, (uint64_t)packs + 1, sizeof *start);
+    HBP__TRY(check(b));
+    int64_t end = b->done, losses = 0;
+    uint32_t *lost = NULL;
+    hbp_status status = hbp__deal_and_write(b->context, &dealing, b->packs->sample, b->packs->brief, start,
+                                            &end, &lost, &losses);
+    if (status >= 0)
+        status = place_lost(b, lost, losses);
+    hbp__delete(&b->context->memory, lost);
+    HBP__TRY(status);
+    if (b->stray_count) {
+        int64_t *moved = hbp__take(b->context, (uint64_t)b->fills.count + 1, sizeof *moved);
+        HBP__TRY(check(b));
+        HBP__TRY(hbp__write_strays(b->context, &dealing, b->strays, b->stray_count, packs, b->packs->sample,
+                                   b->packs->brief, start, moved));
+    }
+    b->items.count = 0; /* all of them are written */
+    return append_packs(b, NULL);
 }
 
 /* Drops written items from the list; the rest keeps its order. */
@@ -439,26 +497,25 @@ static hbp_status fill_group(balanced *b, int64_t capacity)
 {
     const hbp_groups *groups = b->groups;
     int64_t g = b->group, max_members = b->options.max_samples ? b->options.max_samples : INT64_MAX / 2;
-    int64_t least;
-    HBP__TRY(least_packs(b, capacity, max_members, &least));
-    b->width = bin_width(groups->packs[g], least);
+    HBP__TRY(sum_own(b));
+    b->width = bin_width(groups->packs[g], least_packs(b, capacity, max_members));
     hbp__listing own = {b->items.size, NULL, b->items.count, b->items.count - b->low};
-    HBP__TRY(source_open(b, &own, &b->own));
+    HBP__TRY(source_open(b, &own, b->low > 0, &b->own));
     HBP__TRY(spread_own(b, capacity, max_members));
     HBP__TRY(source_index(b, &b->own));
     if (b->low > 0)
         HBP__TRY(spread_filler(b));
     HBP__TRY(hbp__fills_open(b->context, b->bins.count * b->width, capacity, max_members, groups->token_ns[g],
                              groups->square_ns[g], &b->fills));
+    if (b->low == 0)
+        return write_last(b);
     HBP__TRY(deal_source(b, &b->own));
-    HBP__TRY(place_lost(b));
-    if (b->low > 0) {
-        HBP__TRY(deal_source(b, &b->filler));
-        for (int64_t k = 0; k < b->filler.listing.count; k++)
-            if (b->filler.pack_of[k] != HBP__NO_PACK)
-                b->taken[hbp__listing_item(&b->filler.listing, k)] = 1;
-        HBP__TRY(top_up(b));
-    }
+    HBP__TRY(place_unpacked(b));
+    HBP__TRY(deal_source(b, &b->filler));
+    for (int64_t k = 0; k < b->filler.listing.count; k++)
+        if (b->filler.pack_of[k] != HBP__NO_PACK)
+            b->taken[hbp__listing_item(&b->filler.listing, k)] = 1;
+    HBP__TRY(top_up(b));
     HBP__TRY(write_packs(b));
     compact(b);
     return HBP_OK;

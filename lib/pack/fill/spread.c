@@ -18,7 +18,7 @@ hbp_status hbp__bins_open(hbp_context *context, int64_t count, int64_t width, in
     for (int64_t b = 0; b < count; b++) {
         bins->gap[b] = capacity * width;
         bins->room[b] = max_items;
-        bins->heap[b] = (uint32_t)b;
+        bins->heap[b] = (hbp__bin_key){0, (uint32_t)b};
     }
     return HBP_OK;
 }
@@ -29,26 +29,25 @@ static int64_t free_tokens(const hbp__bins *bins, uint32_t b)
     return bins->room[b] > 0 ? bins->gap[b] : -1;
 }
 
-static int above(const hbp__bins *bins, uint32_t a, uint32_t b)
+static inline int above(hbp__bin_key a, hbp__bin_key b)
 {
-    int64_t free_a = free_tokens(bins, a), free_b = free_tokens(bins, b);
-    return free_a != free_b ? free_a > free_b : a < b;
+    return a.free != b.free ? a.free > b.free : a.bin < b.bin;
 }
 
-static void sift_down(hbp__bins *bins, int64_t at)
+/* Most of what is sifted belongs near the leaves: down along the larger children first, then up again. */
+static void sift_down(const hbp__bins *bins, int64_t at)
 {
-    uint32_t *heap = bins->heap;
-    uint32_t moving = heap[at];
-    for (;;) {
-        int64_t child = 2 * at + 1;
-        if (child >= bins->count)
-            break;
-        if (child + 1 < bins->count && above(bins, heap[child + 1], heap[child]))
+    hbp__bin_key *heap = bins->heap;
+    const hbp__bin_key moving = heap[at];
+    const int64_t top = at;
+    for (int64_t child; (child = 2 * at + 1) < bins->count; at = child) {
+        if (child + 1 < bins->count && above(heap[child + 1], heap[child]))
             child++;
-        if (!above(bins, heap[child], moving))
-            break;
         heap[at] = heap[child];
-        at = child;
+    }
+    while (at > top && above(moving, heap[(at - 1) / 2])) {
+        heap[at] = heap[(at - 1) / 2];
+        at = (at - 1) / 2;
     }
     heap[at] = moving;
 }
@@ -92,19 +91,22 @@ static void put_run(hbp__bins *bins, uint32_t b, int64_t total)
 static hbp_status spread_head(hbp__bins *bins, const hbp__listing *listing, int64_t head, uint32_t *bin_of,
                               int64_t *lost)
 {
+    for (int64_t i = 0; i < bins->count; i++)
+        bins->heap[i].free = free_tokens(bins, bins->heap[i].bin);
     for (int64_t i = bins->count / 2; i-- > 0;)
         sift_down(bins, i);
     for (int64_t run = 0; run < head; run++) {
         HBP__TRY(hbp__tick_row(bins->context, "fill", run, head));
         int64_t first = run * bins->width, end = hbp__min_i64(first + bins->width, listing->count);
-        uint32_t b = bins->heap[0];
-        if (hbp__listing_size(listing, first) * bins->width > free_tokens(bins, b)) {
+        const uint32_t b = bins->heap[0].bin;
+        if (hbp__listing_size(listing, first) * bins->width > bins->heap[0].free) {
             bin_of[run] = HBP__NO_BIN;
             *lost += end - first;
             continue;
         }
         bin_of[run] = b;
         put_run(bins, b, run_tokens(listing, first, end));
+        bins->heap[0].free = free_tokens(bins, b);
         sift_down(bins, 0);
     }
     return HBP_OK;

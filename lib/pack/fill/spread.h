@@ -30,14 +30,21 @@ static inline uint32_t hbp__listing_size(const hbp__listing *listing, int64_t k)
     return listing->size[hbp__listing_item(listing, k)];
 }
 
+/* A bin in the heap, with what it is ordered by: free tokens, a bin whose packs are full of items has none.
+ */
+typedef struct hbp__bin_key {
+    int64_t free;
+    uint32_t bin;
+} hbp__bin_key;
+
 typedef struct hbp__bins {
     hbp_context *context;
     int64_t count;
-    int64_t width;    /* packs of a bin */
-    int64_t capacity; /* tokens of a pack */
-    int64_t *gap;     /* [count] free tokens over all packs of the bin */
-    int64_t *room;    /* [count] items that each pack may still take */
-    uint32_t *heap;   /* [count] bins, the largest gap first */
+    int64_t width;      /* packs of a bin */
+    int64_t capacity;   /* tokens of a pack */
+    int64_t *gap;       /* [count] free tokens over all packs of the bin */
+    int64_t *room;      /* [count] items that each pack may still take */
+    hbp__bin_key *heap; /* [count] the largest gap first */
 } hbp__bins;
 
 /* `count` bins of `width` packs of `capacity` tokens and at most `max_items` items each; they are scratch.

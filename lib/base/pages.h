@@ -1,0 +1,12 @@
+/* Large pages: a large array that is written in no order takes a fault for every page, and a miss of the
+ * address cache for every other write. */
+#ifndef HBP_BASE_PAGES_H
+#define HBP_BASE_PAGES_H
+
+#include <stdint.h>
+
+/* Asks the system to back a block by large pages where it is large enough for two. A hint: nothing fails, and
+ * where there are none nothing happens. */
+void hbp__pages_advise(void *block, uint64_t bytes);
+
+#endif
