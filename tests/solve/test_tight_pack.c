@@ -188,6 +188,31 @@ static int32_t cancel_at(void *user, const hbp_progress *progress)
     return --*(int64_t *)user < 0;
 }
 
+/* Of thousands of sizes, where the work runs out: what a lower effort finds a higher one finds as well. */
+START_TEST(more_effort_is_never_worse)
+{
+    enum { SIZES = 4000 };
+    static int64_t size[SIZES], number[SIZES];
+    hbp_context *context = test_context();
+    for (uint64_t seed = 0; seed < (uint64_t)TEST_ROUNDS(1); seed++) {
+        hbp__rng rng = hbp__rng_make(14, seed, 0);
+        for (int64_t c = 0; c < SIZES; c++) {
+            size[c] = 900 + c;
+            number[c] = hbp__rng_below(&rng, 6);
+        }
+        const hbp__classes classes = {SIZES, size, number, NULL};
+        int64_t bound, before = INT64_MAX;
+        for (int32_t effort = 0; effort <= 2; effort++) {
+            const int64_t packs = pack(context, &classes, (hbp__room){8192, INT64_MAX}, effort, &bound);
+            ck_assert_int_le(packs, before);
+            before = packs;
+        }
+        ck_assert_int_gt(before, bound); /* there was more to search for */
+    }
+    hbp_context_free(context);
+}
+END_TEST
+
 START_TEST(hears_a_cancel)
 {
     oracle_mix mix;
@@ -243,5 +268,5 @@ END_TEST
 
 TEST_MAIN("tight_pack", no_worse_than_best_fit_on_random_mixes, finds_the_optimum_of_small_mixes,
           finds_the_optimum_under_a_cap, takes_what_best_fit_leaves_on_a_narrow_mix,
-          packs_vision_language_samples_at_4096, packs_documents_at_most_200_together, hears_a_cancel,
-          survives_failing_allocations)
+          packs_vision_language_samples_at_4096, packs_documents_at_most_200_together,
+          more_effort_is_never_worse, hears_a_cancel, survives_failing_allocations)

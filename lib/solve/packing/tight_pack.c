@@ -18,6 +18,7 @@ typedef struct search {
     hbp__room room;
     int64_t bound;
     int64_t work;    /* operations left for the search */
+    int64_t idle;    /* operations since a pack was won */
     int64_t *number; /* [classes] items not packed yet */
     hbp__patterns best, trial;
 } search;
@@ -27,6 +28,8 @@ static void keep_better(search *s, int64_t fewer)
 {
     if (s->best.count && s->trial.packs > s->best.packs - fewer)
         return;
+    if (s->trial.packs < s->best.packs)
+        s->idle = 0;
     hbp__patterns swap = s->best;
     s->best = s->trial;
     s->trial = swap;
@@ -62,28 +65,32 @@ static hbp_status use_basis(search *s, hbp__coarse *coarse, const hbp__relaxatio
 }
 
 /* Packs what is in s->number onto the trial: a relaxation over `rows` rows, rounded down, and what it leaves
- * by exact filling. */
-static hbp_status pack_left(search *s, int64_t rows)
+ * by exact filling, with so much work at most. */
+static hbp_status pack_left(search *s, int64_t rows, int64_t most_work)
 {
+    int64_t work = most_work;
     hbp__coarse coarse;
     hbp__relaxation relaxation;
     int64_t mark = hbp__scratch_mark(s->context);
     HBP__TRY(hbp__coarse_open(s->context, s->classes, s->number, rows, &coarse));
     hbp_status status =
-        hbp__relaxation_open(s->context, &coarse.rows, s->room.capacity, 0.5, &s->work, &relaxation);
+        hbp__relaxation_open(s->context, &coarse.rows, s->room.capacity, 0.5, &work, &relaxation);
     if (status == HBP_OK)
         status = use_basis(s, &coarse, &relaxation);
     hbp__relaxation_close(&relaxation);
     HBP__TRY(status);
     hbp__scratch_release(s->context, mark);
-    return hbp__subset_fill(s->context, s->classes, s->room.capacity, s->number, &s->work, &s->trial);
+    status = hbp__subset_fill(s->context, s->classes, s->room.capacity, s->number, &work, &s->trial);
+    s->work -= most_work - work;
+    s->idle += most_work - work;
+    return status;
 }
 
 static hbp_status try_all(search *s, int64_t rows)
 {
     hbp__patterns_clear(&s->trial);
     all_items(s);
-    HBP__TRY(pack_left(s, rows));
+    HBP__TRY(pack_left(s, rows, HBP__TIGHT_TRY_WORK));
     keep_better(s, 1);
     return HBP_OK;
 }
@@ -134,9 +141,15 @@ static hbp_status repair_packing(search *s, int64_t packs, int64_t rows)
         return hbp__fail_memory(s->context, "the order of packs");
     HBP__TRY(take_apart(s, order, packs));
     hbp__scratch_release(s->context, mark);
-    HBP__TRY(pack_left(s, rows));
+    HBP__TRY(pack_left(s, rows, HBP__TIGHT_REPAIR_WORK));
     keep_better(s, 0);
     return HBP_OK;
+}
+
+/* Whether there is something to win, and work for it. */
+static int goes_on(const search *s)
+{
+    return s->best.packs > s->bound && s->work > 0 && s->idle < HBP__TIGHT_IDLE_WORK;
 }
 
 /* The search: all packs by a coarse relaxation, then the half of the packs with the most room again, the
@@ -147,11 +160,9 @@ static hbp_status improve_packing(search *s)
     int64_t rows = HBP__TIGHT_FIRST_ROWS, largest = s->best.packs / 2;
     int32_t patience = HBP__TIGHT_PATIENCE;
     HBP__TRY(try_all(s, rows));
-    while (s->best.packs > s->bound && s->work > 0 && patience > 0 &&
-           s->best.packs / 2 >= HBP__TIGHT_FEW_PACKS) {
+    while (goes_on(s) && patience > 0 && s->best.packs / 2 >= HBP__TIGHT_FEW_PACKS) {
         int64_t before = s->best.packs, useless = 1;
-        for (int64_t packs = largest;
-             packs >= HBP__TIGHT_FEW_PACKS && s->best.packs > s->bound && s->work > 0; packs /= 2) {
+        for (int64_t packs = largest; packs >= HBP__TIGHT_FEW_PACKS && goes_on(s); packs /= 2) {
             int64_t had = s->best.packs;
             HBP__TRY(repair_packing(s, packs, rows));
             /* Sizes that win nothing at the start of a pass are left out of the next one. */

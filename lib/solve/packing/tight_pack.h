@@ -8,8 +8,9 @@
 
 /* Appends a packing of all classes to `patterns`, never of more packs than best fit decreasing; *bound gets a
  * lower bound. Effort 0 is the better of best fit and first fit decreasing, and where a cap on weight binds
- * of packings that mix light items with others; 1 to 9 search at growing cost, and stop when the bound is
- * met. HBP_E_INFEASIBLE when an item fits no pack. */
+ * of packings that mix light items with others; 1 to 9 search at growing cost, never for more packs than a
+ * lower effort, and stop when the bound is met or long nothing is won. HBP_E_INFEASIBLE when an item fits no
+ * pack. */
 hbp_status hbp__tight_pack(hbp_context *context, const hbp__classes *classes, hbp__room room, int32_t effort,
                            hbp__patterns *patterns, int64_t *bound);
 
