@@ -241,8 +241,8 @@ typedef struct hbp_stack_fields {
     uint32_t struct_size;
     int32_t fused_cross_entropy; /* [flag] nonzero: logits are never held whole */
     double gemm_efficiency;      /* share of the peak that matrix products reach */
-    double gemm_tokens;          /* and with so many tokens of a micro-batch on a rank half of that: with t of
-                                    them 1 / (1 + gemm_tokens / t) */
+    double gemm_tokens;          /* a micro-batch of so many tokens on a rank reaches half of that: t of them
+                                    1 / (1 + gemm_tokens / t) */
     double attention_efficiency; /* and that attention reaches on long documents, both passes together */
     double attention_tokens;     /* a document of so many tokens reaches half of that: s of them 1 / (1 +
                                     attention_tokens / s) */
