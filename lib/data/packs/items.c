@@ -188,7 +188,9 @@ int64_t hbp__items_exact_squares(const hbp__items *items, int64_t i)
 {
     if (items->next)
         return hbp__items_squares(items, i);
-    int64_t length = hbp__lengths_get(items->lengths, items->sample[i]);
+    /* Without padding an item's size is its length, and stands nearer than the sample's. */
+    const int64_t length =
+        items->multiple == 1 ? items->size[i] : hbp__lengths_get(items->lengths, items->sample[i]);
     return length * length;
 }
 
