@@ -48,29 +48,58 @@ static double possible_saving(const hbp_packs *packs, const hbp_groups *groups)
     return saving;
 }
 
+/* Keeps the fill with the lower predicted time, the first when they are equal. */
+static hbp_status keep_quicker(hbp_context *context, const hbp_groups *groups, hbp_packs *fresh,
+                               hbp_packs **best, int64_t *best_ns)
+{
+    int64_t ns = 0;
+    const hbp_status status = hbp__packs_score(context, fresh, groups, NULL, 0, &ns);
+    if (status >= 0 && (!*best || ns < *best_ns)) {
+        hbp_packs *slower = *best;
+        *best = fresh;
+        *best_ns = ns;
+        fresh = slower;
+    }
+    hbp_packs_free(fresh);
+    return status;
+}
+
+/* Runs a fill unless what the one before could be quicker by, *saving, is not worth it; *saving becomes that
+ * of what this one made. */
+static hbp_status try_fill(hbp_context *context, fill_function fill, const hbp_lengths *lengths,
+                           const hbp_groups *groups, const hbp_fill_options *options, hbp_packs **best,
+                           int64_t *best_ns, double *saving)
+{
+    hbp_packs *fresh = NULL;
+    if (*best && *saving <= (double)*best_ns / HBP__FILL_WORTH_TIGHT)
+        return HBP_OK;
+    HBP__TRY(run_fill(context, fill, lengths, groups, options, &fresh));
+    *saving = possible_saving(fresh, groups);
+    return keep_quicker(context, groups, fresh, best, best_ns);
+}
+
 /* Narrow data leaves a balanced fill with gaps that a tight one avoids. Where that could save enough, the one
- * with the lower predicted time wins, the balanced one when they are equal. */
+ * with the lower predicted time wins, the balanced one when they are equal; where it could still, or effort
+ * was asked for, a search for fewer packs has its turn. */
 static hbp_status balanced_or_tight(hbp_context *context, const hbp_lengths *lengths,
                                     const hbp_groups *groups, const hbp_fill_options *options,
                                     hbp_packs **out)
 {
-    hbp_packs *balanced = NULL, *tight = NULL;
-    hbp_fill_options tight_options = *options;
-    tight_options.effort = (int32_t)hbp__max_i64(1, options->effort);
-    HBP__TRY(run_fill(context, hbp__fill_balanced, lengths, groups, options, &balanced));
-    int64_t balanced_ns = 0, tight_ns = INT64_MAX;
-    hbp_status status = hbp__packs_score(context, balanced, groups, NULL, 0, &balanced_ns);
-    if (status >= 0 && possible_saving(balanced, groups) > (double)balanced_ns / HBP__FILL_WORTH_TIGHT) {
-        status = run_fill(context, hbp__fill_tight, lengths, groups, &tight_options, &tight);
-        if (status >= 0)
-            status = hbp__packs_score(context, tight, groups, NULL, 0, &tight_ns);
-    }
-    int keep_tight = status >= 0 && tight_ns < balanced_ns;
-    hbp_packs_free(status < 0 || keep_tight ? balanced : tight);
+    hbp_packs *best = NULL;
+    int64_t best_ns = 0;
+    double saving = 0;
+    hbp_fill_options tight = *options;
+    hbp_status status =
+        try_fill(context, hbp__fill_balanced, lengths, groups, options, &best, &best_ns, &saving);
+    if (status >= 0)
+        status = try_fill(context, hbp__fill_tight, lengths, groups, &tight, &best, &best_ns, &saving);
+    tight.effort = 1;
+    if (status >= 0 && !options->effort)
+        status = try_fill(context, hbp__fill_tight, lengths, groups, &tight, &best, &best_ns, &saving);
     if (status < 0)
-        hbp_packs_free(tight);
+        hbp_packs_free(best);
     else
-        *out = keep_tight ? tight : balanced;
+        *out = best;
     return status;
 }
 
