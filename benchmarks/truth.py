@@ -126,7 +126,7 @@ def read_rows(path: str, columns: tuple[str, ...]) -> Iterator[tuple[int, dict[s
 def positive(row: dict[str, str], name: str) -> float:
     value = float(row[name])
     if not 0 < value < 2**62:
-        raise ValueError(f"{name} is {row[name]}; it must be above 0, and a number that there is")
+        raise ValueError(f"{name} is {row[name]}; it must be above 0 and below 2^62")
     return value
 
 

@@ -30,9 +30,9 @@ typedef struct analysis {
     hbp_model_fields language;
     double state_bytes; /* per parameter of a GPU's share */
     hbp_stack_fields stack;
-    double ns_per_flop; /* of matrix products, on all GPUs that share a layer */
-    double ns_per_peak_flop;
-    double ns_per_byte; /* of memory traffic, likewise */
+    double ns_per_flop;      /* of matrix products, on all GPUs that share a layer */
+    double ns_per_peak_flop; /* at the peak: what attention divides by its share */
+    double ns_per_byte;      /* of memory traffic, likewise */
     double vision_tokens;
 } analysis;
 

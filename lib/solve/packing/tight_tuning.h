@@ -6,12 +6,11 @@
 
 #include <stdint.h>
 
-/* Operations after which effort 1 begins no other try, which each effort more doubles: .2 to .9 s.
- * bench_packs. */
+/* Operations after which effort 1 begins no other try, which each effort more doubles. bench_packs. */
 #define HBP__TIGHT_WORK (INT64_C(1) << 31)
 /* The most operations of one try, of all packs and of some; and how many without a pack won end the search.
- * None hangs on the effort: what a lower effort tries a higher one tries as well, and finds no more packs.
- * bench_packs. */
+ * None hangs on the effort: what a lower effort tries a higher one tries as well, and ends with no more
+ * packs. Chosen. */
 #define HBP__TIGHT_TRY_WORK    HBP__TIGHT_WORK
 #define HBP__TIGHT_REPAIR_WORK (HBP__TIGHT_WORK / 4)
 #define HBP__TIGHT_IDLE_WORK   (4 * HBP__TIGHT_WORK)
