@@ -167,8 +167,8 @@ typedef struct hbp_context hbp_context;
 /* Every byte the library itself needs comes from here. `resize` gets the old size; it may be NULL, then it is
  * emulated by alloc, copy and release. The three functions must be callable from any thread that frees an
  * object, and by several threads at once where a stepper plans (hbp/step.h) or `threads` is more than 1
- * (hbp/epoch.h). So it is in libhbp-io, but what expat and hwloc take inside comes from malloc. hwloc alone
- * may crash where malloc fails, and keep a little (hbp_machine_probe).
+ * (hbp_context_options, hbp/epoch.h). So it is in libhbp-io, but what expat and hwloc take inside comes from
+ * malloc. hwloc alone may crash where malloc fails, and keep a little (hbp_machine_probe).
  */
 typedef struct hbp_allocator {
     uint32_t struct_size;
@@ -187,19 +187,34 @@ typedef struct hbp_progress {
     int64_t total;
 } hbp_progress;
 
-/* Called on the thread that made the call, at most every few milliseconds; a nonzero answer cancels. */
+/* Called on the thread that made the call, at most every few milliseconds; a nonzero answer cancels. While a
+ * hbp_pool runs none of its tasks on that thread it is not called. */
 typedef int32_t (*hbp_progress_fn)(void *user, const hbp_progress *progress);
+
+/* The host's threads, for work that the library would start threads of its own for. `run` calls
+ * task(argument, i) once for each i in [0, tasks), on any threads, also the one that it is called on, several
+ * at once or one after the other, and returns when all have returned. Tasks share the work out among
+ * themselves: whichever run do it all, and what none did is done on the calling thread once `run` returns, so
+ * one that finds no free thread may call fewer tasks, or none. */
+typedef struct hbp_pool {
+    uint32_t struct_size;
+    void (*run)(void *user, int32_t tasks, void (*task)(void *argument, int32_t index), void *argument);
+    void *user;
+} hbp_pool;
 
 typedef struct hbp_context_options {
     uint32_t struct_size;
     const hbp_allocator *allocator; /* copied; NULL: malloc, realloc, free */
     hbp_progress_fn progress;       /* NULL: none */
     void *progress_user;
+    int32_t threads; /* [0..1024] that a call works on, the caller's among them; 0: 1. The same results for
+                        any number. With more than one the allocator is called from all of them */
+    const hbp_pool *pool; /* copied; whose threads those are but the caller's; NULL: started by each call */
 } hbp_context_options;
 
 /* Makes a context; NULL options mean defaults. *context is set only on success; free it with
- * hbp_context_free. Returns HBP_E_INVALID for an allocator without alloc or release, HBP_E_NO_MEMORY. Thread:
- * any. */
+ * hbp_context_free. Returns HBP_E_INVALID for an allocator without alloc or release, a pool without run or a
+ * number of threads out of range, HBP_E_NO_MEMORY. Thread: any. */
 HBP_API hbp_status hbp_context_create(const hbp_context_options *options, hbp_context **context);
 
 /* Frees the context; NULL is allowed. Objects made through it stay valid. Thread: one per context. */

@@ -13,6 +13,7 @@ hbp_context *hbp__context_new(const hbp__memory *memory)
     if (!context)
         return NULL;
     context->memory = *memory;
+    context->threads = 1;
     atomic_init(&context->cancel, 0);
     return context;
 }
@@ -36,11 +37,19 @@ hbp_status hbp_context_create(const hbp_context_options *options, hbp_context **
             return HBP_E_INVALID;
         memory = (hbp__memory){hooks.alloc, hooks.resize, hooks.release, hooks.user};
     }
+    hbp_pool pool;
+    status = hbp__options_read(NULL, &pool, sizeof pool, all.pool, "hbp_pool");
+    if (status < 0)
+        return status;
+    if (all.pool && !pool.run)
+        return HBP_E_INVALID;
     hbp_context *fresh = hbp__context_new(&memory);
     if (!fresh)
         return HBP_E_NO_MEMORY;
     fresh->progress = all.progress;
     fresh->progress_user = all.progress_user;
+    fresh->pool = pool;
+    fresh->threads = all.threads ? all.threads : 1;
     *context = fresh;
     return HBP_OK;
 }

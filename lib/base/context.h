@@ -15,6 +15,8 @@ struct hbp_context {
     hbp_progress_fn progress;
     void *progress_user;
     const hbp_solver *solver; /* NULL: none */
+    hbp_pool pool;            /* without run: threads of the library's own */
+    int32_t threads;          /* that a call works on; at least 1 */
     atomic_int cancel;
     hbp_context *parent;    /* a request to cancel it is one for this one, too; NULL: none */
     void *taken;            /* the piece of scratch taken last; the others follow (base/scratch.h) */
@@ -70,6 +72,18 @@ hbp_status hbp__zero(hbp_context *context, void *to, uint64_t bytes);
 static inline hbp_status hbp__tick_row(hbp_context *context, const char *stage, int64_t row, int64_t rows)
 {
     return (row + 1) % HBP__TICK_ROWS ? HBP_OK : hbp__tick(context, stage, row, rows);
+}
+
+/* hbp__tick behind every so many rows where a turn of the loop is of `rows` of them: *since counts those
+ * since the last look, 0 before the first. `done` of `total` turns are done. */
+static inline hbp_status hbp__tick_rows(hbp_context *context, const char *stage, int64_t *since, int64_t rows,
+                                        int64_t done, int64_t total)
+{
+    *since += rows;
+    if (*since < HBP__TICK_ROWS)
+        return HBP_OK;
+    *since = 0;
+    return hbp__tick(context, stage, done, total);
 }
 
 /* HBP_E_INVALID with a message when `pointer` is NULL; `name` is the argument's. */

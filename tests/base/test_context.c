@@ -91,7 +91,7 @@ static int32_t look(void *user, const hbp_progress *progress)
 START_TEST(progress_reaches_the_caller_whose_answer_cancels)
 {
     seen s = {0};
-    hbp_context_options options = {sizeof options, NULL, look, &s};
+    hbp_context_options options = {.struct_size = sizeof options, .progress = look, .progress_user = &s};
     hbp_context *context = NULL;
     ck_assert_int_eq(hbp_context_create(&options, &context), HBP_OK);
     ck_assert_int_eq(hbp__tick(context, "balance", 3, 9), HBP_OK);
@@ -109,7 +109,7 @@ START_TEST(much_is_copied_and_zeroed_with_looks_in_between)
 {
     static unsigned char from[3 * HBP__TICK_BYTES + 5], to[sizeof from];
     seen s = {0};
-    hbp_context_options options = {sizeof options, NULL, look, &s};
+    hbp_context_options options = {.struct_size = sizeof options, .progress = look, .progress_user = &s};
     hbp_context *context = NULL;
     ck_assert_int_eq(hbp_context_create(&options, &context), HBP_OK);
     for (size_t i = 0; i < sizeof from; i++)

@@ -4,7 +4,7 @@
 #include <time.h>
 
 #include "failing.h"
-#include "test.h"
+#include "pools.h"
 
 enum { JOBS = 500 };
 
@@ -84,6 +84,100 @@ START_TEST(a_cancel_ends_all)
 }
 END_TEST
 
+/* On any pool: all jobs, the first failure, and a cancel. */
+START_TEST(a_pool_does_the_same)
+{
+    for (int pool = 0; pool < POOLS; pool++)
+        for (int32_t threads = 1; threads <= 4; threads++) {
+            hbp_context *context = pool_context(threads, pool);
+            work_log log = {.fail_from = JOBS, .cancel_at = -1};
+            OK(context, hbp__parallel(context, 0, JOBS, work, &log));
+            for (int64_t i = 0; i < JOBS; i++)
+                ck_assert_int_eq(atomic_load(&log.done[i]), 1);
+            ck_assert_int_le(atomic_load(&log.most), threads);
+            log = (work_log){.fail_from = 30, .cancel_at = -1};
+            FAILS(context, HBP_E_INFEASIBLE, "job 31", hbp__parallel(context, 0, JOBS, work, &log));
+            log = (work_log){.fail_from = JOBS, .cancel_at = 10, .caller = context};
+            FAILS(context, HBP_E_CANCELLED, "cancelled", hbp__parallel(context, 0, JOBS, work, &log));
+            ck_assert_int_eq(atomic_load(&log.done[JOBS - 1]), 0);
+            log.cancel_at = -1;
+            OK(context, hbp__parallel(context, 0, JOBS, work, &log));
+            hbp_context_free(context);
+        }
+}
+END_TEST
+
+/* A pool that counts its tasks, and the jobs done when they are. */
+typedef struct counting {
+    work_log *log;
+    int32_t tasks;
+    int32_t done;
+} counting;
+
+static void count_and_run(void *user, int32_t tasks, pool_task task, void *argument)
+{
+    counting *c = user;
+    c->tasks += tasks;
+    pool_serial(NULL, tasks, task, argument);
+    for (int i = 0; i < JOBS; i++)
+        c->done += atomic_load(&c->log->done[i]);
+}
+
+/* A task for each thread, which do it all: nothing is left for the calling thread. */
+START_TEST(a_pool_does_the_work)
+{
+    for (int32_t threads = 1; threads <= 4; threads++) {
+        work_log log = {.fail_from = JOBS, .cancel_at = -1};
+        counting c = {&log, 0, 0};
+        hbp_pool pool = {.struct_size = sizeof pool, .run = count_and_run, .user = &c};
+        hbp_context_options options = {.struct_size = sizeof options, .threads = threads, .pool = &pool};
+        hbp_context *context = NULL;
+        ck_assert_int_eq(hbp_context_create(&options, &context), HBP_OK);
+        OK(context, hbp__parallel(context, 0, JOBS, work, &log));
+        ck_assert_int_eq(c.tasks, threads > 1 ? threads : 0);
+        ck_assert_int_eq(c.done, threads > 1 ? JOBS : 0);
+        hbp_context_free(context);
+    }
+}
+END_TEST
+
+static hbp_status nest(hbp_context *context, void *user, int64_t job)
+{
+    (void)job;
+    return hbp__parallel(context, 0, 5, work, user);
+}
+
+/* Jobs of jobs have one thread each. */
+START_TEST(a_job_has_one_thread)
+{
+    for (int pool = 0; pool < POOLS; pool++) {
+        hbp_context *context = pool_context(3, pool);
+        work_log log = {.fail_from = JOBS, .cancel_at = -1};
+        OK(context, hbp__parallel(context, 0, 20, nest, &log));
+        ck_assert_int_le(atomic_load(&log.most), 3);
+        ck_assert_int_eq(atomic_load(&log.done[4]), 20);
+        hbp_context_free(context);
+    }
+}
+END_TEST
+
+START_TEST(wrong_pools_and_threads_are_refused)
+{
+    hbp_pool none = {.struct_size = sizeof none}, wrong = {.struct_size = 3};
+    hbp_context *context = NULL;
+    hbp_context_options options = {.struct_size = sizeof options, .pool = &none};
+    ck_assert_int_eq(hbp_context_create(&options, &context), HBP_E_INVALID);
+    options.pool = &wrong;
+    ck_assert_int_eq(hbp_context_create(&options, &context), HBP_E_INVALID);
+    options.pool = NULL;
+    options.threads = 1025;
+    ck_assert_int_eq(hbp_context_create(&options, &context), HBP_E_INVALID);
+    options.threads = -1;
+    ck_assert_int_eq(hbp_context_create(&options, &context), HBP_E_INVALID);
+    ck_assert_ptr_null(context);
+}
+END_TEST
+
 static hbp_status allocate(hbp_context *context, void *user, int64_t job)
 {
     (void)user;
@@ -107,4 +201,5 @@ START_TEST(nothing_is_left_behind)
 END_TEST
 
 TEST_MAIN("parallel", every_job_is_done_once, the_first_failure_is_told, a_cancel_ends_all,
-          nothing_is_left_behind)
+          a_pool_does_the_same, a_pool_does_the_work, a_job_has_one_thread,
+          wrong_pools_and_threads_are_refused, nothing_is_left_behind)

@@ -157,7 +157,7 @@ START_TEST(a_progress_hook_may_come_back)
     log_of_jobs log = {.sleep_ns = 100000000};
     hbp__worker worker;
     asker a = {&worker, 0};
-    hbp_context_options options = {sizeof options, NULL, ask, &a};
+    hbp_context_options options = {.struct_size = sizeof options, .progress = ask, .progress_user = &a};
     hbp_context *context = NULL;
     ck_assert_int_eq(hbp_context_create(&options, &context), HBP_OK);
     OK(context, hbp__worker_open(context, &worker, 1, note, &log));
