@@ -11,9 +11,26 @@ START_TEST(finds_what_a_scan_finds)
 {
     hbp__memory memory = hbp__memory_default();
     hbp__rng rng = hbp__rng_make(3, 0, 0);
-    /* Both sides of where a word of bits, or of the summary, is full. */
-    static const int64_t mosts[] = {0,    1,    62,   63,   64,   4030, 4031,  4032,
-                                    4094, 4095, 4096, 8127, 8128, 8191, 300000};
+    /* Both sides of where a word of bits, or of the summary, is full; wide ranges, which are a sorted row. */
+    static const int64_t mosts[] = {0,
+                                    1,
+                                    62,
+                                    63,
+                                    64,
+                                    4030,
+                                    4031,
+                                    4032,
+                                    4094,
+                                    4095,
+                                    4096,
+                                    8127,
+                                    8128,
+                                    8191,
+                                    300000,
+                                    4194304,
+                                    4194305,
+                                    5000000,
+                                    INT64_C(1) << 31};
     for (size_t m = 0; m < sizeof mosts / sizeof *mosts; m++) {
         int64_t gap[THINGS], added[THINGS], clock = 0;
         hbp__gap_index index;
@@ -24,7 +41,8 @@ START_TEST(finds_what_a_scan_finds)
         for (int step = 0; step < 10000; step++) {
             uint32_t thing = hbp__rng_below(&rng, THINGS);
             if (gap[thing] < 0) {
-                gap[thing] = hbp__rng_below(&rng, (uint64_t)mosts[m] + 1);
+                gap[thing] = hbp__rng_below(&rng, 2) ? hbp__rng_below(&rng, (uint64_t)mosts[m] + 1)
+                                                     : hbp__rng_below(&rng, 8) * (mosts[m] / 8);
                 added[thing] = clock++;
                 hbp__gap_index_add(&index, thing, least + gap[thing]);
                 continue;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/scratch.h"
+#include "base/wide.h"
 #include "solve/packing/tight_tuning.h"
 
 /* Reduced costs and pivots below these are taken for zero. */
@@ -45,6 +46,36 @@ static hbp_status start_basis(master *m)
     return HBP_OK;
 }
 
+/* Column r of the inverse, and the price of class r, once row `leaving` left it. */
+static inline void pivot_inverse_by(const master *m, int64_t leaving, double scale, double reduced)
+{
+    const int64_t rows = m->rows;
+    const double *d = m->d;
+    for (int64_t r = 0; r < rows; r++) {
+        double *to = m->inverse + r * rows;
+        double factor = to[leaving] * scale;
+        if (!(factor < 0 || factor > 0))
+            continue;
+        for (int64_t i = 0; i < rows; i++)
+            to[i] -= d[i] * factor;
+        to[leaving] = factor;
+        m->y[r] += reduced * factor;
+    }
+}
+
+HBP__WIDE static void pivot_inverse_wide(const master *m, int64_t leaving, double scale, double reduced)
+{
+    pivot_inverse_by(m, leaving, scale, reduced);
+}
+
+static void pivot_inverse(const master *m, int64_t leaving, double scale, double reduced)
+{
+    if (hbp__has_wide())
+        pivot_inverse_wide(m, leaving, scale, reduced);
+    else
+        pivot_inverse_by(m, leaving, scale, reduced);
+}
+
 /* Brings a column of runs [count] and this reduced cost < 0 into the basis. Returns 0 when nothing limits it.
  */
 static int pivot_column(master *m, int64_t column, const hbp__run *run, int64_t count, double reduced)
@@ -79,16 +110,7 @@ static int pivot_column(master *m, int64_t column, const hbp__run *run, int64_t 
     m->x[leaving] = step;
     m->packs += step * reduced;
     m->basic[leaving] = column;
-    for (int64_t r = 0; r < rows; r++) {
-        double *to = m->inverse + r * rows;
-        double factor = to[leaving] * scale;
-        if (!(factor < 0 || factor > 0))
-            continue;
-        for (int64_t i = 0; i < rows; i++)
-            to[i] -= m->d[i] * factor;
-        to[leaving] = factor;
-        m->y[r] += reduced * factor;
-    }
+    pivot_inverse(m, leaving, scale, reduced);
     return 1;
 }
 
@@ -139,7 +161,7 @@ static hbp_status optimise_master(master *m)
 }
 
 /* best[x]: the value of the best pattern of size at most x at m->price, any number of a class. */
-static void fill_knapsack(master *m)
+static inline void fill_knapsack_by(const master *m)
 {
     double *best = m->best;
     memset(best, 0, (size_t)(m->capacity + 1) * sizeof *best);
@@ -159,6 +181,19 @@ static void fill_knapsack(master *m)
             }
         }
     }
+}
+
+HBP__WIDE static void fill_knapsack_wide(const master *m)
+{
+    fill_knapsack_by(m);
+}
+
+static void fill_knapsack(const master *m)
+{
+    if (hbp__has_wide())
+        fill_knapsack_wide(m);
+    else
+        fill_knapsack_by(m);
 }
 
 /* Adds the best pattern that holds an item of class `row`, unless its like was added since `since`. */

@@ -19,6 +19,7 @@ typedef struct search {
     int64_t bound;
     int64_t work;    /* operations left for the search */
     int64_t idle;    /* operations since a pack was won */
+    int64_t worth;   /* a try that wins less than one pack in so many ends the search; 0: none does */
     int64_t *number; /* [classes] items not packed yet */
     hbp__patterns best, trial;
 } search;
@@ -152,6 +153,12 @@ static int goes_on(const search *s)
     return s->best.packs > s->bound && s->work > 0 && s->idle < HBP__TIGHT_IDLE_WORK;
 }
 
+/* Whether the last try, before which there were `had` packs, won too little for another. */
+static int is_spent(const search *s, int64_t had)
+{
+    return s->worth && had - s->best.packs < had / s->worth + 1;
+}
+
 /* The search: all packs by a coarse relaxation, then the half of the packs with the most room again, the
  * quarter, ... The fewer items, the less a row loses. When a pass wins nothing, rows become finer; a few such
  * passes with the finest rows end the search. */
@@ -159,14 +166,17 @@ static hbp_status improve_packing(search *s)
 {
     int64_t rows = HBP__TIGHT_FIRST_ROWS, largest = s->best.packs / 2;
     int32_t patience = HBP__TIGHT_PATIENCE;
+    int64_t most = s->best.packs;
     HBP__TRY(try_all(s, rows));
-    while (goes_on(s) && patience > 0 && s->best.packs / 2 >= HBP__TIGHT_FEW_PACKS) {
+    int spent = is_spent(s, most);
+    while (goes_on(s) && !spent && patience > 0 && s->best.packs / 2 >= HBP__TIGHT_FEW_PACKS) {
         int64_t before = s->best.packs, useless = 1;
-        for (int64_t packs = largest; packs >= HBP__TIGHT_FEW_PACKS && goes_on(s); packs /= 2) {
+        for (int64_t packs = largest; packs >= HBP__TIGHT_FEW_PACKS && goes_on(s) && !spent; packs /= 2) {
             int64_t had = s->best.packs;
             HBP__TRY(repair_packing(s, packs, rows));
             /* Sizes that win nothing at the start of a pass are left out of the next one. */
             useless = useless && s->best.packs == had;
+            spent = is_spent(s, had);
             if (useless)
                 largest = packs / 2;
         }
@@ -233,6 +243,7 @@ static hbp_status search_glued(search *s, const hbp__glued *glued)
                     .classes = &heavy,
                     .room = {s->room.capacity, INT64_MAX},
                     .work = s->work,
+                    .worth = s->worth,
                     .number = number + glued->classes.count};
     hbp__patterns_open(s->context, &inner.best);
     hbp__patterns_open(s->context, &inner.trial);
@@ -299,6 +310,13 @@ static hbp_status level_packing(search *s, int64_t last)
     return HBP_OK;
 }
 
+/* What the search of an effort that is not 0 may do. */
+static void set_effort(search *s, int32_t effort)
+{
+    s->work = effort < 0 ? HBP__TIGHT_BRIEF_WORK : HBP__TIGHT_WORK << (effort - 1);
+    s->worth = effort < 0 ? HBP__TIGHT_BRIEF_WORTH : 0;
+}
+
 /* Fit decreasing packs short items last, together, where the cap leaves their packs half empty. So short ones
  * are given to long ones first, by gluing or by spreading. */
 static hbp_status search_capped(search *s, int32_t effort)
@@ -310,7 +328,7 @@ static hbp_status search_capped(search *s, int32_t effort)
         HBP__TRY(level_packing(s, last));
     if (!effort || s->best.packs <= s->bound)
         return HBP_OK;
-    s->work = HBP__TIGHT_WORK << (effort - 1);
+    set_effort(s, effort);
     return try_glue(s, 0);
 }
 
@@ -335,7 +353,7 @@ static hbp_status search_packs(search *s, int32_t effort)
     /* The search knows no weights. */
     if (!effort || s->classes->weight)
         return HBP_OK;
-    s->work = HBP__TIGHT_WORK << (effort - 1);
+    set_effort(s, effort);
     return improve_packing(s);
 }
 

@@ -6,6 +6,9 @@
 
 #define HBP__MAX_EFFORT 9
 
+/* Between efforts 0 and 1: what effort 1 tries first, for as long as a try wins much. */
+#define HBP__BRIEF_EFFORT (-1)
+
 /* Appends a packing of all classes to `patterns`, never of more packs than best fit decreasing; *bound gets a
  * lower bound. Effort 0 is the better of best fit and first fit decreasing, and where a cap on weight binds
  * of packings that mix light items with others; 1 to 9 search at growing cost, never for more packs than a

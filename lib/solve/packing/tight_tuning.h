@@ -14,6 +14,10 @@
 #define HBP__TIGHT_TRY_WORK    HBP__TIGHT_WORK
 #define HBP__TIGHT_REPAIR_WORK (HBP__TIGHT_WORK / 4)
 #define HBP__TIGHT_IDLE_WORK   (4 * HBP__TIGHT_WORK)
+/* The same of a brief search, which ends as well with a try that wins less than one pack in so many: the
+ * first tries win nearly all. bench_packs. */
+#define HBP__TIGHT_BRIEF_WORK  (HBP__TIGHT_WORK / 16)
+#define HBP__TIGHT_BRIEF_WORTH 500
 /* Rows of a relaxation, at first and at their finest. bench_packs. */
 #define HBP__TIGHT_FIRST_ROWS 128
 #define HBP__TIGHT_MOST_ROWS  1024
