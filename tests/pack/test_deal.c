@@ -13,12 +13,15 @@ static hbp__items items_of(uint32_t *size, int64_t count)
 }
 
 /* One run as a deal of its own. */
-static int64_t deal_run(hbp__fills *fills, const hbp__items *items, const hbp__listing *listing, int64_t run,
-                        int64_t width, uint32_t *order, uint32_t *pack_of)
+static int64_t deal_run(hbp_context *context, hbp__fills *fills, const hbp__items *items,
+                        const hbp__listing *listing, int64_t run, int64_t width, uint32_t *order,
+                        uint32_t *pack_of)
 {
     hbp__bin_deal deal;
     hbp__bin_deal_begin(fills, items, listing, width, order, &deal);
-    const int64_t lost = hbp__bin_deal_run(&deal, hbp__size_run(listing, width, run), pack_of + run * width);
+    int64_t lost;
+    OK(context,
+       hbp__bin_deal_run(context, &deal, hbp__size_run(listing, width, run), pack_of + run * width, &lost));
     hbp__bin_deal_end(&deal);
     return lost;
 }
@@ -31,8 +34,8 @@ START_TEST_IN_CONTEXT(the_longest_item_goes_to_the_quickest_pack)
     hbp__fills fills;
     OK(context, hbp__fills_open(context, 3, 100, 10, 1, 0, &fills));
     uint32_t order[] = {0, 1, 2}, pack_of[6];
-    ck_assert_int_eq(deal_run(&fills, &items, &listing, 0, 3, order, pack_of), 0);
-    ck_assert_int_eq(deal_run(&fills, &items, &listing, 1, 3, order, pack_of), 0);
+    ck_assert_int_eq(deal_run(context, &fills, &items, &listing, 0, 3, order, pack_of), 0);
+    ck_assert_int_eq(deal_run(context, &fills, &items, &listing, 1, 3, order, pack_of), 0);
     /* 30, 20, 10 to packs 0, 1, 2; then 4, 2, 1 to 2, 1, 0. */
     static const uint32_t expected[] = {0, 1, 2, 2, 1, 0};
     ck_assert_mem_eq(pack_of, expected, sizeof expected);
@@ -52,7 +55,7 @@ START_TEST_IN_CONTEXT(time_counts_squares)
     hbp__fills fills;
     OK(context, hbp__fills_open(context, 2, 100, 10, 2, 0.5, &fills));
     uint32_t order[] = {0, 1}, pack_of[4];
-    deal_run(&fills, &items, &listing, 0, 2, order, pack_of);
+    deal_run(context, &fills, &items, &listing, 0, 2, order, pack_of);
     ck_assert_int_eq(fills.time_ns[0], 59); /* 18 + 40.5, rounded */
     ck_assert_int_eq(fills.time_ns[1], 30);
     hbp__fills_close(&fills);
@@ -77,7 +80,7 @@ START_TEST_IN_CONTEXT(no_pack_passes_its_capacity_and_nothing_is_lost_silently)
         for (int64_t j = 0; j < width; j++)
             order[j] = (uint32_t)j;
         for (int64_t run = 0; run < hbp__ceil_div(count, width); run++)
-            lost += deal_run(&fills, &items, &listing, run, width, order, pack_of);
+            lost += deal_run(context, &fills, &items, &listing, run, width, order, pack_of);
         int64_t load[8] = {0}, members[8] = {0};
         for (int64_t k = 0; k < count; k++) {
             if (pack_of[k] == HBP__NO_PACK) {
@@ -97,6 +100,54 @@ START_TEST_IN_CONTEXT(no_pack_passes_its_capacity_and_nothing_is_lost_silently)
         }
         hbp__fills_close(&fills);
     }
+}
+END_TEST
+
+/* A bin of equal runs is dealt at once as it would be run by run, or not at all. */
+START_TEST_IN_CONTEXT(equal_runs_are_dealt_at_once)
+{
+    hbp__rng rng = hbp__rng_make(22, 0, 0);
+    int64_t done = 0;
+    for (int trial = 0; trial < 1000; trial++) {
+        enum { MOST = 40, WIDTH = 4 };
+        uint32_t size[MOST], order[WIDTH], pack_of[MOST];
+        const int64_t width = 1 + hbp__rng_below(&rng, WIDTH), runs = 1 + hbp__rng_below(&rng, MOST / WIDTH),
+                      count = runs * width - (width > 1 && hbp__rng_below(&rng, 5) == 0), first = width;
+        for (int64_t i = 0; i < count; i++)
+            size[i] = (uint32_t)(1 + i / width - (hbp__rng_below(&rng, 100) == 0 && i > width));
+        hbp__items items = items_of(size, count);
+        const hbp__listing listing = {size, NULL, count, count};
+        const int64_t capacity = 1 + hbp__rng_below(&rng, 80), most = 1 + hbp__rng_below(&rng, 12);
+        hbp__fills at_once, by_runs;
+        hbp__sized_run run[MOST];
+        OK(context, hbp__fills_open(context, 2 * width, capacity, most, 3, 0.01, &at_once));
+        OK(context, hbp__fills_open(context, 2 * width, capacity, most, 3, 0.01, &by_runs));
+        for (int64_t i = 0; i < runs; i++)
+            run[i] = hbp__size_run(&listing, width, i);
+        if (hbp__bin_deal_alike(&at_once, &items, &listing, width, first, run, runs)) {
+            hbp__bin_deal deal;
+            int64_t lost;
+            for (int64_t j = 0; j < width; j++)
+                order[j] = (uint32_t)(first + j);
+            hbp__bin_deal_begin(&by_runs, &items, &listing, width, order, &deal);
+            for (int64_t i = 0; i < runs; i++) {
+                ck_assert(hbp__bin_deal_is_alike(&deal, run[i]));
+                OK(context, hbp__bin_deal_run(context, &deal, run[i], pack_of, &lost));
+                for (int64_t k = 0; k < width; k++)
+                    ck_assert_uint_eq(pack_of[k], first + k);
+            }
+            hbp__bin_deal_end(&deal);
+            done++;
+        }
+        const size_t bytes = (size_t)(2 * width) * sizeof *by_runs.load;
+        ck_assert_mem_eq(at_once.load, by_runs.load, bytes);
+        ck_assert_mem_eq(at_once.time_ns, by_runs.time_ns, bytes);
+        ck_assert_mem_eq(at_once.members, by_runs.members, bytes);
+        hbp__fills_close(&at_once);
+        hbp__fills_close(&by_runs);
+    }
+    ck_assert_int_gt(done, 100);
+    ck_assert_int_lt(done, 900);
 }
 END_TEST
 
@@ -126,5 +177,44 @@ START_TEST_IN_CONTEXT(packs_grow_by_one_and_fail_clean)
 }
 END_TEST
 
+static int32_t count_look(void *user, const hbp_progress *progress)
+{
+    (void)progress;
+    ++*(int64_t *)user;
+    return 0;
+}
+
+/* Packs in the reverse of their order: sorting a wide run of them is heard about. */
+START_TEST(a_wide_run_looks_up)
+{
+    enum { WIDTH = 3000 };
+    int64_t looks = 0;
+    hbp_context_options options = {
+        .struct_size = sizeof options, .progress = count_look, .progress_user = &looks};
+    hbp_context *context;
+    ck_assert_int_eq(hbp_context_create(&options, &context), HBP_OK);
+    uint32_t *size = malloc(WIDTH * sizeof *size), *order = malloc(WIDTH * sizeof *order),
+             *pack_of = malloc(WIDTH * sizeof *pack_of);
+    for (uint32_t i = 0; i < WIDTH; i++) {
+        size[i] = 1 + i;
+        order[i] = i;
+    }
+    hbp__items items = items_of(size, WIDTH);
+    hbp__listing listing = {size, NULL, WIDTH, WIDTH};
+    hbp__fills fills;
+    OK(context, hbp__fills_open(context, WIDTH, 10000, 10, 1, 0, &fills));
+    for (int64_t i = 0; i < WIDTH; i++)
+        fills.time_ns[i] = WIDTH - i;
+    ck_assert_int_eq(deal_run(context, &fills, &items, &listing, 0, WIDTH, order, pack_of), 0);
+    ck_assert_int_gt(looks, 20);
+    hbp__fills_close(&fills);
+    free(size);
+    free(order);
+    free(pack_of);
+    hbp_context_free(context);
+}
+END_TEST
+
 TEST_MAIN("deal", the_longest_item_goes_to_the_quickest_pack, time_counts_squares,
-          no_pack_passes_its_capacity_and_nothing_is_lost_silently, packs_grow_by_one_and_fail_clean)
+          no_pack_passes_its_capacity_and_nothing_is_lost_silently, packs_grow_by_one_and_fail_clean,
+          equal_runs_are_dealt_at_once, a_wide_run_looks_up)

@@ -3,6 +3,7 @@
 #include "base/checked.h"
 #include "base/rng.h"
 #include "failing.h"
+#include "pack/tuning.h"
 #include "test.h"
 
 /* Sizes ascending, as items are. */
@@ -56,6 +57,62 @@ START_TEST(runs_keep_to_the_room_there_is)
         free(load);
         free(runs);
     }
+    hbp_context_free(context);
+}
+END_TEST
+
+/* The bin with most room, the lower of two, an item at a time: where worst fit decreasing puts a run; also
+ * from bins that hold something. Only the last runs, which go best fit, differ.
+ */
+START_TEST(most_runs_go_where_most_room_is)
+{
+    hbp_context *context = test_context();
+    hbp__rng rng = hbp__rng_make(13, 0, 0);
+    int64_t same = 0;
+    for (int trial = 0; trial < 500; trial++) {
+        enum { MOST = 400, BINS = 12 };
+        uint32_t size[MOST], bin_of[MOST];
+        const int64_t count = 1 + hbp__rng_below(&rng, MOST), width = 1 + hbp__rng_below(&rng, 4),
+                      number = 1 + hbp__rng_below(&rng, BINS);
+        const int64_t total = draw_sizes(&rng, size, count, 1 + hbp__rng_below(&rng, 12));
+        int64_t gap[BINS], room[BINS], lost, tail = 0;
+        hbp__bins bins;
+        OK(context,
+           hbp__bins_open(context, number, width, 1 + total / number / width + hbp__rng_below(&rng, 20),
+                          hbp__rng_below(&rng, 2) ? 5 : 1000, &bins));
+        for (int64_t b = 0; b < number; b++) {
+            bins.gap[b] -= hbp__rng_below(&rng, 2) * hbp__min_i64(bins.gap[b], 3);
+            gap[b] = bins.gap[b];
+            tail += gap[b] / HBP__FILL_TAIL;
+            room[b] = bins.room[b] -= hbp__rng_below(&rng, 3);
+        }
+        const hbp__listing listing = {size, NULL, count, count};
+        OK(context, hbp__bins_spread(&bins, &listing, bin_of, &lost));
+        const int64_t runs = hbp__ceil_div(count, width);
+        for (int64_t run = 0; run < runs; run++, same++) {
+            uint32_t best = HBP__NO_BIN;
+            int64_t tokens = 0;
+            for (int64_t k = run * width; k < hbp__min_i64((run + 1) * width, count); k++)
+                tokens += size[count - 1 - k];
+            for (uint32_t b = 0; b < number; b++)
+                if (room[b] > 0 && (best == HBP__NO_BIN || gap[b] > gap[best]))
+                    best = b;
+            if (best != HBP__NO_BIN && size[count - 1 - run * width] * width > gap[best])
+                best = HBP__NO_BIN;
+            if (bin_of[run] != best) {
+                int64_t rest = 0;
+                for (int64_t k = run * width; k < count; k++)
+                    rest += size[count - 1 - k];
+                ck_assert_int_le(rest, tail);
+                break;
+            }
+            if (best != HBP__NO_BIN) {
+                gap[best] -= tokens;
+                room[best]--;
+            }
+        }
+    }
+    ck_assert_int_gt(same, 1000);
     hbp_context_free(context);
 }
 END_TEST
@@ -117,5 +174,5 @@ START_TEST(without_memory_nothing_is_left)
 }
 END_TEST
 
-TEST_MAIN("spread", runs_keep_to_the_room_there_is, bins_come_out_even, a_listing_may_name_its_items,
-          without_memory_nothing_is_left)
+TEST_MAIN("spread", runs_keep_to_the_room_there_is, most_runs_go_where_most_room_is, bins_come_out_even,
+          a_listing_may_name_its_items, without_memory_nothing_is_left)

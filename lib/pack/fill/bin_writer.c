@@ -8,13 +8,15 @@
 
 /* How far ahead of the deal memory is asked for. */
 #define RUNS_AHEAD 12
+/* Runs of the next bin that are asked for together, at most. */
+#define MOST_AHEAD 256
 
 typedef struct writer {
     hbp_context *context;
     const hbp__dealing *dealing;
     uint32_t *sample;
     uint16_t *brief;
-    uint32_t *pack_of; /* [places] of the runs of a bin, one after the other */
+    uint32_t *pack_of; /* [places] of the runs of a bin that follow no other of equal items, in their order */
     uint8_t *is_alike; /* [runs of a bin] its items are equal, one for every pack */
     int64_t *cursor;   /* [width] where the next sample of each pack of the bin goes */
     uint32_t *order;   /* [width] */
@@ -55,7 +57,16 @@ static inline void prefetch_run(const hbp__dealing *d, int64_t i)
     __builtin_prefetch(&d->items->sample[hbp__listing_item(d->listing, last)]);
 }
 
-static void deal_bin(writer *w, int64_t bin)
+/* Runs [first, end) of those that there are. */
+static void prefetch_runs(const hbp__dealing *d, int64_t first, int64_t end)
+{
+    end = hbp__min_i64(end, d->bin_start[d->bins]);
+    for (int64_t i = first; i < end; i++)
+        prefetch_run(d, i);
+}
+
+/* Runs that are alike follow one another with one order of packs: the first of them has its places. */
+static hbp_status deal_bin(writer *w, int64_t bin)
 {
     const hbp__dealing *d = w->dealing;
     hbp__bin_deal deal;
@@ -63,50 +74,65 @@ static void deal_bin(writer *w, int64_t bin)
         w->order[j] = (uint32_t)(bin * d->width + j);
     hbp__bin_deal_begin(d->fills, d->items, d->listing, d->width, w->order, &deal);
     uint32_t *pack_of = w->pack_of;
-    const int64_t runs = d->bin_start[d->bins];
-    for (int64_t i = d->bin_start[bin]; i < d->bin_start[bin + 1]; i++, pack_of += d->width) {
+    const int64_t begin = d->bin_start[bin], runs = d->bin_start[d->bins];
+    for (int64_t i = begin; i < d->bin_start[bin + 1]; i++) {
         if (i + RUNS_AHEAD < runs)
             prefetch_run(d, i + RUNS_AHEAD);
-        const int64_t lost = hbp__bin_deal_run(&deal, d->run_at[i], pack_of);
-        const int is_whole = (d->run_at[i].run + 1) * d->width <= d->listing->count;
-        w->is_alike[i - d->bin_start[bin]] =
-            !lost && is_whole && d->run_at[i].longest == d->run_at[i].shortest;
+        int64_t lost;
+        uint8_t *is_alike = &w->is_alike[i - begin];
+        *is_alike = w->brief && hbp__bin_deal_is_alike(&deal, d->run_at[i]);
+        const int follows = *is_alike && i > begin && is_alike[-1];
+        HBP__TRY(hbp__bin_deal_run(w->context, &deal, d->run_at[i], follows ? NULL : pack_of, &lost));
+        pack_of += follows ? 0 : d->width;
     }
     hbp__bin_deal_end(&deal);
+    return HBP_OK;
 }
 
-/* A run of equal items, which are samples. */
-static void write_alike(writer *w, int64_t first, uint32_t size, const uint32_t *pack_of, int64_t first_pack)
+/* What one pack gets from runs of equal items, one for each pack: item `item` of each, from `at` on. */
+static inline void write_runs(const writer *w, const hbp__sized_run *run, int64_t runs, int64_t item,
+                              int64_t at)
 {
     const hbp__dealing *d = w->dealing;
-    const uint16_t shown = size <= UINT16_MAX ? (uint16_t)size : 0;
-    for (int64_t k = 0; k < d->width; k++) {
-        const int64_t at = w->cursor[pack_of[k] - first_pack]++;
-        w->sample[at] = d->items->sample[hbp__listing_item(d->listing, first + k)];
-        w->brief[at] = shown;
+    for (int64_t i = 0; i < runs; i++) {
+        w->sample[at + i] = d->items->sample[hbp__listing_item(d->listing, run[i].run * d->width + item)];
+        w->brief[at + i] = run[i].longest <= UINT16_MAX ? (uint16_t)run[i].longest : 0;
     }
+}
+
+/* A run of any items. */
+static hbp_status write_run(writer *w, hbp__sized_run run, const uint32_t *pack_of, int64_t first_pack)
+{
+    const hbp__dealing *d = w->dealing;
+    const int64_t first = run.run * d->width, number = hbp__min_i64(d->width, d->listing->count - first);
+    for (int64_t k = 0; k < number; k++) {
+        if (pack_of[k] == HBP__NO_PACK) {
+            HBP__TRY(lose(w, first + k));
+            continue;
+        }
+        int64_t *at = &w->cursor[pack_of[k] - first_pack];
+        *at += hbp__write_item(d->items, hbp__listing_item(d->listing, first + k), w->sample, w->brief, *at);
+    }
+    return HBP_OK;
 }
 
 static hbp_status write_bin(writer *w, int64_t bin)
 {
     const hbp__dealing *d = w->dealing;
-    const int64_t first_pack = bin * d->width;
+    const int64_t first_pack = bin * d->width, begin = d->bin_start[bin], end = d->bin_start[bin + 1];
     const uint32_t *pack_of = w->pack_of;
-    for (int64_t i = d->bin_start[bin]; i < d->bin_start[bin + 1]; i++, pack_of += d->width) {
-        const int64_t first = d->run_at[i].run * d->width;
-        const int64_t number = hbp__min_i64(d->width, d->listing->count - first);
-        if (w->brief && w->is_alike[i - d->bin_start[bin]]) {
-            write_alike(w, first, d->run_at[i].longest, pack_of, first_pack);
+    for (int64_t i = begin, next; i < end; i = next, pack_of += d->width) {
+        next = i + 1;
+        if (!w->is_alike[i - begin]) {
+            HBP__TRY(write_run(w, d->run_at[i], pack_of, first_pack));
             continue;
         }
-        for (int64_t k = 0; k < number; k++) {
-            if (pack_of[k] == HBP__NO_PACK) {
-                HBP__TRY(lose(w, first + k));
-                continue;
-            }
+        while (next < end && w->is_alike[next - begin])
+            next++;
+        for (int64_t k = 0; k < d->width; k++) {
             int64_t *at = &w->cursor[pack_of[k] - first_pack];
-            *at +=
-                hbp__write_item(d->items, hbp__listing_item(d->listing, first + k), w->sample, w->brief, *at);
+            write_runs(w, d->run_at + i, next - i, k, *at);
+            *at += next - i;
         }
     }
     return HBP_OK;
@@ -152,16 +178,28 @@ static hbp_status write_bins(writer *w, int64_t *start, int64_t *done)
     w->is_alike = hbp__take(w->context, (uint64_t)most_runs(d), sizeof *w->is_alike);
     HBP__TRY(hbp__scratch_check(w->context, "the packs"));
     HBP__TRY(lose_runs(w));
+    int64_t since = 0;
     for (int64_t bin = 0; bin < d->bins; bin++) {
-        deal_bin(w, bin);
+        const int64_t first = d->bin_start[bin], runs = d->bin_start[bin + 1] - first;
+        const int is_alike = w->brief && hbp__bin_deal_alike(d->fills, d->items, d->listing, d->width,
+                                                             bin * d->width, d->run_at + first, runs);
+        if (is_alike)
+            prefetch_runs(d, first + runs, first + runs + hbp__min_i64(runs, MOST_AHEAD));
+        else
+            HBP__TRY(deal_bin(w, bin));
         for (int64_t j = 0; j < d->width; j++) {
             const int64_t pack = bin * d->width + j;
             start[pack] = w->cursor[j] = *done;
             *done += d->fills->members[pack];
         }
-        HBP__TRY(write_bin(w, bin));
-        if (bin % 64 == 0)
-            HBP__TRY(hbp__tick(w->context, "fill", *done, d->samples));
+        for (int64_t k = 0; is_alike && k < d->width; k++) {
+            HBP__TRY(hbp__tick_rows(w->context, "fill", &since, runs, *done, d->samples));
+            write_runs(w, d->run_at + first, runs, k, w->cursor[k]);
+        }
+        if (!is_alike)
+            HBP__TRY(write_bin(w, bin));
+        HBP__TRY(hbp__tick_rows(w->context, "fill", &since, 1 + (is_alike ? 0 : runs * d->width), *done,
+                                d->samples));
     }
     start[d->bins * d->width] = *done;
     return w->losses ? sort_lost(w) : HBP_OK;

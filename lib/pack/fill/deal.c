@@ -73,9 +73,20 @@ void hbp__fills_put(hbp__fills *fills, const hbp__items *items, int64_t pack, in
     fills->members[pack] += hbp__items_members(items, item);
 }
 
-/* Insertion sort by time, ties by pack: the order changes little from run to run. */
-static void sort_by_time(const hbp__fills *fills, uint32_t *order, int64_t width)
+/* So many steps of dealing take as long as a row elsewhere. */
+#define STEPS_A_ROW 8
+
+static hbp_status tick(hbp_context *context, hbp__bin_deal *deal, int64_t steps)
 {
+    return hbp__tick_rows(context, "fill", &deal->since, 1 + steps / STEPS_A_ROW, 0, 0);
+}
+
+/* Insertion sort by time, ties by pack: the order changes little from run to run. */
+static hbp_status sort_by_time(hbp_context *context, hbp__bin_deal *deal)
+{
+    const hbp__fills *fills = deal->fills;
+    const int64_t width = deal->width;
+    uint32_t *order = deal->order;
     for (int64_t i = 1; i < width; i++) {
         uint32_t moving = order[i];
         int64_t time = fills->time_ns[moving], at = i;
@@ -85,23 +96,30 @@ static void sort_by_time(const hbp__fills *fills, uint32_t *order, int64_t width
             at--;
         }
         order[at] = moving;
+        HBP__TRY(tick(context, deal, i - at));
     }
+    return HBP_OK;
 }
 
 /* A run that is not alike: one item after the other. pack_of [end - first] is the run's own. */
-static int64_t deal_items(hbp__fills *fills, const hbp__items *items, const hbp__listing *listing,
-                          int64_t first, int64_t end, int64_t width, uint32_t *order, uint32_t *pack_of)
+static hbp_status deal_items(hbp_context *context, hbp__bin_deal *deal, int64_t first, int64_t end,
+                             uint32_t *pack_of, int64_t *lost)
 {
-    int64_t lost = 0, used = 0;
-    sort_by_time(fills, order, width);
+    hbp__fills *fills = deal->fills;
+    const hbp__items *items = deal->items;
+    const int64_t width = deal->width;
+    uint32_t *order = deal->order;
+    int64_t used = 0;
+    HBP__TRY(sort_by_time(context, deal));
     /* Packs [0, used) of the order have had their item of this run. */
     for (int64_t k = first; k < end; k++) {
-        int64_t item = hbp__listing_item(listing, k), j = used;
+        int64_t item = hbp__listing_item(deal->listing, k), j = used;
         while (j < width && !hbp__fills_fits(fills, items, order[j], item))
             j++;
+        HBP__TRY(tick(context, deal, j - used));
         if (j == width) {
             pack_of[k - first] = HBP__NO_PACK;
-            lost++;
+            ++*lost;
             continue;
         }
         uint32_t pack = order[j];
@@ -111,7 +129,7 @@ static int64_t deal_items(hbp__fills *fills, const hbp__items *items, const hbp_
         hbp__fills_put(fills, items, pack, item);
         pack_of[k - first] = pack;
     }
-    return lost;
+    return HBP_OK;
 }
 
 /* Adds what is counted to the packs, and finds the fullest. */
@@ -138,27 +156,54 @@ void hbp__bin_deal_begin(hbp__fills *fills, const hbp__items *items, const hbp__
     settle(deal);
 }
 
-int64_t hbp__bin_deal_run(hbp__bin_deal *deal, hbp__sized_run run, uint32_t *pack_of)
+int hbp__bin_deal_is_alike(const hbp__bin_deal *deal, hbp__sized_run run)
+{
+    return !deal->items->next && (run.run + INT64_C(1)) * deal->width <= deal->listing->count &&
+           run.longest == run.shortest && deal->most_load + run.longest <= deal->fills->capacity &&
+           deal->most_members < deal->fills->max_members;
+}
+
+hbp_status hbp__bin_deal_run(hbp_context *context, hbp__bin_deal *deal, hbp__sized_run run, uint32_t *pack_of,
+                             int64_t *lost)
 {
     const hbp__listing *listing = deal->listing;
     const int64_t first = run.run * deal->width, end = hbp__min_i64(first + deal->width, listing->count);
-    if (!deal->items->next && end - first == deal->width && run.longest == run.shortest &&
-        deal->most_load + run.longest <= deal->fills->capacity &&
-        deal->most_members < deal->fills->max_members) {
+    *lost = 0;
+    if (hbp__bin_deal_is_alike(deal, run)) {
         /* Items alike, one for every pack, all with room: the order of packs stays as it is. */
         deal->load += run.longest;
         deal->most_load += run.longest;
         deal->time_ns = hbp__add_saturating(deal->time_ns, size_ns(deal->fills, run.longest));
         deal->members++;
         deal->most_members++;
-        memcpy(pack_of, deal->order, (size_t)deal->width * sizeof *pack_of);
-        return 0;
+        if (pack_of)
+            memcpy(pack_of, deal->order, (size_t)deal->width * sizeof *pack_of);
+        return HBP_OK;
     }
     settle(deal);
-    const int64_t lost =
-        deal_items(deal->fills, deal->items, listing, first, end, deal->width, deal->order, pack_of);
+    HBP__TRY(deal_items(context, deal, first, end, pack_of, lost));
     settle(deal);
-    return lost;
+    return HBP_OK;
+}
+
+int hbp__bin_deal_alike(hbp__fills *fills, const hbp__items *items, const hbp__listing *listing,
+                        int64_t width, int64_t first_pack, const hbp__sized_run *run, int64_t runs)
+{
+    int64_t load = 0, time_ns = 0;
+    for (int64_t i = 0; i < runs; i++) {
+        if (run[i].longest != run[i].shortest || (run[i].run + INT64_C(1)) * width > listing->count)
+            return 0;
+        load += run[i].longest;
+        time_ns = hbp__add_saturating(time_ns, size_ns(fills, run[i].longest));
+    }
+    if (items->next || load > fills->capacity || runs > fills->max_members)
+        return 0;
+    for (int64_t p = first_pack; p < first_pack + width; p++) {
+        fills->load[p] = load;
+        fills->time_ns[p] = time_ns;
+        fills->members[p] = runs;
+    }
+    return 1;
 }
 
 void hbp__bin_deal_end(hbp__bin_deal *deal)

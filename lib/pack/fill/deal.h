@@ -72,16 +72,28 @@ typedef struct hbp__bin_deal {
     int64_t load;         /* counted and not yet added to each pack */
     int64_t time_ns;
     int64_t members;
+    int64_t since; /* steps since the last look at a request to cancel */
 } hbp__bin_deal;
 
 /* `order` [width] holds the bin's packs, ascending in time; it stays the caller's, and is kept so. */
 void hbp__bin_deal_begin(hbp__fills *fills, const hbp__items *items, const hbp__listing *listing,
                          int64_t width, uint32_t *order, hbp__bin_deal *deal);
 
-/* Deals a run of the listing: pack_of [width] gets the pack of each of its items, or HBP__NO_PACK.
- * Returns how many items were not dealt. The fills are not up to date before the end. O(width) for a run of
- * equal items that all fit, else O(width^2) at worst. */
-int64_t hbp__bin_deal_run(hbp__bin_deal *deal, hbp__sized_run run, uint32_t *pack_of);
+/* Deals a bin of empty packs from first_pack on at once where every run of it is of equal items, one for each
+ * pack, and all have room: item k of a run goes to the k-th pack, as one run after the other would; else
+ * returns 0 and does nothing. O(runs + width). */
+int hbp__bin_deal_alike(hbp__fills *fills, const hbp__items *items, const hbp__listing *listing,
+                        int64_t width, int64_t first_pack, const hbp__sized_run *run, int64_t runs);
+
+/* 1 when the next run is of equal items, one for each pack, that all have room for: deal->order then names
+ * the packs of its items, and hbp__bin_deal_run leaves it as it is. O(1). */
+int hbp__bin_deal_is_alike(const hbp__bin_deal *deal, hbp__sized_run run);
+
+/* Deals a run of the listing: pack_of [width] gets the pack of each of its items, or HBP__NO_PACK; NULL for
+ * one that is alike: nothing. *lost is how many items were not dealt. The fills are not up to date before the
+ * end. O(width) for a run of equal items that all fit, else O(width^2) at worst. HBP_E_CANCELLED. */
+hbp_status hbp__bin_deal_run(hbp_context *context, hbp__bin_deal *deal, hbp__sized_run run, uint32_t *pack_of,
+                             int64_t *lost);
 void hbp__bin_deal_end(hbp__bin_deal *deal);
 
 #endif

@@ -256,8 +256,11 @@ static hbp_status deal_source(balanced *b, source *s)
             order[j] = (uint32_t)(bin * b->width + j);
         hbp__bin_deal deal;
         hbp__bin_deal_begin(&b->fills, &b->items, &s->listing, b->width, order, &deal);
-        for (int64_t i = s->bin_start[bin]; i < s->bin_start[bin + 1]; i++)
-            hbp__bin_deal_run(&deal, s->run_at[i], s->pack_of + s->run_at[i].run * b->width);
+        for (int64_t i = s->bin_start[bin]; i < s->bin_start[bin + 1]; i++) {
+            int64_t lost;
+            HBP__TRY(hbp__bin_deal_run(b->context, &deal, s->run_at[i],
+                                       s->pack_of + s->run_at[i].run * b->width, &lost));
+        }
         hbp__bin_deal_end(&deal);
         if (bin % 256 == 0)
             HBP__TRY(hbp__tick(b->context, "fill", b->done, b->packs->samples));
@@ -411,6 +414,7 @@ static hbp_status append_packs(balanced *b, int64_t *cursor)
         return no_memory(b);
     hbp_packs *packs = b->packs;
     for (int64_t p = 0; p < b->fills.count; p++) {
+        HBP__TRY(hbp__tick_row(b->context, "fill", p, b->fills.count));
         if (cursor)
             cursor[p] = b->done;
         if (!b->fills.members[p])

@@ -8,6 +8,7 @@
 #include "pack/fill/fill.h"
 #include "pack/fill/score.h"
 #include "pack/tuning.h"
+#include "solve/packing/tight_pack.h"
 
 static void fill_defaults(hbp_fill_options *options)
 {
@@ -80,7 +81,7 @@ static hbp_status try_fill(hbp_context *context, fill_function fill, const hbp_l
 
 /* Narrow data leaves a balanced fill with gaps that a tight one avoids. Where that could save enough, the one
  * with the lower predicted time wins, the balanced one when they are equal; where it could still, or effort
- * was asked for, a search for fewer packs has its turn. */
+ * was asked for, a search for fewer packs has its turn, a brief one unless it was. */
 static hbp_status balanced_or_tight(hbp_context *context, const hbp_lengths *lengths,
                                     const hbp_groups *groups, const hbp_fill_options *options,
                                     hbp_packs **out)
@@ -93,7 +94,7 @@ static hbp_status balanced_or_tight(hbp_context *context, const hbp_lengths *len
         try_fill(context, hbp__fill_balanced, lengths, groups, options, &best, &best_ns, &saving);
     if (status >= 0)
         status = try_fill(context, hbp__fill_tight, lengths, groups, &tight, &best, &best_ns, &saving);
-    tight.effort = 1;
+    tight.effort = HBP__BRIEF_EFFORT;
     if (status >= 0 && !options->effort)
         status = try_fill(context, hbp__fill_tight, lengths, groups, &tight, &best, &best_ns, &saving);
     if (status < 0)
@@ -106,7 +107,7 @@ static hbp_status balanced_or_tight(hbp_context *context, const hbp_lengths *len
 static hbp_status greedy_fill(hbp_context *context, const hbp_lengths *lengths, const hbp_groups *groups,
                               const hbp_fill_options *options, hbp_packs **out)
 {
-    HBP__TRY(hbp__require(context, lengths, "lengths"));
+    HBP__TRY(hbp__require_samples(context, lengths, "lengths"));
     HBP__TRY(hbp__require(context, groups, "groups"));
     hbp_fill_options all;
     HBP__TRY(hbp__options_read(context, &all, sizeof all, options, "hbp_fill_options"));

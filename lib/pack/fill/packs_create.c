@@ -124,7 +124,7 @@ hbp_status hbp_packs_create(hbp_context *context, const hbp_lengths *lengths, co
                             const int32_t *pack_groups, const hbp_fill_options *options, hbp_packs **out)
 {
     HBP__ENTER_OUT(context, out);
-    HBP__TRY(hbp__require(context, lengths, "lengths"));
+    HBP__TRY(hbp__require_samples(context, lengths, "lengths"));
     HBP__TRY(hbp__require(context, groups, "groups"));
     HBP__TRY(hbp__require(context, pack_offsets, "pack_offsets"));
     HBP__TRY(hbp__require(context, sample_indices, "sample_indices"));

@@ -28,9 +28,12 @@ hbp_status hbp__packs_score(hbp_context *context, const hbp_packs *packs, const 
                 pack_ns += vision_ns[g] * (double)packs->vision[p];
             time[p] = hbp__round_i64(pack_ns);
         }
-        HBP__TRY(hbp__order_by_i64(context, time, order, count, "the score of packs"));
-        for (int64_t i = count - 1; i >= 0; i -= groups->packs[g])
+        if (groups->packs[g] > 1) /* else no pack waits for another */
+            HBP__TRY(hbp__order_by_i64(context, time, order, count, "the score of packs"));
+        for (int64_t i = count - 1; i >= 0; i -= groups->packs[g]) {
+            HBP__TRY(hbp__tick_row(context, "score", i, count));
             *ns = hbp__add_saturating(*ns, time[order[i]]);
+        }
         int64_t micro_batches = hbp__ceil_div(count, groups->packs[g]);
         int64_t steps = hbp__ceil_div(micro_batches, groups->micro_batches[g]);
         *ns = hbp__add_saturating(*ns, hbp__mul_saturating(steps, hbp__round_i64(step_ns)));

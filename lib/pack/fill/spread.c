@@ -1,4 +1,4 @@
-/* Worst fit decreasing of runs over bins, by a heap; the last runs best fit. */
+/* Worst fit decreasing of runs over bins, by a heap of ranges of equal bins; the last runs best fit. */
 #include "pack/fill/spread.h"
 
 #include "base/checked.h"
@@ -10,7 +10,7 @@ hbp_status hbp__bins_open(hbp_context *context, int64_t count, int64_t width, in
                           int64_t max_items, hbp__bins *bins)
 {
     uint64_t rows = (uint64_t)count;
-    *bins = (hbp__bins){context, count, width, capacity, NULL, NULL, NULL};
+    *bins = (hbp__bins){.context = context, .count = count, .width = width, .capacity = capacity};
     bins->gap = hbp__take(context, rows, sizeof *bins->gap);
     bins->room = hbp__take(context, rows, sizeof *bins->room);
     bins->heap = hbp__take(context, rows, sizeof *bins->heap);
@@ -18,38 +18,53 @@ hbp_status hbp__bins_open(hbp_context *context, int64_t count, int64_t width, in
     for (int64_t b = 0; b < count; b++) {
         bins->gap[b] = capacity * width;
         bins->room[b] = max_items;
-        bins->heap[b] = (hbp__bin_key){0, (uint32_t)b};
     }
     return HBP_OK;
 }
 
-/* Free tokens for the heap's order; a bin whose packs are full of items has none. */
-static int64_t free_tokens(const hbp__bins *bins, uint32_t b)
+static inline int64_t free_tokens(int64_t gap, int64_t room)
 {
-    return bins->room[b] > 0 ? bins->gap[b] : -1;
+    return room > 0 ? gap : -1;
 }
 
-static inline int above(hbp__bin_key a, hbp__bin_key b)
+/* Without a branch: which of two is as good as drawn. */
+static inline int above(const hbp__bin_range *a, const hbp__bin_range *b)
 {
-    return a.free != b.free ? a.free > b.free : a.bin < b.bin;
+    return (a->free > b->free) | ((a->free == b->free) & (a->first < b->first));
+}
+
+static inline hbp__bin_range range_of(int64_t gap, int64_t room, uint32_t first, uint32_t end)
+{
+    return (hbp__bin_range){free_tokens(gap, room), gap, room, first, end};
+}
+
+static void sift_up(hbp__bins *bins, int64_t at, int64_t top)
+{
+    hbp__bin_range *heap = bins->heap;
+    const hbp__bin_range moving = heap[at];
+    for (; at > top && above(&moving, &heap[(at - 1) / 2]); at = (at - 1) / 2)
+        heap[at] = heap[(at - 1) / 2];
+    heap[at] = moving;
 }
 
 /* Most of what is sifted belongs near the leaves: down along the larger children first, then up again. */
-static void sift_down(const hbp__bins *bins, int64_t at)
+static void sift_down(hbp__bins *bins, int64_t at)
 {
-    hbp__bin_key *heap = bins->heap;
-    const hbp__bin_key moving = heap[at];
+    hbp__bin_range *heap = bins->heap;
+    const hbp__bin_range moving = heap[at];
     const int64_t top = at;
-    for (int64_t child; (child = 2 * at + 1) < bins->count; at = child) {
-        if (child + 1 < bins->count && above(heap[child + 1], heap[child]))
-            child++;
+    int64_t child = 2 * at + 1;
+    for (; child + 1 < bins->ranges; child = 2 * at + 1) {
+        child += above(&heap[child + 1], &heap[child]);
         heap[at] = heap[child];
+        at = child;
     }
-    while (at > top && above(moving, heap[(at - 1) / 2])) {
-        heap[at] = heap[(at - 1) / 2];
-        at = (at - 1) / 2;
+    if (child < bins->ranges) {
+        heap[at] = heap[child];
+        at = child;
     }
     heap[at] = moving;
+    sift_up(bins, at, top);
 }
 
 /* Tokens of the items [first, end) of a listing. */
@@ -82,39 +97,99 @@ static int64_t find_head(const hbp__bins *bins, const hbp__listing *listing, int
     return head;
 }
 
+static hbp_status open_ranges(hbp__bins *bins)
+{
+    bins->ranges = 0;
+    for (int64_t b = 0; b < bins->count; b++) {
+        HBP__TRY(hbp__tick_row(bins->context, "fill", b, bins->count));
+        if (b == 0 || bins->gap[b] != bins->gap[b - 1] || bins->room[b] != bins->room[b - 1])
+            bins->heap[bins->ranges++] = range_of(bins->gap[b], bins->room[b], (uint32_t)b, (uint32_t)b);
+        bins->heap[bins->ranges - 1].end = (uint32_t)b + 1;
+    }
+    for (int64_t i = bins->ranges / 2; i-- > 0;)
+        sift_down(bins, i);
+    return HBP_OK;
+}
+
+/* How many runs from `run` on, at most `most`, hold nothing but items of the size of the first one's first:
+ * at least the run itself, whatever it holds. */
+static int64_t alike_runs(const hbp__bins *bins, const hbp__listing *listing, int64_t run, int64_t most)
+{
+    const uint32_t size = hbp__listing_size(listing, run * bins->width);
+    int64_t alike = 1, over = hbp__min_i64(most, listing->count / bins->width - run) + 1;
+    while (alike + 1 < over) {
+        const int64_t middle = alike + (over - alike) / 2;
+        if (hbp__listing_size(listing, (run + middle) * bins->width - 1) == size)
+            alike = middle;
+        else
+            over = middle;
+    }
+    return alike;
+}
+
+/* Takes `count` bins from the top range, each of which got a run of `total` tokens. */
+static void put_runs(hbp__bins *bins, int64_t count, int64_t total)
+{
+    hbp__bin_range *top = &bins->heap[0];
+    const hbp__bin_range put =
+        range_of(top->gap - total, top->room - 1, top->first, top->first + (uint32_t)count);
+    if (put.end == top->end) {
+        *top = put;
+        sift_down(bins, 0);
+        return;
+    }
+    top->first = put.end; /* still above all others, which lie elsewhere */
+    bins->heap[bins->ranges] = put;
+    sift_up(bins, bins->ranges++, 0);
+}
+
+static hbp_status close_ranges(hbp__bins *bins)
+{
+    int64_t since = 0;
+    for (int64_t i = 0; i < bins->ranges; i++) {
+        const hbp__bin_range *range = &bins->heap[i];
+        for (int64_t b = range->first; b < range->end; b++) {
+            bins->gap[b] = range->gap;
+            bins->room[b] = range->room;
+            HBP__TRY(hbp__tick_rows(bins->context, "fill", &since, 1, i, bins->ranges));
+        }
+    }
+    return HBP_OK;
+}
+
+static hbp_status spread_head(hbp__bins *bins, const hbp__listing *listing, int64_t head, uint32_t *bin_of,
+                              int64_t *lost)
+{
+    int64_t since = 0;
+    HBP__TRY(open_ranges(bins));
+    for (int64_t run = 0; run < head;) {
+        const hbp__bin_range *top = &bins->heap[0];
+        const int64_t first = run * bins->width, end = hbp__min_i64(first + bins->width, listing->count);
+        if (hbp__listing_size(listing, first) * bins->width > top->free) {
+            HBP__TRY(hbp__tick_rows(bins->context, "fill", &since, 1, run, head));
+            bin_of[run++] = HBP__NO_BIN;
+            *lost += end - first;
+            continue;
+        }
+        const int64_t count = alike_runs(bins, listing, run, hbp__min_i64(head - run, top->end - top->first));
+        HBP__TRY(hbp__tick_rows(bins->context, "fill", &since, count, run, head));
+        for (int64_t i = 0; i < count; i++)
+            bin_of[run + i] = top->first + (uint32_t)i;
+        put_runs(bins, count, run_tokens(listing, first, end));
+        run += count;
+    }
+    return close_ranges(bins);
+}
+
 static void put_run(hbp__bins *bins, uint32_t b, int64_t total)
 {
     bins->gap[b] -= total;
     bins->room[b]--;
 }
 
-static hbp_status spread_head(hbp__bins *bins, const hbp__listing *listing, int64_t head, uint32_t *bin_of,
-                              int64_t *lost)
-{
-    for (int64_t i = 0; i < bins->count; i++)
-        bins->heap[i].free = free_tokens(bins, bins->heap[i].bin);
-    for (int64_t i = bins->count / 2; i-- > 0;)
-        sift_down(bins, i);
-    for (int64_t run = 0; run < head; run++) {
-        HBP__TRY(hbp__tick_row(bins->context, "fill", run, head));
-        int64_t first = run * bins->width, end = hbp__min_i64(first + bins->width, listing->count);
-        const uint32_t b = bins->heap[0].bin;
-        if (hbp__listing_size(listing, first) * bins->width > bins->heap[0].free) {
-            bin_of[run] = HBP__NO_BIN;
-            *lost += end - first;
-            continue;
-        }
-        bin_of[run] = b;
-        put_run(bins, b, run_tokens(listing, first, end));
-        bins->heap[0].free = free_tokens(bins, b);
-        sift_down(bins, 0);
-    }
-    return HBP_OK;
-}
-
 static void index_bin(const hbp__bins *bins, hbp__gap_index *index, uint32_t b)
 {
-    int64_t tokens = free_tokens(bins, b);
+    int64_t tokens = free_tokens(bins->gap[b], bins->room[b]);
     if (tokens >= bins->width)
         hbp__gap_index_add(index, b, tokens / bins->width);
 }

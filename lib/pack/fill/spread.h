@@ -30,21 +30,24 @@ static inline uint32_t hbp__listing_size(const hbp__listing *listing, int64_t k)
     return listing->size[hbp__listing_item(listing, k)];
 }
 
-/* A bin in the heap, with what it is ordered by: free tokens, a bin whose packs are full of items has none.
- */
-typedef struct hbp__bin_key {
-    int64_t free;
-    uint32_t bin;
-} hbp__bin_key;
+/* Bins [first, end) of the same gap and room. */
+typedef struct hbp__bin_range {
+    int64_t free; /* what orders bins: the gap; those whose packs are full of items have none */
+    int64_t gap;
+    int64_t room;
+    uint32_t first;
+    uint32_t end;
+} hbp__bin_range;
 
 typedef struct hbp__bins {
     hbp_context *context;
     int64_t count;
-    int64_t width;      /* packs of a bin */
-    int64_t capacity;   /* tokens of a pack */
-    int64_t *gap;       /* [count] free tokens over all packs of the bin */
-    int64_t *room;      /* [count] items that each pack may still take */
-    hbp__bin_key *heap; /* [count] the largest gap first */
+    int64_t width;    /* packs of a bin */
+    int64_t capacity; /* tokens of a pack */
+    int64_t *gap;     /* [count] free tokens over all packs of the bin */
+    int64_t *room;    /* [count] items that each pack may still take */
+    int64_t ranges;
+    hbp__bin_range *heap; /* [count] the largest gap first; during a spread */
 } hbp__bins;
 
 /* `count` bins of `width` packs of `capacity` tokens and at most `max_items` items each; they are scratch.
@@ -56,7 +59,8 @@ hbp_status hbp__bins_open(hbp_context *context, int64_t count, int64_t width, in
  * found no bin. Worst fit decreasing: each run goes to the bin with the largest gap if its longest item fits
  * a pack there, so that all bins get a share of every length. The last runs, a TAIL-th of the room, go best
  * fit instead, so that bins are full to the token. Ties go to the lower bin. HBP_E_NO_MEMORY.
- * O(items + runs log bins). */
+ * O(items + runs + pieces log pieces): bins of one gap that follow one another, and runs of one length, take
+ * each other together, and a piece is as many as do; at most one for each run. */
 hbp_status hbp__bins_spread(hbp__bins *bins, const hbp__listing *listing, uint32_t *bin_of, int64_t *lost);
 
 #endif

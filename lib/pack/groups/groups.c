@@ -9,6 +9,7 @@
 #include "base/quantity.h"
 #include "base/scratch.h"
 #include "cost/shortage.h"
+#include "data/lengths/lengths_make.h"
 #include "pack/groups/hierarchy.h"
 #include "pack/tuning.h"
 
@@ -77,8 +78,10 @@ static hbp_status fail_pack(hbp_context *context, const hbp_lengths *lengths, in
             "the longest of linked samples together and of single ones have %lld tokens with "
             "padding; packs of a power of two of them take %lld and hold at most %d; give max_length",
             (long long)longest, (long long)pack, HBP_MAX_LENGTH);
-    while (hbp__lengths_get(lengths, k) < lengths->bin_length[lengths->bins - 1])
+    while (k < lengths->count && hbp__lengths_get(lengths, k) < lengths->bin_length[lengths->bins - 1])
         k++;
+    if (k == lengths->count)
+        return hbp__lengths_changed(context);
     return hbp__fail(context, HBP_E_INVALID,
                      "sample %lld has %lld tokens, which takes packs of a power of two, %lld; they hold at "
                      "most %d; give max_length",
@@ -123,7 +126,17 @@ hbp_status hbp__groups_lengths(hbp_context *context, const hbp_lengths *lengths,
     HBP__TRY(check_lengths(context, lengths, options));
     int64_t vision;
     HBP__TRY(hbp__groups_largest(context, lengths, options->sequence_multiple, longest, &vision));
-    return resolve_max_length(context, lengths, *longest, options);
+    HBP__TRY(resolve_max_length(context, lengths, *longest, options));
+    /* A sample has at most HBP_MAX_LENGTH tokens with padding, so HBP_MAX_SAMPLES of them are no question. */
+    int64_t padded;
+    if (lengths->count > HBP_MAX_SAMPLES &&
+        (!hbp__mul_i64(lengths->count, options->sequence_multiple, &padded) ||
+         !hbp__add_i64(padded, lengths->tokens, &padded)))
+        return hbp__fail(context, HBP_E_OVERFLOW,
+                         "%lld tokens in %lld samples, each padded to a multiple of %lld, may pass 2^63 - 1",
+                         (long long)lengths->tokens, (long long)lengths->count,
+                         (long long)options->sequence_multiple);
+    return HBP_OK;
 }
 
 /* Fills in the defaults but for tokens_per_step, and refuses lengths past max_length. `limits` gets what

@@ -89,7 +89,7 @@ hbp_status hbp_choose_budgets(hbp_context *context, const hbp_lengths *lengths,
                               const hbp_budgets_options *options, hbp_budgets *budgets)
 {
     HBP__TRY(hbp__enter(context));
-    HBP__TRY(hbp__require(context, lengths, "lengths"));
+    HBP__TRY(hbp__require_samples(context, lengths, "lengths"));
     HBP__TRY(hbp__require(context, budgets, "budgets"));
     hbp_budgets_options all;
     hbp__no_budgets why = {0};

@@ -51,7 +51,7 @@ static hbp_status check_reference(hbp_context *context, const hbp_lengths *lengt
 static hbp_status iterative_fill(hbp_context *context, const hbp_lengths *lengths,
                                  const hbp_iterative_fill_options *options, hbp_packs **out)
 {
-    HBP__TRY(hbp__require(context, lengths, "lengths"));
+    HBP__TRY(hbp__require_samples(context, lengths, "lengths"));
     HBP__TRY(hbp__require(context, options, "options"));
     hbp_iterative_fill_options all;
     HBP__TRY(hbp__options_read(context, &all, sizeof all, options, "hbp_iterative_fill_options"));
