@@ -9,6 +9,7 @@
 #include "hbp/lengths.h"
 #include "hbp/pack.h"
 #include "hbp/partition.h"
+#include "hbp/pattern.h"
 #include "hbp/pipeline.h"
 #include "hbp/plan.h"
 #include "hbp/step.h"

@@ -16,6 +16,9 @@ HBP_BEGIN_DECLS
 #define HBP_MAX_VISION INT32_MAX
 /* The most samples in one lengths object: orders are held in 32 bits per sample. */
 #define HBP_MAX_SAMPLES INT64_C(4294967294)
+/* The most of a histogram, of less than 2^63 tokens: what lists samples refuses more than the former, and
+ * hbp_plan_patterns lists none. */
+#define HBP_MAX_HISTOGRAM_SAMPLES (INT64_C(1) << 36)
 
 /* What to do with samples longer than a limit. */
 enum {
@@ -71,7 +74,7 @@ HBP_API hbp_status hbp_lengths_create_i64(hbp_context *context, const int64_t *l
 
 /* Makes a data set from a histogram: counts[i] samples of lengths[i] tokens, both [bins]; lengths need not be
  * sorted or distinct, and a bin with count 0 is skipped whatever its length. Samples are named by their
- * ordinal in ascending order of length. Errors as above. */
+ * ordinal in ascending order of length. Errors as above, but for up to HBP_MAX_HISTOGRAM_SAMPLES samples. */
 HBP_API hbp_status hbp_lengths_create_histogram(hbp_context *context, const int64_t *lengths,
                                                 const int64_t *counts, int64_t bins, hbp_lengths **out);
 

@@ -427,7 +427,7 @@ START_TEST_IN_CONTEXT(bad_histograms_are_refused_by_bin)
 {
     hbp_lengths *out;
     const int64_t lengths[] = {4, 0, 2}, some[] = {1, 1, 1}, none[] = {0, 0, 0}, negative[] = {1, 0, -1};
-    const int64_t many[] = {HBP_MAX_SAMPLES, 0, 1}, most[] = {INT64_MAX, 0, INT64_MAX};
+    const int64_t many[] = {HBP_MAX_HISTOGRAM_SAMPLES, 0, 1}, most[] = {INT64_MAX, 0, INT64_MAX};
     FAILS(context, HBP_E_INVALID, "bin 1 has 0 tokens",
           hbp_lengths_create_histogram(context, lengths, some, 3, &out));
     FAILS(context, HBP_E_INVALID, "has 0 samples",
@@ -436,10 +436,13 @@ START_TEST_IN_CONTEXT(bad_histograms_are_refused_by_bin)
           hbp_lengths_create_histogram(context, lengths, negative, 3, &out));
     FAILS(context, HBP_E_INVALID, "has 0 bins",
           hbp_lengths_create_histogram(context, lengths, some, 0, &out));
-    FAILS(context, HBP_E_OVERFLOW, "the most allowed",
+    FAILS(context, HBP_E_OVERFLOW, "it needs 1 to 68719476736",
           hbp_lengths_create_histogram(context, lengths, many, 3, &out));
-    FAILS(context, HBP_E_OVERFLOW, "the most allowed",
+    FAILS(context, HBP_E_OVERFLOW, "it needs 1 to 68719476736",
           hbp_lengths_create_histogram(context, lengths, most, 3, &out));
+    const int64_t tall[] = {HBP_MAX_LENGTH}, tower[] = {HBP_MAX_HISTOGRAM_SAMPLES};
+    FAILS(context, HBP_E_OVERFLOW, "tokens of the histogram pass 2^63 - 1",
+          hbp_lengths_create_histogram(context, tall, tower, 1, &out));
     ck_assert_ptr_null(out);
 }
 END_TEST

@@ -2,6 +2,7 @@
 #include "data/lengths/lengths.h"
 #include "failing.h"
 #include "keep.h"
+#include "pools.h"
 
 static hbp_lengths *make(hbp_context *context, const uint32_t *values, int64_t count)
 {
@@ -69,6 +70,33 @@ END_TEST
 
 /* Every permutation of three equal samples among others comes up about as often: chi-squared of 5 degrees
  * below 30 (a false alarm in 1.5e-5 draws; the seeds are fixed). */
+START_TEST(threads_make_the_same_order)
+{
+    enum { COUNT = 400000 };
+    uint32_t *values = malloc(COUNT * sizeof *values), *orders[2] = {NULL, NULL};
+    hbp__rng rng = hbp__rng_make(3, 0, 0);
+    ck_assert_ptr_nonnull(values);
+    for (int64_t i = 0; i < COUNT; i++)
+        values[i] = hbp__rng_below(&rng, 3) ? 7 : 1 + hbp__rng_below(&rng, 50000);
+    for (int pool = 0; pool < POOLS; pool++) {
+        hbp_context *context = pool_context(pool ? 4 : 1, pool);
+        hbp_lengths *lengths = make(context, values, COUNT);
+        OK(context, hbp__lengths_order(context, lengths, 1, 2, &orders[pool > 0]));
+        if (!pool)
+            check_order(values, COUNT, orders[0]);
+        else
+            ck_assert_int_eq(memcmp(orders[0], orders[1], COUNT * sizeof *values), 0);
+        if (pool)
+            hbp__delete(&context->memory, orders[1]);
+        if (pool == POOLS - 1)
+            hbp__delete(&context->memory, orders[0]);
+        hbp_lengths_free(lengths);
+        hbp_context_free(context);
+    }
+    free(values);
+}
+END_TEST
+
 START_TEST_IN_CONTEXT(equal_lengths_are_drawn_uniformly)
 {
     const uint32_t values[] = {7, 2, 7, 9, 7};
@@ -177,5 +205,6 @@ START_TEST_IN_CONTEXT(failed_allocations_and_cancels_leave_nothing)
 END_TEST
 
 TEST_MAIN("order", orders_are_ascending_permutations, an_order_is_a_function_of_seed_and_epoch,
-          equal_lengths_are_drawn_uniformly, long_runs_are_mixed_throughout, a_histogram_keeps_its_ordinals,
-          scratch_is_four_bytes_a_sample, failed_allocations_and_cancels_leave_nothing)
+          threads_make_the_same_order, equal_lengths_are_drawn_uniformly, long_runs_are_mixed_throughout,
+          a_histogram_keeps_its_ordinals, scratch_is_four_bytes_a_sample,
+          failed_allocations_and_cancels_leave_nothing)

@@ -2,6 +2,7 @@
 
 #include "base/checked.h"
 #include "base/options.h"
+#include "base/search.h"
 #include "base/sort.h"
 #include "data/lengths/lengths_make.h"
 
@@ -36,10 +37,11 @@ typedef struct length_array {
 } length_array;
 
 /* Copies [begin, end) and stops at the first length that is not in [1, HBP_MAX_LENGTH]; returns where it
- * stopped. */
-static int64_t copy_block(const length_array *from, uint32_t *to, int64_t begin, int64_t end)
+ * stopped. *longest >= 1 is kept up. */
+static int64_t copy_block(const length_array *from, uint32_t *to, int64_t begin, int64_t end,
+                          uint32_t *longest)
 {
-    uint32_t bad = 0;
+    uint32_t most = *longest - 1;
     for (int64_t i = begin; i < end; i++) {
         uint32_t value;
         if (from->u32)
@@ -50,22 +52,25 @@ static int64_t copy_block(const length_array *from, uint32_t *to, int64_t begin,
             value = from->i64[i] > 0 && from->i64[i] <= HBP_MAX_LENGTH ? (uint32_t)from->i64[i] : 0;
         if (to)
             to[i] = value;
-        bad |= value - 1 >= (uint32_t)HBP_MAX_LENGTH; /* 0 wraps to the top */
+        most = value - 1 > most ? value - 1 : most; /* 0 wraps to the top */
     }
-    for (int64_t i = begin; bad && i < end; i++) {
+    for (int64_t i = begin; most >= (uint32_t)HBP_MAX_LENGTH && i < end; i++) {
         uint32_t value = to ? to[i] : from->u32[i]; /* the copy: what was read may have changed since */
         if (value - 1 >= (uint32_t)HBP_MAX_LENGTH)
             return i;
     }
+    *longest = most < (uint32_t)HBP_MAX_LENGTH ? most + 1 : (uint32_t)HBP_MAX_LENGTH;
     return end;
 }
 
-static hbp_status copy_lengths(hbp_context *context, const length_array *from, uint32_t *to, int64_t count)
+static hbp_status copy_lengths(hbp_context *context, const length_array *from, uint32_t *to, int64_t count,
+                               uint32_t *longest)
 {
+    *longest = 1;
     for (int64_t begin = 0; begin < count; begin += HBP__LENGTHS_BLOCK) {
         HBP__TRY(hbp__tick(context, "copy lengths", begin, count));
         int64_t end = hbp__min_i64(count, begin + HBP__LENGTHS_BLOCK);
-        int64_t i = copy_block(from, to, begin, end);
+        int64_t i = copy_block(from, to, begin, end, longest);
         if (i < end) {
             HBP__TRY(hbp__lengths_check(context, "sample", i,
                                         from->u32   ? from->u32[i]
@@ -142,6 +147,7 @@ static hbp_status copy_modalities(hbp_context *context, hbp_lengths *draft, cons
 static hbp_status fill_lengths(hbp_context *context, hbp_lengths *draft, const length_array *from,
                                const hbp_lengths_options *options)
 {
+    uint32_t longest;
     if (options->borrow && from->u32)
         draft->length = from->u32;
     else {
@@ -150,7 +156,7 @@ static hbp_status fill_lengths(hbp_context *context, hbp_lengths *draft, const l
             return hbp__fail_memory(context, "lengths");
         draft->length = draft->owned;
     }
-    HBP__TRY(copy_lengths(context, from, draft->owned, draft->count));
+    HBP__TRY(copy_lengths(context, from, draft->owned, draft->count, &longest));
     if (options->loss_tokens)
         HBP__TRY(copy_loss(context, draft, options->loss_tokens));
     if (options->links)
@@ -159,7 +165,7 @@ static hbp_status fill_lengths(hbp_context *context, hbp_lengths *draft, const l
         HBP__TRY(copy_vision(context, draft, options->vision));
     if (options->modalities)
         HBP__TRY(copy_modalities(context, draft, options->modalities));
-    return hbp__lengths_seal(context, draft);
+    return hbp__lengths_seal(context, draft, longest);
 }
 
 static hbp_status create_lengths(hbp_context *context, const length_array *from, int64_t count,
@@ -215,10 +221,20 @@ hbp_status hbp_lengths_create_i64(hbp_context *context, const int64_t *lengths, 
     return hbp__lengths_create_i64(context, lengths, count, options, out);
 }
 
+hbp_status hbp__require_samples(hbp_context *context, const hbp_lengths *lengths, const char *name)
+{
+    HBP__TRY(hbp__require(context, lengths, name));
+    if (lengths->count <= HBP_MAX_SAMPLES)
+        return HBP_OK;
+    return hbp__fail(context, HBP_E_OVERFLOW,
+                     "`%s` has %lld samples; at most %lld can be listed, hbp_plan_patterns lists none", name,
+                     (long long)lengths->count, (long long)HBP_MAX_SAMPLES);
+}
+
 static hbp_status check_bins(hbp_context *context, const int64_t *lengths, const int64_t *counts,
                              int64_t bins)
 {
-    int64_t samples = 0;
+    int64_t samples = 0, tokens = 0;
     for (int64_t bin = 0; bin < bins; bin++) {
         HBP__TRY(hbp__tick_row(context, "count lengths", bin, bins));
         if (counts[bin] < 0)
@@ -229,8 +245,15 @@ static hbp_status check_bins(hbp_context *context, const int64_t *lengths, const
         HBP__TRY(hbp__lengths_check(context, "bin", bin, lengths[bin]));
         if (!hbp__add_i64(samples, counts[bin], &samples))
             samples = INT64_MAX;
+        tokens = hbp__add_saturating(tokens, hbp__mul_saturating(counts[bin], lengths[bin]));
     }
-    return hbp__lengths_check_count(context, samples);
+    if (samples <= 0 || samples > HBP_MAX_HISTOGRAM_SAMPLES)
+        return hbp__fail(context, samples <= 0 ? HBP_E_INVALID : HBP_E_OVERFLOW,
+                         "the histogram has %lld samples; it needs 1 to %lld", (long long)samples,
+                         (long long)HBP_MAX_HISTOGRAM_SAMPLES);
+    if (tokens == INT64_MAX)
+        return hbp__fail(context, HBP_E_OVERFLOW, "the tokens of the histogram pass 2^63 - 1");
+    return HBP_OK;
 }
 
 /* The bins by length, equal lengths merged, empty bins left out. */
@@ -355,15 +378,7 @@ int64_t hbp__lengths_get(const hbp_lengths *lengths, int64_t index)
         return lengths->owned[index];
     if (lengths->length) /* the caller's, which sums and rooms must survive the change of */
         return hbp__max_i64(1, hbp__min_i64(lengths->length[index], lengths->bin_length[lengths->bins - 1]));
-    int64_t low = 0, high = lengths->bins; /* bin_first[low] <= index < bin_first[high] */
-    while (high - low > 1) {
-        int64_t middle = low + (high - low) / 2;
-        if (lengths->bin_first[middle] <= index)
-            low = middle;
-        else
-            high = middle;
-    }
-    return lengths->bin_length[low];
+    return lengths->bin_length[hbp__last_at_most(lengths->bin_first, lengths->bins, index)];
 }
 
 static int has_sample(const hbp_lengths *lengths, int64_t index)

@@ -49,6 +49,20 @@ struct hbp_lengths {
 /* One more owner; hbp_lengths_free drops one. Lengths are shareable, so the count is atomic. */
 hbp_lengths *hbp__lengths_retain(const hbp_lengths *lengths);
 
+/* HBP_E_INVALID for NULL, HBP_E_OVERFLOW for a histogram of more samples than can be listed; `name` is the
+ * argument's. */
+hbp_status hbp__require_samples(hbp_context *context, const hbp_lengths *lengths, const char *name);
+
+/* The digest of lengths and how often each occurs, whatever else the samples have: that of the histogram.
+ * O(bins). */
+uint64_t hbp__histogram_digest(const hbp_lengths *lengths);
+
+/* Whether a sample is no more than its length and its number. */
+static inline int hbp__lengths_are_bare(const hbp_lengths *lengths)
+{
+    return !lengths->loss && !lengths->origin && !lengths->first && !lengths->modality;
+}
+
 /* Piece i's length; O(1) for arrays, O(log bins) for a histogram. */
 int64_t hbp__lengths_get(const hbp_lengths *lengths, int64_t index);
 

@@ -232,7 +232,7 @@ hbp_status hbp__lengths_builder_finish(hbp_context *context, hbp_lengths_builder
     builder->link = NULL;
     builder->count = builder->room = 0;
     if (status >= 0)
-        status = hbp__lengths_seal(context, draft);
+        status = hbp__lengths_seal(context, draft, 0);
     if (status < 0)
         hbp_lengths_free(draft);
     else

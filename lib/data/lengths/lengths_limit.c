@@ -257,7 +257,7 @@ static hbp_status limit_array(limiting *l)
     if (piece < pieces || l->to->dropped < dropped)
         return hbp__lengths_changed(l->context);
     HBP__TRY(keep_links(l));
-    return hbp__lengths_seal(l->context, l->to);
+    return hbp__lengths_seal(l->context, l->to, 0);
 }
 
 /* Drop and truncate leave a histogram a histogram: the samples past the limit are its last ordinals. */

@@ -4,9 +4,12 @@
 
 #include "base/checked.h"
 #include "base/digest.h"
+#include "base/parallel.h"
 #include "base/sort.h"
 
-#define TABLE_MAX  (INT64_C(4) << 20)
+#define TABLE_MAX (INT64_C(4) << 20)
+/* Fewer samples are not worth a thread. */
+#define SEAL_ALONE (INT64_C(1) << 18)
 #define DIGIT_BITS 11
 #define DIGITS     (1 << DIGIT_BITS)
 
@@ -286,7 +289,8 @@ static hbp_status make_bins(hbp_context *context, hbp_lengths *draft, int64_t ma
     return status;
 }
 
-/* Sums and bin_first from the bins. The token sum fits: HBP_MAX_SAMPLES x HBP_MAX_LENGTH < 2^63. */
+/* Sums and bin_first from the bins. The token sum fits: HBP_MAX_SAMPLES x HBP_MAX_LENGTH < 2^63, and that of
+ * a histogram was checked. */
 static hbp_status sum_bins(hbp_context *context, hbp_lengths *draft)
 {
     draft->bin_first = hbp__new(&draft->memory, (uint64_t)draft->bins + 1, sizeof *draft->bin_first);
@@ -399,23 +403,50 @@ static hbp_status digest_vision(hbp_context *context, hbp__digest *digest, const
     return HBP_OK;
 }
 
-hbp_status hbp__lengths_seal(hbp_context *context, hbp_lengths *draft)
+static hbp_status count_draft(hbp_context *context, hbp_lengths *draft, uint32_t longest)
 {
-    uint32_t longest;
-    HBP__TRY(find_longest(context, draft, &longest));
+    if (!longest)
+        HBP__TRY(find_longest(context, draft, &longest));
     HBP__TRY(make_bins(context, draft, longest));
-    HBP__TRY(sum_bins(context, draft));
+    return sum_bins(context, draft);
+}
+
+/* What the histogram is counted from and what is digested: the lengths. */
+typedef struct sealing {
+    hbp_lengths *draft;
+    uint32_t longest; /* 0: not known */
+    hbp__digest digest;
+} sealing;
+
+/* The two that read the lengths and nothing of each other: job 0 counts them, job 1 digests them. */
+static hbp_status seal_lengths(hbp_context *context, void *user, int64_t job)
+{
+    sealing *s = user;
+    return job ? digest_column(context, &s->digest, s->draft->length, s->draft->count)
+               : count_draft(context, s->draft, s->longest);
+}
+
+hbp_status hbp__lengths_seal(hbp_context *context, hbp_lengths *draft, uint32_t longest)
+{
+    sealing s = {draft, longest, hbp__digest_begin()};
+    HBP__TRY(hbp__parallel(context, draft->count < SEAL_ALONE ? 1 : 0, 2, seal_lengths, &s));
     HBP__TRY(sum_loss(context, draft));
     HBP__TRY(sum_vision(context, draft));
-    hbp__digest digest = hbp__digest_begin();
-    HBP__TRY(digest_column(context, &digest, draft->length, draft->count));
-    HBP__TRY(digest_column(context, &digest, draft->loss, draft->count));
-    HBP__TRY(digest_column(context, &digest, draft->link, draft->count));
-    HBP__TRY(digest_vision(context, &digest, draft));
+    HBP__TRY(digest_column(context, &s.digest, draft->loss, draft->count));
+    HBP__TRY(digest_column(context, &s.digest, draft->link, draft->count));
+    HBP__TRY(digest_vision(context, &s.digest, draft));
     if (draft->shifted_loss) /* as the second size */
-        hbp__digest_u64(&digest, (uint64_t)draft->shifted_loss);
-    draft->digest = hbp__digest_end(&digest);
+        hbp__digest_u64(&s.digest, (uint64_t)draft->shifted_loss);
+    draft->digest = hbp__digest_end(&s.digest);
     return HBP_OK;
+}
+
+uint64_t hbp__histogram_digest(const hbp_lengths *lengths)
+{
+    hbp__digest digest = hbp__digest_begin();
+    hbp__digest_column_i64(&digest, lengths->bin_length, lengths->bins);
+    hbp__digest_column_i64(&digest, lengths->bin_count, lengths->bins);
+    return hbp__digest_end(&digest);
 }
 
 hbp_status hbp__lengths_seal_histogram(hbp_context *context, hbp_lengths *draft)
@@ -424,9 +455,6 @@ hbp_status hbp__lengths_seal_histogram(hbp_context *context, hbp_lengths *draft)
     draft->count = draft->bin_first[draft->bins];
     draft->loss_tokens = draft->tokens;
     draft->modalities = 1;
-    hbp__digest digest = hbp__digest_begin();
-    hbp__digest_column_i64(&digest, draft->bin_length, draft->bins);
-    hbp__digest_column_i64(&digest, draft->bin_count, draft->bins);
-    draft->digest = hbp__digest_end(&digest);
+    draft->digest = hbp__histogram_digest(draft);
     return HBP_OK;
 }

@@ -38,8 +38,9 @@ hbp_status hbp__lengths_link(hbp_context *context, hbp_lengths *draft, const int
 hbp_status hbp__lengths_new_bins(hbp_context *context, hbp_lengths *draft, int64_t bins);
 
 /* From count and the columns: bins, sums and digest. A loss column that covers every token is let go, as are
- * kinds that follow from the vision units. O(count), one table of at most 16 MiB beside the columns. */
-hbp_status hbp__lengths_seal(hbp_context *context, hbp_lengths *draft);
+ * kinds that follow from the vision units. No length is above `longest`; 0: not known. O(count), one table of
+ * at most 16 MiB beside the columns. */
+hbp_status hbp__lengths_seal(hbp_context *context, hbp_lengths *draft, uint32_t longest);
 
 /* The same for a histogram, from bins, bin_length and bin_count. O(bins). */
 hbp_status hbp__lengths_seal_histogram(hbp_context *context, hbp_lengths *draft);

@@ -52,7 +52,7 @@ static hbp_status fill_subset(hbp_context *context, const hbp_lengths *lengths, 
     }
     if (lengths->link)
         HBP__TRY(copy_links(context, lengths, index, draft));
-    return hbp__lengths_seal(context, draft);
+    return hbp__lengths_seal(context, draft, 0);
 }
 
 hbp_status hbp__lengths_subset(hbp_context *context, const hbp_lengths *lengths, const uint32_t *index,

@@ -83,16 +83,42 @@ static int64_t vision_of(const hbp_packs *packs, int64_t p)
     return sum;
 }
 
+/* Tokens and squares of the samples [first, end), where `brief` has the lengths of all; else 0. The first is
+ * mostly the longest. */
+static inline int sum_brief(const uint16_t *brief, int64_t first, int64_t end, int64_t *tokens,
+                            int64_t *squares)
+{
+    uint32_t sum = 0, absent = 0;
+    uint64_t square = 0;
+    if (end - first > UINT16_MAX || first == end || !brief[first])
+        return 0;
+    for (int64_t i = first; i < end; i++) {
+        const uint32_t length = brief[i];
+        absent |= !length;
+        sum += length;
+        square += length * length;
+    }
+    *tokens = sum;
+    *squares = (int64_t)square;
+    return !absent;
+}
+
 hbp_status hbp__packs_measure(hbp_context *context, hbp_packs *packs)
 {
     int64_t multiple = packs->sequence_multiple, ticked = 0;
     for (int64_t p = 0; p < packs->count; p++) {
         int64_t tokens = 0, padded = 0, squares = 0;
-        for (int64_t i = packs->offsets[p]; i < packs->offsets[p + 1]; i++) {
-            int64_t length = hbp__packs_length(packs, i);
-            tokens += length;
-            padded += hbp__round_up(length, multiple);
-            squares += length * length;
+        const int64_t first = packs->offsets[p], end = packs->offsets[p + 1];
+        if (packs->brief && multiple == 1 && sum_brief(packs->brief, first, end, &tokens, &squares)) {
+            padded = tokens;
+        } else {
+            tokens = squares = 0;
+            for (int64_t i = first; i < end; i++) {
+                int64_t length = hbp__packs_length(packs, i);
+                tokens += length;
+                padded += hbp__round_up(length, multiple);
+                squares += length * length;
+            }
         }
         packs->tokens[p] = tokens;
         packs->padded[p] = hbp__round_up(padded, packs->pack_multiple);

@@ -155,8 +155,39 @@ hbp_status hbp__plan_permute(hbp_context *context, const hbp_plan *plan, const i
  * breach. */
 hbp_status hbp__plan_check(hbp_context *context, const hbp_plan *plan);
 
-/* Mean over steps, those without tokens left out, of half the L1 distance of their tokens by length class
- * (powers of two) to the mixture of all steps; 0 of none. Every sample has at least 1 token. O(samples). */
+/* What any plan keeps of its ranks, and of its bounds beside its predicted time. */
+hbp_status hbp__plan_check_ranks(hbp_context *context, int64_t ranks, int64_t domain_ranks,
+                                 int64_t lockstep_ranks);
+hbp_status hbp__plan_check_bounds(hbp_context *context, int64_t bound_ns, int64_t free_bound_ns, int64_t ns);
+
+/* Lengths fall into classes [2^k, 2^(k + 1)). */
+#define HBP__LENGTH_CLASSES 32
+
+/* Tokens by length class. */
+typedef struct hbp__mixture {
+    double tokens[HBP__LENGTH_CLASSES];
+    double total;
+} hbp__mixture;
+
+/* Adds `number` samples of `length` tokens, at least 1. */
+void hbp__mixture_add(hbp__mixture *mixture, int64_t length, double number);
+
+/* Of steps, those without tokens left out: half the L1 distance of their mixture to another. */
+typedef struct hbp__distances {
+    double sum;
+    int64_t steps;
+} hbp__distances;
+
+static inline double hbp__distances_mean(const hbp__distances *distances)
+{
+    return distances->steps ? distances->sum / (double)distances->steps : 0;
+}
+
+/* Adds the steps of a plan. Every sample has at least 1 token. O(samples). */
+hbp_status hbp__mixture_distances(hbp_context *context, const hbp_plan *plan, const hbp__mixture *all,
+                                  hbp__distances *distances);
+
+/* The mean distance of the steps to the mixture of all of them; 0 of none. O(samples). */
 hbp_status hbp__plan_mixture(hbp_context *context, const hbp_plan *plan, double *distance);
 
 #endif

@@ -33,19 +33,23 @@ static hbp_status check_offsets(hbp_context *context, const char *row, const int
     return HBP_OK;
 }
 
+hbp_status hbp__plan_check_ranks(hbp_context *context, int64_t ranks, int64_t domain_ranks,
+                                 int64_t lockstep_ranks)
+{
+    if (ranks < 1)
+        return fail_row(context, "plan", 0, "the number of ranks", ranks, 1);
+    if (domain_ranks < 1 || domain_ranks > ranks)
+        return fail_row(context, "plan", 0, "the number of ranks of a domain", domain_ranks, ranks);
+    if (lockstep_ranks && ranks > MOST_RANKS)
+        return fail_row(context, "plan", 0, "the number of ranks in lockstep sets", ranks, MOST_RANKS);
+    if (lockstep_ranks < 0 || (lockstep_ranks && (lockstep_ranks >= ranks || ranks % lockstep_ranks)))
+        return fail_row(context, "plan", 0, "the number of ranks of a lockstep set", lockstep_ranks, ranks);
+    return HBP_OK;
+}
+
 static hbp_status check_fields(hbp_context *context, const hbp_plan *plan)
 {
-    if (plan->ranks < 1)
-        return fail_row(context, "plan", 0, "the number of ranks", plan->ranks, 1);
-    if (plan->domain_ranks < 1 || plan->domain_ranks > plan->ranks)
-        return fail_row(context, "plan", 0, "the number of ranks of a domain", plan->domain_ranks,
-                        plan->ranks);
-    if (plan->lockstep_ranks && plan->ranks > MOST_RANKS)
-        return fail_row(context, "plan", 0, "the number of ranks in lockstep sets", plan->ranks, MOST_RANKS);
-    if (plan->lockstep_ranks < 0 ||
-        (plan->lockstep_ranks && (plan->lockstep_ranks >= plan->ranks || plan->ranks % plan->lockstep_ranks)))
-        return fail_row(context, "plan", 0, "the number of ranks of a lockstep set", plan->lockstep_ranks,
-                        plan->ranks);
+    HBP__TRY(hbp__plan_check_ranks(context, plan->ranks, plan->domain_ranks, plan->lockstep_ranks));
     const int64_t multiples[] = {plan->sequence_multiple, plan->pack_multiple, plan->micro_batch_multiple};
     for (int i = 0; i < 3; i++)
         if (multiples[i] < 1 || multiples[i] > INT32_MAX)
@@ -264,10 +268,9 @@ static hbp_status check_steps(hbp_context *context, const hbp_plan *plan)
     return hbp__leave(context, mark, status);
 }
 
-static hbp_status check_bound(hbp_context *context, const hbp_plan *plan)
+hbp_status hbp__plan_check_bounds(hbp_context *context, int64_t bound_ns, int64_t free_bound_ns, int64_t ns)
 {
-    int64_t ns = hbp__plan_ns(plan);
-    const int64_t bound[] = {plan->bound_ns, plan->free_bound_ns};
+    const int64_t bound[] = {bound_ns, free_bound_ns};
     for (int i = 0; i < 2; i++)
         if (bound[i] < 0 || bound[i] > ns)
             return hbp__fail(
@@ -285,7 +288,7 @@ hbp_status hbp__plan_check(hbp_context *context, const hbp_plan *plan)
                            plan->packs, 1));
     HBP__TRY(check_offsets(context, "pack", plan->pack_offsets, plan->packs, plan->samples, 0));
     HBP__TRY(check_steps(context, plan));
-    HBP__TRY(check_bound(context, plan));
+    HBP__TRY(hbp__plan_check_bounds(context, plan->bound_ns, plan->free_bound_ns, hbp__plan_ns(plan)));
     for (int64_t i = 0; i < plan->dropped; i++) {
         if (plan->dropped_ids[i] < 0)
             return fail_row(context, "dropped row", i, "the id", plan->dropped_ids[i], 0);

@@ -1,0 +1,21 @@
+/* The inside of an index of samples by length. */
+#ifndef HBP_DATA_LENGTH_INDEX_H
+#define HBP_DATA_LENGTH_INDEX_H
+
+#include <stdint.h>
+
+#include "data/lengths/lengths.h"
+#include "hbp/pattern.h"
+
+struct hbp_length_index {
+    hbp__memory memory;
+    hbp_lengths *lengths; /* retained: whose samples they are, or with is_counted the histogram of them */
+    int is_counted;
+    uint64_t histogram_digest;
+    uint32_t *sample; /* [count] ascending by length, then by index: bin b's from lengths->bin_first[b] on */
+};
+
+/* hbp_length_index_create within a call. *out is set on success alone. */
+hbp_status hbp__length_index_create(hbp_context *context, const hbp_lengths *lengths, hbp_length_index **out);
+
+#endif

@@ -1,0 +1,84 @@
+#include "patterned.h"
+
+/* Looks at a request to cancel, of one stage. */
+typedef struct stage_looks {
+    const char *stage;
+    int64_t count;
+} stage_looks;
+
+static int32_t count_look(void *user, const hbp_progress *progress)
+{
+    stage_looks *looks = user;
+    looks->count += !strcmp(progress->stage, looks->stage);
+    return 0;
+}
+
+static hbp_context *counting_context(stage_looks *looks)
+{
+    const hbp_context_options options = {
+        .struct_size = sizeof options, .progress = count_look, .progress_user = looks};
+    hbp_context *context;
+    ck_assert_int_eq(hbp_context_create(&options, &context), HBP_OK);
+    return context;
+}
+
+/* The looks of a stage while the first steps of a plan are listed, from the index or in order of length. */
+static int64_t looks_of(const char *stage, const hbp_pattern_plan *plan, const hbp_length_index *index,
+                        int64_t steps)
+{
+    stage_looks looks = {stage, 0};
+    hbp_context *context = counting_context(&looks);
+    hbp_plan *listed;
+    OK(context, hbp_pattern_plan_expand(context, plan, index, 0, steps, &listed));
+    hbp_plan_free(listed);
+    hbp_context_free(context);
+    return looks.count;
+}
+
+/* Few wide steps, one large one, many padding packs: work is looked up from however it is cut. */
+START_TEST_IN_CONTEXT(long_calls_look_up_as_they_work)
+{
+    enum { SAMPLES = 20 * HBP__TICK_ROWS };
+    hbp__rng rng = hbp__rng_make(12, 0, 0);
+    hbp_lengths *lengths = draw_lengths(context, &rng, SAMPLES, 9000, 1), *one;
+    hbp_cost *cost = keep(test_cost(context)), *wide = keep(test_cost_ranks(context, 64)), *sets;
+    hbp_epoch_options o = defaults();
+    hbp_pattern_plan *plan;
+    hbp_length_index *index;
+    o.tokens_per_step = INT64_C(1) << 50;
+    OK(context, hbp_length_index_create(context, lengths, &index));
+    keep(index);
+    OK(context, hbp_plan_patterns(context, lengths, cost, &o, &plan));
+    ck_assert_int_eq(keep(plan)->steps, 1);
+    ck_assert_int_ge(looks_of("draw samples", plan, index, 1), 19);
+    ck_assert_int_ge(looks_of("samples", plan, index, 1), 19);
+    o.tokens_per_step = lengths->tokens / 8; /* two looks of samples each */
+    OK(context, hbp_plan_patterns(context, lengths, cost, &o, &plan));
+    ck_assert_int_gt(keep(plan)->steps, 4);
+    ck_assert_int_eq(looks_of("draw samples", plan, index, 1), 0);
+    ck_assert_int_ge(looks_of("steps", plan, index, 1), 1);
+    ck_assert_int_ge(looks_of("plan", plan, index, 1), 1);
+    uint32_t length = 100;
+    OK(context, hbp_lengths_create_u32(context, &length, 1, NULL, &one));
+    keep(one);
+    hbp_plan_summary summary = {.struct_size = sizeof summary};
+    o.micro_batch_multiple = 40000;
+    OK(context, hbp_plan_patterns(context, one, wide, &o, &plan));
+    OK(context, hbp_pattern_plan_get_summary(context, keep(plan), &summary));
+    ck_assert_int_gt(summary.packs, 10 * HBP__TICK_ROWS);
+    ck_assert_int_ge(looks_of("steps", plan, NULL, plan->steps), summary.packs / HBP__TICK_ROWS);
+    /* 2^34 packs, all but one of them padding, in sets of one rank. */
+    hbp_cost_terms terms = {.struct_size = sizeof terms};
+    hbp_cost *widest = keep(test_cost_ranks(context, HBP_MAX_RANKS));
+    OK(context, hbp_cost_get_terms(context, widest, &terms));
+    terms.lockstep_ranks = 1;
+    OK(context, hbp_cost_create_terms(context, &terms, &sets));
+    keep(sets);
+    o.micro_batch_multiple = 65536;
+    OK(context, hbp_plan_patterns(context, one, sets, &o, &plan));
+    OK(context, hbp_pattern_plan_validate(context, keep(plan), one, sets));
+    ck_assert_int_eq(plan->predicted_ns, plan->pattern_ns[0] + 65535 * plan->padding_ns + plan->step_ns);
+}
+END_TEST
+
+TEST_MAIN("pattern_expand", long_calls_look_up_as_they_work)
