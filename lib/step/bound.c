@@ -16,10 +16,12 @@ typedef struct bounding {
     double loss;  /* that rounding takes off all micro-batches where B is below 1/2 */
     double margin;
     double ranks;
-    ask *ask; /* [count x degrees] */
+    ask *ask;      /* [count x degrees] */
+    int has_rooms; /* hbp__bound_has_rooms */
     hbp__bound_class class;
     hbp__bound_region region; /* opened where it is looked at */
     double *scratch;          /* [hbp__bound_one_room] */
+    double roughly;           /* what a rough look allows: counts are hardly to rule out more */
 } bounding;
 
 static int may_recompute(const bounding *b)
@@ -88,16 +90,32 @@ static hbp_status allows_counts(bounding *b, double time, int *allowed)
         if (!is_new)
             continue;
         seen[sights++] = longs;
+        hbp__bound_count count = {.share = 0.5};
         for (int64_t quarter = 0; quarter < 4 && *allowed; quarter++) {
-            hbp__bound_count count = {.share = 0.5};
             double needed = hbp__bound_one_count(step, time, longs, quarter * (longs - 1) / 4, &count);
             *allowed = needed <= b->ranks * (1 + b->margin);
             HBP__TRY(hbp__tick(step->context, "bound", i, step->degrees * HBP__BOUND_MOST_FIT));
             for (size_t w = 0;
                  w < sizeof weight / sizeof *weight && *allowed && needed > b->ranks * HBP__BOUND_NEARLY_FULL;
                  w++)
-                *allowed = hbp__bound_one_allows(step, b->ask, time, weight[w], &count, b->scratch, here);
+                *allowed =
+                    hbp__bound_one_allows(step, b->ask, time, weight[w], NULL, &count, b->scratch, here);
         }
+    }
+    return HBP_OK;
+}
+
+/* Whether no mix of time with memory, or with `room`, rules out one micro-batch of all; least[j] [degrees] is
+ * kept up. */
+static hbp_status allows_mixes(bounding *b, double time, const double *weights, int count, const double *room,
+                               double *least, int *allowed)
+{
+    double here[HBP__STEP_DEGREES];
+    for (int i = 0; i < count && *allowed; i++) {
+        HBP__TRY(hbp__tick(b->step->context, "bound", i, count));
+        *allowed = hbp__bound_one_allows(b->step, b->ask, time, weights[i], room, NULL, b->scratch, here);
+        for (int32_t j = 0; j < b->step->degrees && *allowed; j++)
+            least[j] = here[j] > least[j] ? here[j] : least[j];
     }
     return HBP_OK;
 }
@@ -108,18 +126,17 @@ enum { ROUGHLY, CLOSELY, BY_REGIONS, LOOKS };
 /* Whether nothing rules out one micro-batch of all within `time`. */
 static hbp_status allows(bounding *b, double time, int look, int *allowed)
 {
-    static const double weights[] = {HBP__BOUND_WEIGHTS};
-    const int count = sizeof weights / sizeof *weights;
-    double least[HBP__STEP_DEGREES] = {0}, here[HBP__STEP_DEGREES];
+    static const double weights[] = {HBP__BOUND_WEIGHTS}, room_weights[] = {HBP__BOUND_ROOM_WEIGHTS};
+    double least[HBP__STEP_DEGREES] = {0}, room[HBP__STEP_DEGREES];
     *allowed = hbp__bound_class_allows(&b->class, time);
     HBP__TRY(b->class.status);
-    for (int i = 0; i < count && *allowed; i++) {
-        HBP__TRY(hbp__tick(b->step->context, "bound", i, count));
-        *allowed = hbp__bound_one_allows(b->step, b->ask, time, weights[i], NULL, b->scratch, here);
-        for (int32_t j = 0; j < b->step->degrees && *allowed; j++)
-            least[j] = here[j] > least[j] ? here[j] : least[j];
+    HBP__TRY(allows_mixes(b, time, weights, sizeof weights / sizeof *weights, NULL, least, allowed));
+    if (b->has_rooms && *allowed) {
+        hbp__bound_one_rooms(b->step, time, room);
+        HBP__TRY(allows_mixes(b, time, room_weights, sizeof room_weights / sizeof *room_weights, room, least,
+                              allowed));
     }
-    if (*allowed)
+    if (*allowed && !(look == CLOSELY && time >= b->roughly))
         HBP__TRY(allows_counts(b, time, allowed));
     if (!*allowed || look == ROUGHLY)
         return HBP_OK;
@@ -134,6 +151,7 @@ static hbp_status open(const hbp__step *step, bounding *b)
     memset(b, 0, sizeof *b);
     b->step = step;
     b->ranks = step->ranks;
+    b->has_rooms = hbp__bound_has_rooms(step);
     b->margin = hbp__bound_margin(step->count);
     double least_ns = step->cost->terms.pack_ns - 0.5;
     b->fixed = least_ns > 0 ? least_ns : 0;
@@ -170,6 +188,8 @@ static hbp_status least_one(bounding *b, double most, double *least)
             else
                 *least = middle;
         }
+        if (look == ROUGHLY)
+            b->roughly = high;
     }
     return HBP_OK;
 }

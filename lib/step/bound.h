@@ -47,7 +47,9 @@ hbp_status hbp__bound_ask(const hbp__step *step, hbp__ask *ask);
 typedef struct hbp__bound_count {
     int64_t longs; /* sequences 0 .. longs - 1 */
     double share;  /* of the count in a mix with time and memory */
+    double time;   /* that `room` and `shortest` are of, and for these `longs`; 0: of none yet */
     struct {
+        int64_t shortest;
         double room;
         double edge;
         double base;
@@ -58,7 +60,8 @@ typedef struct hbp__bound_count {
 
 /* Sets what each of the first `longs` sequences takes where groups are done in `time` above the fixed part;
  * those up to sequence `full` < longs, at least, as much as one of a group that could hold another shorter
- * one. Returns the ranks that all of them take at least. O(degrees longs). */
+ * one. What was set for the same time and sequences, and another `full`, is used again. Returns the ranks
+ * that all of them take at least. O(degrees longs). */
 double hbp__bound_one_count(const hbp__step *step, double time, int64_t longs, int64_t full,
                             hbp__bound_count *count);
 
@@ -69,11 +72,19 @@ int64_t hbp__bound_one_longs(const hbp__step *step, double time, int32_t j, int6
 /* Doubles of scratch for the two below. */
 uint64_t hbp__bound_one_room(const hbp__step *step);
 
+/* Whether packs are padded to more than a token on some degree. */
+int hbp__bound_has_rooms(const hbp__step *step);
+
+/* room[j] [degrees] gets the most tokens of sequences that a group of step->degree[j] is done with in `time`
+ * above the fixed part: padded, a multiple. O(count degrees). */
+void hbp__bound_one_rooms(const hbp__step *step, double time, double *room);
+
 /* Zero when one micro-batch surely cannot finish in `time` above the fixed part, judged by the share `weight`
- * of time and the rest of memory, mixed with a count, or NULL. least[j] [degrees] gets the ranks that groups
- * of step->degree[j] and above have at least, as far as it came. O(count degrees). */
+ * of time and the rest of memory, or of `room`, unless NULL, mixed with a count, or NULL. least[j] [degrees]
+ * gets the ranks that groups of step->degree[j] and above have at least, as far as it came. O(count degrees).
+ */
 int hbp__bound_one_allows(const hbp__step *step, const hbp__ask *ask, double time, double weight,
-                          const hbp__bound_count *count, double *scratch, double *least);
+                          const double *room, const hbp__bound_count *count, double *scratch, double *least);
 
 /* The same into *allowed where groups of each degree and above are judged by another share of time than those
  * below; `least` as from calls for the same time. HBP_E_CANCELLED. */

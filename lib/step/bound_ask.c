@@ -79,7 +79,8 @@ static void set_ask(const hbp__step *step, int32_t j, hbp__load load, hbp__ask *
     if (ways[count - 1]->recompute < d->way[d->ways - 1].recompute)
         ways[count++] = &d->way[d->ways - 1];
     double squares = load.squares;
-    a->alone = ways[0]->constant - t->pack_ns + ways[0]->linear * size + ways[0]->square * squares;
+    double padded = (double)hbp__round_up(tokens, d->pack_multiple);
+    a->alone = ways[0]->constant - t->pack_ns + ways[0]->linear * padded + ways[0]->square * squares;
     a->alone += step->vision ? ways[0]->vision * units : 0;
     for (int32_t i = 0; i < count; i++) {
         hbp__need *n = &a->need[a->needs++];

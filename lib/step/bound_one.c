@@ -12,8 +12,9 @@ typedef struct judging {
     const hbp__step *step;
     const hbp__ask *ask;
     double time;
-    double weight; /* lambda: of time; the rest is memory's */
+    double weight; /* lambda: of time; the rest is memory's, or that of `room` */
     double margin;
+    const double *room;            /* [degrees] NULL: memory */
     const hbp__bound_count *count; /* NULL: none */
 } judging;
 
@@ -34,9 +35,14 @@ static double counted(const hbp__step *step, const hbp__bound_count *count, int6
 static double load(const judging *l, int64_t k, int32_t j, double weight)
 {
     const hbp__ask *a = &l->ask[k * l->step->degrees + j];
-    double least = (double)INFINITY, by_work = weight / l->time;
+    double least = (double)INFINITY, by_work = weight / l->time, held = 0;
+    if (l->room) {
+        if (!(l->room[j] > 0))
+            return (double)INFINITY;
+        held = l->step->degree[j].degree * (double)l->step->degree[j].tokens[k] / l->room[j];
+    }
     for (int32_t n = 0; a->alone <= l->time && n < a->needs; n++) {
-        double here = by_work * a->need[n].work + (1 - weight) * a->need[n].share;
+        double here = by_work * a->need[n].work + (1 - weight) * (l->room ? held : a->need[n].share);
         least = here < least ? here : least;
     }
     if (l->count)
@@ -196,22 +202,66 @@ static double most_tokens(const hbp__step *step, int32_t j, double time, double 
     return high; /* no less than what is done in time */
 }
 
-double hbp__bound_one_count(const hbp__step *step, double time, int64_t longs, int64_t full,
-                            hbp__bound_count *count)
+int hbp__bound_has_rooms(const hbp__step *step)
 {
-    double density = (double)INFINITY, sum = 0;
+    for (int32_t j = 0; j < step->degrees; j++)
+        if (step->degree[j].pack_multiple > 1)
+            return 1;
+    return 0;
+}
+
+void hbp__bound_one_rooms(const hbp__step *step, double time, double *room)
+{
+    const double enough = time * (1 + hbp__bound_margin(step->count)) + 1;
+    for (int32_t j = 0; j < step->degrees; j++) {
+        const hbp__step_degree *d = &step->degree[j];
+        double density = (double)INFINITY;
+        for (int64_t k = 0; k < step->count; k++) {
+            double here = step->squares[k] / (double)d->tokens[k];
+            density = here < density ? here : density;
+        }
+        /* So many multiples are done in time, and one more is not: a group of so many is full but for one. */
+        int64_t low = 0, high = d->capacity / d->pack_multiple + 1;
+        while (high - low > 1) {
+            const int64_t middle = low + (high - low) / 2, tokens = middle * d->pack_multiple;
+            if (least_time(step, j, (double)tokens, density * (double)(tokens - d->pack_multiple)) <= enough)
+                low = middle;
+            else
+                high = middle;
+        }
+        room[j] = (double)(low * d->pack_multiple);
+    }
+}
+
+/* Sets what a group of each degree has room for of the first `longs` sequences, and the shortest of these. */
+static void set_rooms(const hbp__step *step, double time, int64_t longs, hbp__bound_count *count)
+{
+    double density = (double)INFINITY;
     count->longs = longs;
+    count->time = time;
     for (int64_t k = 0; k < longs; k++)
         for (int32_t j = 0; j < step->degrees; j++) {
             double here = step->squares[k] / (double)step->degree[j].tokens[k];
             density = here < density ? here : density;
         }
     for (int32_t j = 0; j < step->degrees; j++) {
-        const hbp__step_degree *d = &step->degree[j];
         int64_t shortest = INT64_MAX;
         for (int64_t k = 0; k < longs; k++)
-            shortest = hbp__min_i64(shortest, d->tokens[k]);
-        double room = most_tokens(step, j, time, density), fit = floor(room / (double)shortest);
+            shortest = hbp__min_i64(shortest, step->degree[j].tokens[k]);
+        count->degree[j].shortest = shortest;
+        count->degree[j].room = most_tokens(step, j, time, density);
+    }
+}
+
+double hbp__bound_one_count(const hbp__step *step, double time, int64_t longs, int64_t full,
+                            hbp__bound_count *count)
+{
+    double sum = 0;
+    if (count->time != time || count->longs != longs)
+        set_rooms(step, time, longs, count);
+    for (int32_t j = 0; j < step->degrees; j++) {
+        const hbp__step_degree *d = &step->degree[j];
+        double room = count->degree[j].room, fit = floor(room / (double)count->degree[j].shortest);
         fit = fit > 1 ? fit : 1;
         double base = d->degree / fit, most = base, slope = 0;
         double edge = room / fit * (1 + hbp__bound_margin(step->count)); /* no less than their mean */
@@ -220,7 +270,6 @@ double hbp__bound_one_count(const hbp__step *step, double time, int64_t longs, i
             slope = d->degree / (fit * (fit - 1)) / ((double)d->tokens[full] - edge);
             most = d->degree / (fit - 1);
         }
-        count->degree[j].room = room;
         count->degree[j].edge = edge;
         count->degree[j].base = base;
         count->degree[j].slope = slope;
@@ -259,9 +308,9 @@ uint64_t hbp__bound_one_room(const hbp__step *step)
 }
 
 int hbp__bound_one_allows(const hbp__step *step, const hbp__ask *ask, double time, double weight,
-                          const hbp__bound_count *count, double *scratch, double *least)
+                          const double *room, const hbp__bound_count *count, double *scratch, double *least)
 {
-    judging l = {step, ask, time, weight, hbp__bound_margin(step->count), count};
+    judging l = {step, ask, time, weight, hbp__bound_margin(step->count), room, count};
     return allows(&l, scratch, least);
 }
 
@@ -299,7 +348,7 @@ hbp_status hbp__bound_one_allows_both(const hbp__step *step, const hbp__ask *ask
                                       const double *least, double *scratch, int *allowed)
 {
     static const double weight[][2] = {HBP__BOUND_PAIR_WEIGHTS};
-    judging l = {step, ask, time, 0, hbp__bound_margin(step->count), NULL};
+    judging l = {step, ask, time, 0, hbp__bound_margin(step->count), NULL, NULL};
     *allowed = 1;
     for (int32_t j = 1; j < step->degrees && *allowed; j++)
         for (size_t i = 0; i < sizeof weight / sizeof *weight && *allowed; i++) {

@@ -181,6 +181,7 @@ typedef struct hbp__step_squeezer {
     int64_t count;            /* sequences of the micro-batch */
     hbp__step_member *member; /* [count] */
     hbp__step_group *group;   /* [ranks] */
+    const hbp__point **way;   /* [ranks] in which they run their tokens, vision units aside */
     int64_t work;             /* done since it was opened */
     int64_t next_look;        /* work at which it looks whether it is to be cancelled */
     int64_t before;           /* work of others, and how much it may be in all, for progress */
@@ -307,6 +308,11 @@ void hbp__step_shorten(hbp__step_builder *builder, hbp__step_board *board, int64
 /* The sequences, longest first, each into the first group that holds it; a group has the least degree that
  * holds its first sequence. Opens and prices *solution; there is one whatever the step. */
 hbp_status hbp__step_first_fit(const hbp__step *step, hbp__step_solution *solution);
+
+/* The shortest step of groups of one degree, dealt evenly over all micro-batches, if it takes less than
+ * `below_ns` in at most `most` of them: *solution (zeroed) stays closed where none does. HBP_E_CANCELLED. */
+hbp_status hbp__step_even(hbp__step_builder *builder, int64_t most, int64_t below_ns,
+                          hbp__step_solution *solution);
 
 /* Whether a step is small enough to be solved exactly: up to 9 sequences on not too many ranks, degrees that
  * nest. */

@@ -159,18 +159,45 @@ static int64_t shelf_find_emptiest(const hbp__step_shelf *s, int64_t node, visit
     return better != HBP__NONE ? better : found;
 }
 
+/* Tokens with which a group that runs in some way takes `makespan`, or a little more. */
+static double tokens_within(const hbp__point *way, double squares, double makespan)
+{
+    return (makespan - way->constant - way->square * squares) / way->linear * (1 + 1e-9) + 1;
+}
+
+/* The same without vision units. A group of more tokens runs in no faster way: with that of the tokens it has
+ * it takes too many, with that of these too few, and with that of these at most a little too many. O(1),
+ * mostly. */
+static double text_room(const hbp__step_degree *d, const hbp__load *load, double makespan)
+{
+    double most = (double)d->way[d->ways - 1].capacity;
+    const hbp__point *way = hbp__step_find_way(d, load->tokens), *slowest;
+    for (int i = 0; i < 2 && d->way[0].linear > 0; i++) {
+        double room = tokens_within(way, load->squares, makespan);
+        most = room < most ? room : most;
+        if (d->ways == 1 || most <= (double)way->capacity)
+            break;
+        slowest = hbp__step_find_way(d, (int64_t)most);
+        double sure = tokens_within(slowest, load->squares, makespan) - 2;
+        if (sure <= (double)load->tokens)
+            break;
+        way = hbp__step_find_way(d, (int64_t)(sure < most ? sure : most));
+    }
+    return most - (double)load->tokens;
+}
+
 /* No fewer tokens than a group can still take within `makespan`, whatever they add to its squares: what
  * memory holds, or what the way that this asks for has time for; its vision units have their time, at least,
- * and their memory. O(log ways). */
+ * and their memory. O(log ways) with vision units. */
 static double token_room(const hbp__step *step, int32_t j, const hbp__load *load, double makespan)
 {
     const hbp__step_degree *d = &step->degree[j];
-    double memory = (double)INFINITY;
-    if (step->vision) {
-        double vision = (double)load->vision;
-        makespan -= d->way[0].vision * vision;
-        memory = (double)d->way[d->ways - 1].capacity - d->vision_tokens * vision + (double)d->pack_multiple;
-    }
+    if (!step->vision)
+        return text_room(d, load, makespan);
+    double vision = (double)load->vision;
+    makespan -= d->way[0].vision * vision;
+    double memory =
+        (double)d->way[d->ways - 1].capacity - d->vision_tokens * vision + (double)d->pack_multiple;
     int32_t low = 0,
             high = d->ways; /* way[low] is in time with the least that asks for it, way[high] is not */
     while (high - low > 1) {

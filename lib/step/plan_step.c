@@ -151,6 +151,7 @@ static int fits(const hbp__step *step, int64_t most, hbp_status *status)
     trial->options.min_micro_batches = 0;
     trial->options.max_micro_batches = (int32_t)most;
     trial->options.effort = 1;
+    trial->by_value = 0;
     *status = solve(trial, &solution);
     hbp__step_solution_close(&solution);
     hbp__scratch_release(context, mark);
@@ -200,7 +201,7 @@ static hbp_status plan(const hbp__step *step, int bounds, hbp_plan **out)
         o->min_micro_batches == o->max_micro_batches)
         status = refuse_number(step, &solution);
     int64_t bound_ns = 0;
-    if (status >= 0 && !solution.bound_ns && (bounds || is_search))
+    if (status >= 0 && !solution.bound_ns && (bounds || (o->exact && is_search)))
         status = hbp__step_bound(step, solution.ns, &bound_ns);
     if (status >= 0 && bound_ns > solution.bound_ns)
         solution.bound_ns = bound_ns;
@@ -262,6 +263,7 @@ static hbp_status plan_open(hbp__step *step, int bounds, hbp_plan **out)
     HBP__TRY(check_vision(step));
     if (hbp__step_method(o->method) == HBP__STEP_SEARCH)
         hbp__step_trim(step);
+    step->by_value = hbp__step_method(o->method) == HBP__STEP_SEARCH && !set;
     return plan(step, bounds, out);
 }
 
@@ -362,7 +364,7 @@ hbp_status hbp_plan_step(hbp_context *context, const hbp_lengths *batch_lengths,
                          const hbp_step_options *options, hbp_plan **out)
 {
     HBP__ENTER_OUT(context, out);
-    HBP__TRY(hbp__require(context, batch_lengths, "batch_lengths"));
+    HBP__TRY(hbp__require_samples(context, batch_lengths, "batch_lengths"));
     HBP__TRY(hbp__require(context, cost, "cost"));
     int64_t mark = hbp__scratch_mark(context);
     return hbp__leave(context, mark, hbp__step_plan(context, batch_lengths, cost, options, 1, out));

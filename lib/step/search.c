@@ -20,6 +20,7 @@ typedef struct search {
     double best_time; /* of `best`, time_of_others counted */
     int64_t least;    /* micro-batches that memory asks for */
     int64_t most;
+    int64_t worked; /* of the rounds done */
 } search;
 
 /* What so many micro-batches ask for beside themselves: others, which the shortest sequences fill. */
@@ -256,6 +257,33 @@ static hbp_status keep_if_shorter(const search *s, hbp__step_solution *solution)
     return status;
 }
 
+/* Steps of one degree, dealt evenly, beside the best, and improved where they are shorter; `work` is a
+ * round's. */
+static hbp_status deal_evenly(search *s, int64_t work, hbp__step_solution *solution)
+{
+    hbp__step_solution own = {.ns = 0};
+    hbp__step_builder *b = &s->builder;
+    double before = s->best_time;
+    hbp_status status = hbp__step_even(b, s->most, before < 9e18 ? (int64_t)ceil(before) : INT64_MAX, &own);
+    if (status >= 0 && own.first)
+        status = hbp__step_board_read(s->step, &own, &s->board);
+    if (status >= 0 && own.first) {
+        keep_better(s);
+        if (!solution->first || is_shorter(s, &own, solution)) {
+            hbp__step_solution longer = *solution;
+            *solution = own;
+            own = longer;
+        }
+    }
+    hbp__step_solution_close(&own);
+    HBP__TRY(status);
+    if (!(s->best_time < before))
+        return HBP_OK;
+    b->work_limit = b->work + b->squeezer.work + work / HBP__EVEN_IMPROVED;
+    improve(s, 0);
+    return keep_if_shorter(s, solution);
+}
+
 /* The best of the simple ways of planning, which take next to no time: the search begins no worse than any.
  * `sure` gets the micro-batches of first fit, which always finds a plan. */
 static hbp_status try_simple_ways(const hbp__step *step, hbp__step_solution *best, int64_t *sure)
@@ -287,6 +315,65 @@ static hbp_status try_simple_ways(const hbp__step *step, hbp__step_solution *bes
     return HBP_OK;
 }
 
+/* Whether one more round of so much work than effort asks for is worth its time: it is no large part of the
+ * step's, and the plan is not near the bound. */
+static hbp_status is_worth(search *s, int32_t rounds, int64_t work, hbp__step_solution *solution, int *worth)
+{
+    const hbp__step *step = s->step;
+    double budget = (double)solution->ns / 1e9 * HBP__STEP_WORTH * HBP__STEP_WORK_PER_SECOND;
+    for (int32_t i = 1; i < step->options.effort && budget < 1e18; i++)
+        budget *= HBP__STEP_WORK_FACTOR;
+    *worth = step->by_value && rounds == step->options.effort && solution->first && !s->builder.late &&
+             (double)s->worked + (double)work <= budget;
+    if (*worth)
+        HBP__TRY(hbp__step_bound(step, solution->ns, &solution->bound_ns));
+    *worth = *worth &&
+             (double)(solution->ns - solution->bound_ns) > (double)solution->bound_ns * HBP__STEP_NEAR_ENOUGH;
+    return HBP_OK;
+}
+
+static hbp_status run_round(search *s, int32_t round, int64_t work, hbp__step_solution *solution)
+{
+    hbp__step_builder *b = &s->builder;
+    b->work_limit = b->work + b->squeezer.work + work;
+    build_levels(s, round);
+    int64_t limit = b->work_limit, done = b->work + b->squeezer.work;
+    if (s->best_time < (double)INFINITY)
+        b->work_limit = done + (int64_t)((double)(limit - done) * HBP__STEP_BUILD);
+    if (s->best.micro_batches <= HBP__STEP_FEW_BATCHES || !(s->best_time < (double)INFINITY))
+        build_all(s, round);
+    b->work_limit = limit;
+    if (s->best_time < (double)INFINITY) {
+        improve(s, round);
+        hbp__step_listen(b);
+        HBP__TRY(hbp__step_status(b));
+        HBP__TRY(keep_if_shorter(s, solution));
+    }
+    if (!round)
+        HBP__TRY(deal_evenly(s, work, solution));
+    return hbp__step_status(b);
+}
+
+/* Rounds of ever more work: as many as effort, and one more where it is worth it. The rounds of less effort
+ * are the first of those of more. */
+static hbp_status run_rounds(search *s, hbp__step_solution *solution)
+{
+    const hbp__step *step = s->step;
+    int64_t work = step->by_value ? HBP__STEP_WORK : HBP__STEP_WORK_ONCE;
+    work += HBP__STEP_WORK_SEQUENCE * step->count + HBP__STEP_WORK_SHARED / (step->count + 16);
+    work = work * hbp__min_i64(step->count, HBP__STEP_ARRANGED) / HBP__STEP_ARRANGED /
+           hbp__max_i64(step->parts, 1);
+    int worth = 1;
+    for (int32_t round = 0; worth; round++) {
+        HBP__TRY(run_round(s, round, work, solution));
+        s->worked = hbp__add_saturating(s->worked, work);
+        work = hbp__mul_saturating(work, HBP__STEP_WORK_FACTOR);
+        if (round + 1 >= step->options.effort)
+            HBP__TRY(is_worth(s, round + 1, work, solution, &worth));
+    }
+    return HBP_OK;
+}
+
 static hbp_status run_search(search *s, hbp__step_solution *solution)
 {
     const hbp__step *step = s->step;
@@ -312,28 +399,7 @@ static hbp_status run_search(search *s, hbp__step_solution *solution)
         hbp__step_board_trim(&s->board);
         keep_better(s);
     }
-    int64_t work =
-        HBP__STEP_WORK + HBP__STEP_WORK_SEQUENCE * step->count + HBP__STEP_WORK_SHARED / (step->count + 16);
-    work = work * hbp__min_i64(step->count, HBP__STEP_ARRANGED) / HBP__STEP_ARRANGED /
-           hbp__max_i64(step->parts, 1);
-    for (int32_t round = 0; round < step->options.effort; round++) {
-        b->work_limit = b->work + b->squeezer.work + work;
-        work = hbp__mul_saturating(work, HBP__STEP_WORK_FACTOR);
-        build_levels(s, round);
-        int64_t limit = b->work_limit, done = b->work + b->squeezer.work;
-        if (s->best_time < (double)INFINITY)
-            b->work_limit = done + (int64_t)((double)(limit - done) * HBP__STEP_BUILD);
-        if (s->best.micro_batches <= HBP__STEP_FEW_BATCHES || !(s->best_time < (double)INFINITY))
-            build_all(s, round);
-        b->work_limit = limit;
-        if (s->best_time < (double)INFINITY) {
-            improve(s, round);
-            hbp__step_listen(b);
-            HBP__TRY(hbp__step_status(b));
-            HBP__TRY(keep_if_shorter(s, solution));
-        }
-        HBP__TRY(hbp__step_status(b));
-    }
+    HBP__TRY(run_rounds(s, solution));
     if (!(s->best_time < (double)INFINITY))
         return hbp__fail(
             step->context, HBP_E_INFEASIBLE,

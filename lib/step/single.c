@@ -39,7 +39,7 @@ static int try_bound(hbp__step_builder *s, double goal, int64_t moves)
     for (size_t w = 0; w < sizeof weights / sizeof *weights; w++) {
         s->work += sub.count * sub.degrees * sub.degrees;
         if (!hbp__bound_one_allows(&sub, s->pool_ask, goal - s->step->cost->terms.pack_ns, weights[w], NULL,
-                                   s->scratch, least))
+                                   NULL, s->scratch, least))
             return 0;
         for (int32_t grain = 0; grain < s->step->degrees; grain++) {
             int32_t ranks = s->step->ranks;

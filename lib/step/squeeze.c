@@ -20,6 +20,7 @@ hbp_status hbp__step_squeezer_open(const hbp__step *step, hbp__step_squeezer *q)
     q->step = step;
     q->member = hbp__take(step->context, (uint64_t)step->count, sizeof *q->member);
     q->group = hbp__take(step->context, (uint64_t)step->ranks, sizeof *q->group);
+    q->way = hbp__take(step->context, (uint64_t)step->ranks, sizeof *q->way);
     return hbp__scratch_check(step->context, "the search");
 }
 
@@ -95,9 +96,18 @@ static inline double time_with(const hbp__step_squeezer *q, int32_t g, const hbp
         squares -= out->squares;
         samples -= out->samples;
     }
-    if (tokens <= 0 || tokens > d->plain || samples > q->step->most_samples)
+    if (tokens <= 0 || tokens > d->capacity || samples > q->step->most_samples || q->step->vision)
         return time_of(q, g, tokens, squares, samples, in, out, goal);
-    return plain_time(d, tokens, squares);
+    return tokens <= d->plain ? plain_time(d, tokens, squares) : hbp__step_text_time(d, tokens, squares);
+}
+
+/* No more than the time of a group of degree d with at least as many tokens as `way` runs, without vision
+ * units: a group of more tokens runs in no faster way. */
+static inline double least_time(const hbp__step_degree *d, const hbp__point *way, int64_t tokens,
+                                double squares)
+{
+    tokens = hbp__round_up(tokens, d->pack_multiple);
+    return way->constant + way->linear * (double)tokens + way->square * squares;
 }
 
 /* Time of group g as it is. */
@@ -112,11 +122,37 @@ static double over(const hbp__step_squeezer *q, int32_t g, double time, double g
     return time > goal ? (time - goal) * q->step->degree[q->group[g].degree].degree : 0;
 }
 
+/* Sets the way in which group g runs its tokens. */
+static void set_way(hbp__step_squeezer *q, int32_t g)
+{
+    const hbp__step_group *group = &q->group[g];
+    q->way[g] = hbp__step_find_way(&q->step->degree[group->degree], group->load.tokens);
+}
+
+/* No more than what group g is over the goal with one member more, and another less or NULL; without vision
+ * units. */
+static inline double least_over(const hbp__step_squeezer *q, int32_t g, const hbp__step_member *in,
+                                const hbp__step_member *out, double goal)
+{
+    const hbp__step_group *group = &q->group[g];
+    const hbp__step_degree *d = &q->step->degree[group->degree];
+    int64_t tokens = group->load.tokens + d->tokens[in->k];
+    double squares = group->load.squares + in->squares;
+    if (out) {
+        tokens = group->load.tokens + (d->tokens[in->k] - d->tokens[out->k]);
+        squares = group->load.squares + (in->squares - out->squares);
+    }
+    const hbp__point *way = tokens < group->load.tokens ? &d->way[0] : q->way[g];
+    double time = least_time(d, way, tokens, squares);
+    return time > goal ? (time - goal) * d->degree : 0;
+}
+
 static void add(hbp__step_squeezer *q, int32_t g, int64_t k, int sign, double goal)
 {
     hbp__step_group *group = &q->group[g];
     hbp__step_group_add(q->step, group, k, sign);
     group->time = time_now(q, g, goal);
+    set_way(q, g);
 }
 
 static hbp__step_member member_of(const hbp__step *step, int64_t k, int32_t g)
@@ -204,6 +240,7 @@ typedef struct move {
 static move find_move(hbp__step_squeezer *q, int32_t from, int32_t groups, int64_t turn, double goal,
                       int64_t limit)
 {
+    const hbp__step *step = q->step;
     double here = over(q, from, q->group[from].time, goal);
     move best = {HBP__NONE, HBP__NONE, 0, -(double)INFINITY};
     for (int64_t a = 0; a < q->count; a++) {
@@ -218,8 +255,11 @@ static move find_move(hbp__step_squeezer *q, int32_t from, int32_t groups, int64
         for (int32_t g = 0; g < groups; g++) {
             if (g == from)
                 continue;
+            double now = over(q, g, q->group[g].time, goal);
+            if (!step->vision && gone - least_over(q, g, mine, NULL, goal) + now <= best.gain)
+                continue;
             double time = time_with(q, g, mine, NULL, goal);
-            double gain = gone - over(q, g, time, goal) + over(q, g, q->group[g].time, goal);
+            double gain = gone - over(q, g, time, goal) + now;
             if (gain > best.gain)
                 best = (move){a, HBP__NONE, g, gain};
         }
@@ -231,20 +271,29 @@ static move find_move(hbp__step_squeezer *q, int32_t from, int32_t groups, int64
         int64_t tokens = q->group[from].load.tokens - column[mine->k];
         int64_t samples = q->group[from].load.samples - mine->samples;
         double squares = q->group[from].load.squares - mine->squares;
+        const hbp__point *way = hbp__step_find_way(d, tokens);
         for (int64_t b = 0; b < q->count; b++) {
             const hbp__step_member *other = &q->member[b];
             int32_t g = other->where;
             if (other->weight >= mine->weight || g == from || other->quiet_until > turn)
                 continue;
             int64_t there = tokens + column[other->k];
+            if (!step->vision && there > plain) {
+                double least = least_time(d, way, there, squares + other->squares);
+                if (least > goal && here - (least - goal) * d->degree <= best.gain)
+                    continue;
+            }
             double rest = there > 0 && there <= plain && samples + other->samples <= most
                               ? plain_time(d, there, squares + other->squares)
                               : time_with(q, from, other, mine, goal);
             double left = rest > goal ? (rest - goal) * d->degree : 0;
             if (here - left <= best.gain)
                 continue;
+            double now = over(q, g, q->group[g].time, goal);
+            if (!step->vision && here - left - least_over(q, g, mine, other, goal) + now <= best.gain)
+                continue;
             double time = time_with(q, g, mine, other, goal);
-            double gain = here - left - over(q, g, time, goal) + over(q, g, q->group[g].time, goal);
+            double gain = here - left - over(q, g, time, goal) + now;
             if (gain > best.gain)
                 best = (move){a, b, g, gain};
             if (gain >= here)
@@ -308,8 +357,10 @@ int hbp__step_squeeze(hbp__step_squeezer *q, hbp__step_board *board, int64_t m, 
     if (q->work_limit)
         limit =
             hbp__min_i64(limit, hbp__max_i64(q->work_limit - q->before, q->work + HBP__SQUEEZE_LEAST_WORK));
-    for (int32_t g = 0; g < groups; g++)
+    for (int32_t g = 0; g < groups; g++) {
         q->group[g].time = time_now(q, g, goal);
+        set_way(q, g);
+    }
     for (int64_t turn = 1;; turn++) {
         int32_t worst = -1;
         double most = 0;

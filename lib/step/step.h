@@ -63,7 +63,8 @@ typedef struct hbp__step {
     hbp__step_degree degree[HBP__STEP_DEGREES]; /* [degrees] ascending; each sequence has one that holds it */
     hbp__point *way;                            /* of all degrees */
     uint8_t *taken;                             /* [ranks] scratch of hbp__step_place; NULL for a chain */
-    int64_t parts; /* > 1: the step is one of so many, and is searched with so small a share of the work */
+    int64_t parts;    /* > 1: the step is one of so many, and is searched with so small a share of the work */
+    int32_t by_value; /* the search goes on for as long as the step's time is worth it */
     int64_t deadline_ns; /* on the monotonic clock; 0: none */
 } hbp__step;
 
@@ -80,8 +81,8 @@ void hbp__step_set_columns(hbp__step *step);
  * than sequence_tokens_per_rank allows. */
 int64_t hbp__step_sequence_most(const hbp__step *step, int32_t j);
 
-/* As hbp_plan_step, with arguments that are not NULL; without `bounds`, methods other than search leave the
- * bound unknown, which takes most of their time. */
+/* As hbp_plan_step, with arguments that are not NULL; without `bounds` the bound is left unknown unless
+ * `exact` needs it: it takes most of the time of methods other than search. */
 hbp_status hbp__step_plan(hbp_context *context, const hbp_lengths *batch_lengths, const hbp_cost *cost,
                           const hbp_step_options *options, int bounds, hbp_plan **out);
 

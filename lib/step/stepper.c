@@ -275,7 +275,7 @@ hbp_status hbp_stepper_submit_lengths(hbp_context *context, hbp_stepper *stepper
 {
     HBP__TRY(hbp__enter(context));
     HBP__TRY(hbp__require(context, stepper, "stepper"));
-    HBP__TRY(hbp__require(context, batch_lengths, "batch_lengths"));
+    HBP__TRY(hbp__require_samples(context, batch_lengths, "batch_lengths"));
     place *p;
     HBP__TRY(next_place(context, stepper, &p));
     p->lengths = hbp__lengths_retain(batch_lengths);

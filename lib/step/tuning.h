@@ -17,12 +17,21 @@
 
 /* The search: time of the step for time to plan. */
 
-/* Steps of the innermost loops in the first round: so many, so many more a sequence, and so many shared by
- * the sequences, since few of them are hard to arrange; and in a round over the one before. */
-#define HBP__STEP_WORK          INT64_C(550000)
+/* Steps of the innermost loops in the first round: so many, or where no further one may be worth it (lockstep
+ * sets, parts of a step) so many; so many more a sequence, and so many shared by the sequences, since few of
+ * them are hard to arrange; and in a round over the one before. */
+#define HBP__STEP_WORK          INT64_C(50000)
+#define HBP__STEP_WORK_ONCE     INT64_C(550000)
 #define HBP__STEP_WORK_SEQUENCE INT64_C(850)
 #define HBP__STEP_WORK_SHARED   INT64_C(120000000)
 #define HBP__STEP_WORK_FACTOR   3
+/* One round more than effort's is done if all of them do not take more than this part of the step's own time,
+ * at so many steps of the innermost loops a second (counted, not timed: about what one core does), times the
+ * factor above for each further effort; and if the plan is further than this from the bound. An epoch plans
+ * its steps before it begins, so the part is small: chosen, bench_step --recompute --ranks 8 --batch 1024. */
+#define HBP__STEP_WORTH           (1.0 / 400)
+#define HBP__STEP_WORK_PER_SECOND 1e8
+#define HBP__STEP_NEAR_ENOUGH     0.02
 /* Fewer sequences than this can be arranged in fewer ways. */
 #define HBP__STEP_ARRANGED 8
 /* Levels may do so many times the work of a round; they hardly ever need as much. */
@@ -38,9 +47,9 @@
 #define HBP__STEP_NUMBERS     24
 #define HBP__STEP_NUMBER_WORK 8
 /* The slower of the simple ways are tried as well up to so many sequences, and up to so many sequences times
- * micro-batches times ranks: below a tenth of a second. */
+ * micro-batches times ranks: below a fiftieth of a second. */
 #define HBP__STEP_SIMPLE      2048
-#define HBP__STEP_SIMPLE_WORK (INT64_C(1) << 25)
+#define HBP__STEP_SIMPLE_WORK (INT64_C(1) << 22)
 /* Price of memory in levels, in turn over the rounds. */
 #define HBP__STEP_LEVEL_PRICES 1, 2, 0, 4, 0.5, 8
 /* Up to so many sequences a better step also plans larger lockstep sets at effort 1, where it is not within
@@ -101,6 +110,15 @@
 /* Micro-batches that are made of one part of the sequences: more would take time that grows with their
  * square. */
 #define HBP__LEVELS_PART 96
+
+/* Steps of one degree, dealt evenly: numbers of micro-batches in a row that may bring nothing; the work of
+ * one way to deal, a sequence. */
+#define HBP__EVEN_NUMBERS 3
+#define HBP__EVEN_WORK    16
+/* Where longest first takes so many times as long as the best, nothing else is dealt to as many groups. */
+#define HBP__EVEN_FAR 1.03
+/* The part of a round's work that improves one which is the best. */
+#define HBP__EVEN_IMPROVED 6
 
 /* Improving a step. */
 
@@ -212,6 +230,7 @@
  * below. */
 #define HBP__BOUND_WEIGHTS       1, 0, 0.5, 0.75, 0.25
 #define HBP__BOUND_COUNT_WEIGHTS 1, 0, 0.5
+#define HBP__BOUND_ROOM_WEIGHTS  0, 0.5, 0.75, 0.25
 #define HBP__BOUND_PAIR_WEIGHTS                                                                              \
     {1, 0}, {0, 1}, {1, 0.5},                                                                                \
     {                                                                                                        \

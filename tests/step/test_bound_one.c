@@ -28,7 +28,7 @@ static int allows_counts(const hbp__step *step, const hbp__ask *ask, double time
                 return 0;
             for (int w = 0; w < 6; w++) {
                 count.share = w % 2 ? .5 : .9;
-                if (!hbp__bound_one_allows(step, ask, time, weights[w / 2], &count, scratch, least))
+                if (!hbp__bound_one_allows(step, ask, time, weights[w / 2], NULL, &count, scratch, least))
                     return 0;
             }
         }
@@ -44,7 +44,14 @@ static int allows(const hbp__step *step, const hbp__ask *ask, int64_t limit_ns, 
     for (int32_t j = 0; j < step->degrees; j++)
         most[j] = 0;
     for (int w = 0; w < WEIGHTS && allowed; w++) {
-        allowed = hbp__bound_one_allows(step, ask, time, weights[w], NULL, scratch, least);
+        allowed = hbp__bound_one_allows(step, ask, time, weights[w], NULL, NULL, scratch, least);
+        for (int32_t j = 0; j < step->degrees && allowed; j++)
+            most[j] = least[j] > most[j] ? least[j] : most[j];
+    }
+    double room[HBP__STEP_DEGREES];
+    hbp__bound_one_rooms(step, time, room);
+    for (int w = 0; w < WEIGHTS && allowed; w++) {
+        allowed = hbp__bound_one_allows(step, ask, time, weights[w], room, NULL, scratch, least);
         for (int32_t j = 0; j < step->degrees && allowed; j++)
             most[j] = least[j] > most[j] ? least[j] : most[j];
     }
