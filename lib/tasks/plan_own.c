@@ -67,8 +67,10 @@ static hbp_status consider_published(choosing *c, int32_t *fits)
 }
 
 /* Weights of gradients that placements are made with: one domain has no rings that cross. */
-static int32_t count_parts(const hbp__planning *p)
+static int32_t count_parts(const hbp__planning *p, const candidate *of)
 {
+    if (of->slices.count > HBP__PLACE_ONCE_PAIRS / p->gpus)
+        return 1;
     return hbp__placement_method(p->options.placement_method) == HBP__PLACEMENT_FLOWS &&
                    p->gpus > p->domain_gpus
                ? 2
@@ -82,7 +84,7 @@ static hbp_status consider_all(choosing *c, int64_t most, int longer)
     for (int32_t i = 0; i < c->count; i++) {
         if ((c->candidate[i].slices.makespan_ns > most) != longer)
             continue;
-        for (int32_t k = 0; k < count_parts(c->planning); k++)
+        for (int32_t k = 0; k < count_parts(c->planning, &c->candidate[i]); k++)
             HBP__TRY(consider_choice(c, &(choice){&c->candidate[i], parts[k]}, 1));
     }
     return HBP_OK;
@@ -104,29 +106,61 @@ static hbp_status choose_fastest(choosing *c, int32_t short_of_memory, int32_t *
     return consider_published(c, published);
 }
 
+/* The schedule that came with the bound, where the graph is small enough for one. */
+static hbp_status copy_found(const hbp__planning *p, hbp__task_slices *slices)
+{
+    const hbp__moldable_plan *found = &p->bounds.best;
+    for (int32_t m = 0; m < p->meta.count; m++) {
+        const hbp__meta_op *op = &p->meta.meta_op[m];
+        const hbp__curve *c = hbp__meta_curve(p->scaling, m);
+        for (int32_t k = 0; k < op->count; k++) {
+            int64_t start = found->start_ns[op->first + k];
+            int32_t size = found->size[op->first + k];
+            hbp__task_slice slice = {m, k, 1, c->size[size], 0, start, start + c->time_ns[size]};
+            HBP__TRY(hbp__task_slices_add(p->context, slices, &slice));
+        }
+    }
+    return HBP_OK;
+}
+
+/* Slices to start the search from: those of the published methods, then what came with the bound. */
+typedef struct starts {
+    hbp__task_slices made[METHODS + 1];
+    const hbp__task_slices *given[METHODS + 1];
+    int32_t count;
+} starts;
+
+static hbp_status make_starts(hbp__planning *p, const hbp__task_problem *problem, int32_t methods,
+                              int32_t found, starts *s)
+{
+    s->count = methods + found;
+    for (int32_t i = 0; i < s->count; i++) {
+        s->made[i] = (hbp__task_slices){.memory = p->context->memory};
+        s->given[i] = &s->made[i];
+    }
+    for (int32_t i = 0; i < methods; i++)
+        HBP__TRY(hbp__planning_slices(p, HBP__TASKS_SPINDLE + i, problem, &s->made[i]));
+    return found ? copy_found(p, &s->made[methods]) : HBP_OK;
+}
+
 /* The search's slices and the published waves of one problem. The search starts from all published methods,
- * of which the others are kept where there is room for `others` of them; or from the waves alone. */
+ * of which the others are kept where there is room for `others` of them; or from the waves alone; and from
+ * what was `found` with the bound. */
 static hbp_status make_slices(choosing *c, const hbp__task_problem *problem, int32_t effort, int32_t methods,
-                              int32_t others)
+                              int32_t others, int32_t found)
 {
     hbp__planning *p = c->planning;
-    hbp__task_slices made[METHODS], own = {.memory = p->context->memory};
-    const hbp__task_slices *given[METHODS];
-    hbp_status status = HBP_OK;
-    for (int32_t i = 0; i < methods; i++) {
-        made[i] = (hbp__task_slices){.memory = p->context->memory};
-        given[i] = &made[i];
-        if (status >= 0)
-            status = hbp__planning_slices(p, HBP__TASKS_SPINDLE + i, problem, &made[i]);
-    }
+    starts s;
+    hbp__task_slices own = {.memory = p->context->memory};
+    hbp_status status = make_starts(p, problem, methods, found, &s);
     if (status >= 0)
-        status = hbp__plan_overlap(p->context, problem, given, methods, p->bounds.bound_ns, effort, &own);
+        status = hbp__plan_overlap(p->context, problem, s.given, s.count, p->bounds.bound_ns, effort, &own);
     c->candidate[c->count++] = (candidate){problem, own, 0};
-    for (int32_t i = 0; i < methods; i++)
-        if (i <= others)
-            c->candidate[c->count++] = (candidate){problem, made[i], i == 0};
+    for (int32_t i = 0; i < s.count; i++)
+        if (i < methods && i <= others)
+            c->candidate[c->count++] = (candidate){problem, s.made[i], i == 0};
         else
-            hbp__task_slices_close(&made[i]);
+            hbp__task_slices_close(&s.made[i]);
     return status;
 }
 
@@ -144,7 +178,7 @@ static hbp_status make_tiled(choosing *c, const hbp__task_problem *tiled)
 {
     int32_t effort = c->planning->options.effort;
     return make_slices(c, tiled, effort > HBP__TASKS_TILED_EFFORT ? effort - HBP__TASKS_TILED_EFFORT : effort,
-                       1, 0);
+                       1, 0, 0);
 }
 
 static hbp_status make_and_choose(choosing *c, const hbp__task_problem *problem, int32_t short_of_memory,
@@ -152,10 +186,10 @@ static hbp_status make_and_choose(choosing *c, const hbp__task_problem *problem,
 {
     hbp__planning *p = c->planning;
     if (short_of_memory) {
-        HBP__TRY(make_slices(c, problem, 1, METHODS, METHODS));
+        HBP__TRY(make_slices(c, problem, 1, METHODS, METHODS, 0));
         return choose_fastest(c, 1, published);
     }
-    HBP__TRY(make_slices(c, problem, p->options.effort, METHODS, 0));
+    HBP__TRY(make_slices(c, problem, p->options.effort, METHODS, 0, p->bounds.few));
     const hbp__size_range range = {1, INT32_MAX, p->domain_gpus};
     hbp__scaling tiling;
     HBP__TRY(hbp__scaling_narrow(p->context, &p->meta, problem->scaling, &range, &tiling));

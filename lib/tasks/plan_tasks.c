@@ -186,6 +186,7 @@ static hbp_status plan_graph(hbp__planning *p, hbp_task_schedule **out)
     hbp__scaling scaling = {.memory = p->context->memory};
     HBP__TRY(hbp__meta_graph_open(p->context, p->graph, &p->meta));
     HBP__TRY(hbp__scaling_open(p->context, p->graph, &p->meta, p->gpus, &scaling));
+    p->scaling = &scaling;
     p->level_ns = hbp__take(p->context, (uint64_t)p->meta.levels, sizeof *p->level_ns);
     hbp_status status = hbp__scratch_check(p->context, "the times of levels");
     if (status >= 0)

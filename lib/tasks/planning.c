@@ -104,7 +104,7 @@ static int64_t fetch_time(const hbp__planning *p, int64_t bytes)
 static hbp_status run_time(hbp__planning *p, const hbp_task_schedule *schedule, int64_t *ns)
 {
     hbp_task_run *run = NULL;
-    HBP__TRY(hbp__simulate_tasks(p->context, p->graph, p->machine, schedule, NULL, &run));
+    HBP__TRY(hbp__simulate_tasks(p->context, p->graph, p->machine, schedule, &run));
     *ns = hbp__add_saturating(run->summary.total_ns, fetch_time(p, schedule->summary.fetched_bytes));
     hbp_task_run_free(run);
     return HBP_OK;

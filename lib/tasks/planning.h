@@ -16,6 +16,7 @@ typedef struct hbp__planning {
     const hbp_machine *machine;
     hbp_tasks_options options;
     hbp__meta_graph meta;
+    const hbp__scaling *scaling; /* of all sizes */
     hbp__task_bounds bounds;
     int64_t *level_ns;
     int32_t gpus;

@@ -22,6 +22,9 @@
  * Chosen. */
 #define HBP__WAVE_ENDING_WORK  800000
 #define HBP__WAVE_ENDING_LEAST 32
+/* No rule is tried for levels of more MetaOps, as its time is their square: bench_tasks, 4,000 tasks on 512
+ * GPUs. */
+#define HBP__WAVE_RULE_MOST_META_OPS 3000
 /* How near the optimum of what a wave leaves is found. Chosen. */
 #define HBP__WAVE_END_TOLERANCE 1e-4
 /* Rules that are tried: this over MetaOps, as one end of many matters less, but at least the next.
@@ -83,6 +86,9 @@
 #define HBP__PLACE_PARTS       16
 #define HBP__PLACE_LEAST_PARTS 2
 #define HBP__PLACE_MOST_PARTS  (12 * HBP__PLACE_PARTS)
+/* From so many pairs on placements are made once, with the usual weight of gradients: bench_tasks, 4,000
+ * tasks on 512 GPUs. */
+#define HBP__PLACE_ONCE_PAIRS (INT64_C(1) << 22)
 /* Placed slices of the search that backtracks under a limit of memory. Chosen. */
 #define HBP__PLACE_NODES 20000
 /* The part, one in so many, of what others would like of a rank that keeps a slice off it. Chosen. */

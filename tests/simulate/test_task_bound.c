@@ -45,14 +45,13 @@ static hbp_graph *small_graph(hbp_context *context, hbp__rng *rng, const graph_s
     }
 }
 
-/* Against the optimum of every number of GPUs from 1 to 8. */
-START_TEST_IN_CONTEXT(no_schedule_is_shorter)
+/* Of few operators it is the optimum, for every number of GPUs from 1 to 8. */
+START_TEST_IN_CONTEXT(is_the_optimum_of_few)
 {
     static oracle o;
     hbp__rng rng = hbp__rng_make(1, 0, 0);
     enum { TRIALS = 10000 };
-    int met = 0, above = 0;
-    double ratio = 0;
+    int above = 0;
     for (int trial = 0; trial < TRIALS; trial++) {
         int32_t gpus = 1 + trial % 8;
         graph_sizes sizes = {.tasks = 3, .encoders = 2, .heads = 1, .chain = 3, .most_gpus = gpus};
@@ -61,16 +60,14 @@ START_TEST_IN_CONTEXT(no_schedule_is_shorter)
         many_open(context, graph, gpus, &t);
         hbp__task_bounds bounds = bounds_of(context, &t);
         int64_t best = oracle_makespan(&t.meta, &t.scaling, &o);
-        ck_assert_msg(bounds.bound_ns <= best, "trial %d: bound %lld, optimum %lld", trial,
+        ck_assert_msg(bounds.bound_ns == best, "trial %d: bound %lld, optimum %lld", trial,
                       (long long)bounds.bound_ns, (long long)best);
+        ck_assert(bounds.few);
+        ck_assert_int_eq(bounds.best.makespan_ns, best);
         int64_t plain = hbp__max_i64(bounds.critical_path_ns, bounds.area_ns);
-        ratio += (double)bounds.bound_ns / (double)best;
-        met += bounds.bound_ns == best;
         above += bounds.bound_ns > plain;
         many_close(&t);
     }
-    ck_assert(ratio > .99 * TRIALS);
-    ck_assert(met > .8 * TRIALS);
     ck_assert(above > .05 * TRIALS);
 }
 END_TEST
@@ -162,9 +159,10 @@ START_TEST_IN_CONTEXT(adds_up_levels)
     ck_assert_int_eq(bounds.critical_path_ns, 8 * 120000000);
     ck_assert_int_eq(bounds.area_ns, (8 * 220000000LL + 12 * 118333333LL + 6 * 100000000LL + 3) / 4);
     ck_assert_int_eq(level_ns[0], 1009027612);
-    /* (A1 + s1 D1 + A2 + s2 D2 + 6 x .1 s) / (4 + s1 + s2): D time and A area on two GPUs, s what a ns less
-     * costs next to them. Whole GPUs take longer than C*, which shares them. */
-    ck_assert_int_eq(bounds.bound_ns, 1018832116);
+    /* An operator of the first chain on one GPU, .22 s beside seven of .12 s, would end later than that, so
+     * all are on two; x = (1.42 s - C) / .6 s of the second chain is, and 4 C = 8 x 2 x .12 + 1.42 + .22 x +
+     * .6 s. Without windows it is 1018832116. Whole GPUs take longer than C*, which shares them. */
+    ck_assert_int_eq(bounds.bound_ns, 1021526716);
     many_close(&t);
     many_open(context, page_graph(context), 8, &t);
     OK(context, hbp__task_bound(context, &t.meta, &t.scaling, &bounds, level_ns));
@@ -238,5 +236,5 @@ START_TEST_IN_CONTEXT(keeps_its_word_when_memory_fails_or_it_is_cancelled)
 }
 END_TEST
 
-TEST_MAIN("task_bound", no_schedule_is_shorter, equals_the_optimum, sees_sizes_that_do_not_pack,
+TEST_MAIN("task_bound", is_the_optimum_of_few, equals_the_optimum, sees_sizes_that_do_not_pack,
           adds_up_levels, is_monotone, stands_long_times, keeps_its_word_when_memory_fails_or_it_is_cancelled)

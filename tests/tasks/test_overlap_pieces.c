@@ -75,6 +75,42 @@ START_TEST(pieces_start_as_early_as_they_can)
 }
 END_TEST
 
+/* Long lists and short ones, without and with what is known of gaps, which makes no difference. */
+START_TEST(what_is_known_of_gaps_changes_nothing)
+{
+    static int64_t no_gap[HBP__GAP_GPUS * HBP__GAP_TIMES];
+    const graph_sizes sizes = {.tasks = 30, .chain = 4, .most_gpus = 8, .all_tasks = 1};
+    hbp__rng rng = hbp__rng_make(55, 0, 0);
+    int learned = 0;
+    for (int trial = 0; trial < 330; trial++) {
+        bench b;
+        bench_open(&b, &rng, trial < 30 ? &sizes : NULL);
+        random_list(&b.scheduler, &rng, &b.list);
+        hbp__pieces_copy(&b.other, &b.list);
+        place_slowly(&b.scheduler, &b.other, 0, 0);
+        ck_assert_ptr_null(b.scheduler.no_gap);
+        for (int with = 0; with < 2; with++) {
+            b.scheduler.no_gap = with ? no_gap : NULL;
+            ck_assert(hbp__pieces_schedule(&b.scheduler, &b.list, INT64_MAX));
+            check_same_times(&b.list, &b.other);
+        }
+        for (int i = 0; i < HBP__GAP_GPUS * HBP__GAP_TIMES; i++)
+            learned += no_gap[i] > 0;
+        hbp__pieces_sort(&b.scheduler, &b.list);
+        int64_t floor_ns = b.list.piece[b.list.count / 3].start_ns;
+        int32_t keep = 0;
+        while (b.list.piece[keep].start_ns < floor_ns)
+            keep++;
+        hbp__pieces_copy(&b.other, &b.list);
+        ck_assert(hbp__pieces_schedule_from(&b.scheduler, &b.list, floor_ns, INT64_MAX));
+        place_slowly(&b.scheduler, &b.other, floor_ns, keep);
+        check_same_times(&b.list, &b.other);
+        bench_close(&b);
+    }
+    ck_assert_int_gt(learned, 0);
+}
+END_TEST
+
 START_TEST(an_order_against_precedence_is_refused)
 {
     hbp__rng rng = hbp__rng_make(52, 0, 0);
@@ -186,6 +222,6 @@ START_TEST_IN_CONTEXT(memory_may_run_out)
 }
 END_TEST
 
-TEST_MAIN("overlap_pieces", pieces_start_as_early_as_they_can, an_order_against_precedence_is_refused,
-          again_in_order_of_starts_nothing_is_later, what_comes_before_a_change_stays,
-          shorter_comes_first_then_less_then_earlier, memory_may_run_out)
+TEST_MAIN("overlap_pieces", pieces_start_as_early_as_they_can, what_is_known_of_gaps_changes_nothing,
+          an_order_against_precedence_is_refused, again_in_order_of_starts_nothing_is_later,
+          what_comes_before_a_change_stays, shorter_comes_first_then_less_then_earlier, memory_may_run_out)

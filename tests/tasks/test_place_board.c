@@ -95,10 +95,17 @@ START_TEST_IN_CONTEXT(costs_and_bytes_are_true)
         ck_assert_int_le(fast, slow + slack);
         check_board(&c, &board);
         int64_t added[80];
-        int32_t one = (int32_t)hbp__rng_below(&rng, (uint64_t)board.count);
-        hbp__board_added_all(&board, one, added);
+        int32_t every[80], one = (int32_t)hbp__rng_below(&rng, (uint64_t)board.count);
+        for (int32_t r = 0; r < gpus; r++) {
+            every[r] = r;
+            added[r] = board.own_bytes[one];
+        }
+        for (int64_t k = board.share_first[one]; k < board.share_first[one + 1]; k++)
+            hbp__board_add_bundle(&board, &board.share[k], every, gpus, added);
         for (int32_t r = 0; r < gpus; r++)
             ck_assert_int_eq(added[r], hbp__board_added(&board, one, r));
+        hbp__board_clear(&board);
+        ck_assert_int_eq(hbp__board_alone(&board, one), hbp__board_added(&board, one, 0));
         close_case(&c);
     }
 }

@@ -250,16 +250,15 @@ static hbp_status read_options(hbp_context *context, const hbp_task_run_options 
     return hbp__options_read(context, options, sizeof *options, caller, "hbp_task_run_options");
 }
 
-static hbp_status simulate_tasks(hbp_context *context, const hbp_graph *graph, const hbp_machine *machine,
-                                 const hbp_task_schedule *schedule, const hbp_task_run_options *options,
+static hbp_status simulate_sound(hbp_context *context, const hbp_graph *graph, const hbp_machine *machine,
+                                 const hbp_task_schedule *schedule, hbp_task_run_options options,
                                  hbp_task_run **out)
 {
-    HBP__TRY(hbp__require(context, graph, "graph"));
-    HBP__TRY(hbp__require(context, machine, "machine"));
-    HBP__TRY(hbp__require(context, schedule, "schedule"));
-    replay r = {.context = context, .schedule = schedule, .graph = graph, .machine = &machine->fields};
-    HBP__TRY(read_options(context, options, &r.options));
-    HBP__TRY(hbp__task_check(context, schedule, graph, machine));
+    replay r = {.context = context,
+                .schedule = schedule,
+                .graph = graph,
+                .machine = &machine->fields,
+                .options = options};
     r.domain_gpus = schedule->summary.domain_gpus;
     HBP__TRY(check_links(&r, machine));
     hbp_status status = run_all(&r);
@@ -272,12 +271,25 @@ static hbp_status simulate_tasks(hbp_context *context, const hbp_graph *graph, c
     return status;
 }
 
-hbp_status hbp__simulate_tasks(hbp_context *context, const hbp_graph *graph, const hbp_machine *machine,
-                               const hbp_task_schedule *schedule, const hbp_task_run_options *options,
-                               hbp_task_run **out)
+static hbp_status simulate_tasks(hbp_context *context, const hbp_graph *graph, const hbp_machine *machine,
+                                 const hbp_task_schedule *schedule, const hbp_task_run_options *options,
+                                 hbp_task_run **out)
 {
+    hbp_task_run_options o;
+    HBP__TRY(hbp__require(context, graph, "graph"));
+    HBP__TRY(hbp__require(context, machine, "machine"));
+    HBP__TRY(hbp__require(context, schedule, "schedule"));
+    HBP__TRY(read_options(context, options, &o));
+    HBP__TRY(hbp__task_check(context, schedule, graph, machine));
+    return simulate_sound(context, graph, machine, schedule, o, out);
+}
+
+hbp_status hbp__simulate_tasks(hbp_context *context, const hbp_graph *graph, const hbp_machine *machine,
+                               const hbp_task_schedule *schedule, hbp_task_run **out)
+{
+    const hbp_task_run_options defaults = {.struct_size = sizeof defaults};
     int64_t mark = hbp__scratch_mark(context);
-    return hbp__leave(context, mark, simulate_tasks(context, graph, machine, schedule, options, out));
+    return hbp__leave(context, mark, simulate_sound(context, graph, machine, schedule, defaults, out));
 }
 
 hbp_status hbp_simulate_tasks(hbp_context *context, const hbp_graph *graph, const hbp_machine *machine,
@@ -285,7 +297,8 @@ hbp_status hbp_simulate_tasks(hbp_context *context, const hbp_graph *graph, cons
                               hbp_task_run **out)
 {
     HBP__ENTER_OUT(context, out);
-    return hbp__simulate_tasks(context, graph, machine, schedule, options, out);
+    int64_t mark = hbp__scratch_mark(context);
+    return hbp__leave(context, mark, simulate_tasks(context, graph, machine, schedule, options, out));
 }
 
 static hbp_status compare_run(hbp_context *context, const hbp_task_run *run, const hbp_graph *graph,

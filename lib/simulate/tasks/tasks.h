@@ -5,9 +5,9 @@
 #include "base/context.h"
 #include "hbp/tasks.h"
 
-/* hbp_simulate_tasks, within a call. *out is set on success alone. */
+/* hbp_simulate_tasks without options, within a call, of a schedule that is known to be sound: it is not
+ * validated. *out is set on success alone. */
 hbp_status hbp__simulate_tasks(hbp_context *context, const hbp_graph *graph, const hbp_machine *machine,
-                               const hbp_task_schedule *schedule, const hbp_task_run_options *options,
-                               hbp_task_run **out);
+                               const hbp_task_schedule *schedule, hbp_task_run **out);
 
 #endif

@@ -4,8 +4,15 @@
 
 #include <string.h>
 
+#include "base/bits.h"
 #include "base/checked.h"
 #include "base/scratch.h"
+
+/* From so many MetaOps on it is kept where nothing fits: schedules are long, and little of them is free. */
+#define MANY_META_OPS 512
+
+/* Breakpoints that are compared at once. */
+#define BLOCK 16
 
 /* Both directions of the edges between MetaOps, as lists of neighbours. */
 static void list_neighbours(hbp__scheduler *p)
@@ -43,8 +50,11 @@ hbp_status hbp__scheduler_open(hbp_context *context, const hbp__task_problem *pr
     p->next = hbp__take(context, edges, sizeof *p->next);
     p->before_first = hbp__take(context, count + 1, sizeof *p->before_first);
     p->before = hbp__take(context, edges, sizeof *p->before);
-    p->point = hbp__take(context, 2 * (uint64_t)room + 2, sizeof *p->point);
+    p->point_ns = hbp__take(context, 2 * (uint64_t)room + 2, sizeof *p->point_ns);
+    p->point_used = hbp__take(context, 2 * (uint64_t)room + 2, sizeof *p->point_used);
     p->scratch = hbp__take(context, (uint64_t)room, sizeof *p->scratch);
+    if (meta->count >= MANY_META_OPS)
+        p->no_gap = hbp__take(context, HBP__GAP_GPUS * HBP__GAP_TIMES, sizeof *p->no_gap);
     HBP__TRY(hbp__scratch_check(context, "the schedule's lists"));
     p->least_gpus = problem->gpus;
     for (int32_t m = 0; m < p->meta_ops; m++) {
@@ -77,7 +87,7 @@ static int32_t find_point(const hbp__scheduler *p, int32_t from, int64_t ns)
     int32_t low = from, high = p->points;
     while (high - low > 1) {
         int32_t middle = low + (high - low) / 2;
-        if (p->point[middle].ns <= ns)
+        if (p->point_ns[middle] <= ns)
             low = middle;
         else
             high = middle;
@@ -85,51 +95,120 @@ static int32_t find_point(const hbp__scheduler *p, int32_t from, int64_t ns)
     return low;
 }
 
-/* Makes room for `more` (1 or 2) points before point `at`. A loop, for mostly few are behind. */
+/* Makes room for `more` (1 or 2) points before point `at`. Loops, for mostly few are behind. */
 static void shift_points(hbp__scheduler *p, int32_t at, int32_t more)
 {
-    for (int32_t i = p->points; i-- > at;)
-        p->point[i + more] = p->point[i];
+    for (int32_t i = p->points; i-- > at;) {
+        p->point_ns[i + more] = p->point_ns[i];
+        p->point_used[i + more] = p->point_used[i];
+    }
     p->points += more;
+}
+
+/* The first breakpoint behind `from` that is at `ns` or later; the number of points: none. */
+static int32_t find_end(const hbp__scheduler *p, int32_t from, int64_t ns)
+{
+    int32_t step = 1, low = from;
+    while (step < p->points - low && p->point_ns[low + step] < ns) {
+        low += step;
+        step *= 2;
+    }
+    int32_t high = step < p->points - low ? low + step : p->points;
+    while (high - low > 1) {
+        int32_t middle = low + (high - low) / 2;
+        if (p->point_ns[middle] < ns)
+            low = middle;
+        else
+            high = middle;
+    }
+    return high;
+}
+
+/* The last of the breakpoints (first, last) with more than `room` GPUs in use; `first`: none. */
+static int32_t last_fuller(const int32_t *used, int32_t first, int32_t last, int32_t room)
+{
+    int32_t i = last - 1;
+    for (; i - first >= BLOCK; i -= BLOCK) {
+        int32_t least = 0;
+        for (int32_t k = 0; k < BLOCK; k++)
+            least |= room - used[i - k];
+        if (least < 0)
+            break;
+    }
+    while (i > first && used[i] <= room)
+        i--;
+    return i;
+}
+
+/* The entry of no_gap for 2^g GPUs and 2^t ns. */
+static int64_t *gap_entry(const hbp__scheduler *p, int64_t g, int64_t t)
+{
+    return &p->no_gap[g * HBP__GAP_TIMES + t];
+}
+
+/* No earlier than what is known to be too early; GPUs in use only rise, so it stays too early. */
+static int64_t skip_gaps(const hbp__scheduler *p, int64_t ready, int64_t duration, int32_t gpus)
+{
+    return hbp__max_i64(
+        ready, *gap_entry(p, hbp__highest_bit((uint64_t)gpus), hbp__highest_bit((uint64_t)duration)));
+}
+
+static int64_t power_above(int64_t n)
+{
+    return n > 1 ? hbp__highest_bit((uint64_t)n - 1) + 1 : 0;
+}
+
+/* Nothing as wide and long starts from `ready` on before `start`: known of what is wider and longer, too. */
+static void learn_gap(const hbp__scheduler *p, int64_t ready, int64_t start, int64_t duration, int32_t gpus)
+{
+    int64_t *entry = gap_entry(p, power_above(gpus), power_above(duration));
+    if (ready <= *entry && start > *entry)
+        *entry = start;
 }
 
 /* The earliest start from `ready` on with `gpus` free for `duration`; takes them. */
 static int64_t take_gpus(hbp__scheduler *p, int64_t ready, int64_t duration, int32_t gpus)
 {
-    hbp__point *point = p->point;
-    int64_t room = p->problem->gpus - gpus;
+    int64_t *ns = p->point_ns, asked = ready;
+    int32_t *used = p->point_used, room = p->problem->gpus - gpus;
+    if (p->no_gap)
+        ready = skip_gaps(p, ready, duration, gpus);
     int32_t first = find_point(p, p->full, ready), last;
-    int64_t start = hbp__max_i64(point[first].ns, ready);
-    for (;;) {
-        if (point[first].used > room) {
-            while (point[first].used > room)
+    int64_t start = hbp__max_i64(ns[first], ready);
+    for (int32_t fuller;; first = fuller) {
+        if (used[first] > room) {
+            while (used[first] > room)
                 first++;
-            start = point[first].ns;
+            start = ns[first];
         }
-        last = first + 1;
-        while (last < p->points && point[last].ns < start + duration && point[last].used <= room)
-            last++;
-        if (last == p->points || point[last].ns >= start + duration)
+        last = find_end(p, first, start + duration);
+        fuller = last_fuller(used, first, last, room);
+        if (fuller == first)
             break;
-        first = last;
     }
-    int64_t end = start + duration, after = point[last - 1].used;
-    int at_start = point[first].ns == start, at_end = last < p->points && point[last].ns == end;
+    if (p->no_gap)
+        learn_gap(p, asked, start, duration, gpus);
+    int64_t end = start + duration;
+    int32_t after = used[last - 1];
+    int at_start = ns[first] == start, at_end = last < p->points && ns[last] == end;
     if (!at_end) {
         shift_points(p, last, 2 - at_start);
-        point[last + 1 - at_start] = (hbp__point){end, after};
+        ns[last + 1 - at_start] = end;
+        used[last + 1 - at_start] = after;
     } else if (!at_start) {
         shift_points(p, last, 1);
     }
     if (!at_start) {
-        for (int32_t i = last; i > first; i--)
-            point[i] = point[i - 1];
-        point[++first].ns = start;
+        for (int32_t i = last; i > first; i--) {
+            ns[i] = ns[i - 1];
+            used[i] = used[i - 1];
+        }
+        ns[++first] = start;
         last++;
     }
     for (int32_t i = first; i < last; i++)
-        point[i].used += gpus;
-    while (point[p->full].used > p->problem->gpus - p->least_gpus)
+        used[i] += gpus;
+    while (used[p->full] > p->problem->gpus - p->least_gpus)
         p->full++;
     return start;
 }
@@ -155,9 +234,12 @@ static void begin_schedule(hbp__scheduler *p, const direction *w)
         p->left[m] = p->problem->meta->meta_op[m].count;
         p->waits[m] = w->before_first[m + 1] - w->before_first[m];
     }
-    p->point[0] = (hbp__point){0, 0};
+    p->point_ns[0] = 0;
+    p->point_used[0] = 0;
     p->points = 1;
     p->full = 0;
+    if (p->no_gap)
+        memset(p->no_gap, 0, HBP__GAP_GPUS * HBP__GAP_TIMES * sizeof *p->no_gap);
 }
 
 /* The piece's times hold from now on. */
@@ -205,22 +287,22 @@ static int place_list(hbp__scheduler *p, hbp__piece_list *list, int64_t latest_n
 /* What the first `keep` pieces leave of the GPUs from `floor_ns` on; all of them have started by then. */
 static void use_kept(hbp__scheduler *p, const hbp__piece_list *list, int32_t keep, int64_t floor_ns)
 {
-    hbp__point *point = p->point;
-    point[0] = (hbp__point){floor_ns, 0};
+    p->point_ns[0] = floor_ns;
     for (int32_t i = 0; i < keep; i++) {
         const hbp__piece *piece = &list->piece[i];
         if (piece->end_ns <= floor_ns)
             continue;
         int32_t at = find_point(p, 0, piece->end_ns);
-        if (point[at].ns < piece->end_ns) {
+        if (p->point_ns[at] < piece->end_ns) {
             shift_points(p, ++at, 1);
-            point[at] = (hbp__point){piece->end_ns, 0};
+            p->point_ns[at] = piece->end_ns;
+            p->point_used[at] = 0;
         }
-        point[at].used += piece->gpus; /* how many come free there, for now */
-        point[0].used += piece->gpus;
+        p->point_used[at] += piece->gpus; /* how many come free there, for now */
+        p->point_used[0] += piece->gpus;
     }
     for (int32_t i = 1; i < p->points; i++)
-        point[i].used = point[i - 1].used - point[i].used;
+        p->point_used[i] = p->point_used[i - 1] - p->point_used[i];
 }
 
 static void sum_list(hbp__piece_list *list)

@@ -24,11 +24,8 @@ typedef struct hbp__piece_list {
     int64_t ends_ns; /* sum of ends; both saturate */
 } hbp__piece_list;
 
-/* GPUs in use from a time on to the next point's. */
-typedef struct hbp__point {
-    int64_t ns;
-    int64_t used;
-} hbp__point;
+/* GPUs and durations by powers of two, for what is known of where nothing fits. */
+enum { HBP__GAP_GPUS = 17, HBP__GAP_TIMES = 64 };
 
 /* What placing needs. */
 typedef struct hbp__scheduler {
@@ -44,11 +41,14 @@ typedef struct hbp__scheduler {
     int32_t *next;         /* [edges] MetaOps that need one */
     int32_t *before_first; /* [MetaOps + 1] */
     int32_t *before;       /* [edges] MetaOps that one needs */
-    hbp__point *point;     /* [2 room + 2] rising */
+    int64_t *point_ns;     /* [2 room + 2] breakpoints, rising */
+    int32_t *point_used;   /* [2 room + 2] GPUs in use from there on to the next */
     int32_t points;        /* the last of them starts what never ends: nothing used */
     int32_t full;          /* breakpoints before this one have no GPU to give */
-    hbp__piece *scratch;   /* [room] */
-    int64_t placed;        /* pieces so far, the measure of work */
+    int64_t *no_gap; /* [HBP__GAP_GPUS x HBP__GAP_TIMES] nothing of 2^g GPUs or more for 2^t ns or more can
+                        start before; NULL: not kept, for short lists */
+    hbp__piece *scratch; /* [room] */
+    int64_t placed;      /* pieces so far, the measure of work */
 } hbp__scheduler;
 
 /* In scratch, as lists are. */

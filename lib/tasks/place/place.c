@@ -101,7 +101,7 @@ static hbp_status check_bytes(placing *p)
     const hbp__board *board = &p->board;
     int64_t limit = board->problem->limit_bytes;
     for (int32_t s = 0; s < board->count; s++) {
-        int64_t bytes = hbp__board_added(board, s, 0);
+        int64_t bytes = hbp__board_alone(board, s);
         if (bytes > limit)
             return report_misfit(p, &(hbp__tight_slice){s, 0, bytes, limit});
     }

@@ -152,8 +152,13 @@ int64_t hbp__board_held(const hbp__board *board, int32_t k, int32_t r);
 /* Bytes that rank r would take more with slice s. */
 int64_t hbp__board_added(const hbp__board *board, int32_t s, int32_t r);
 
-/* The same for every rank at once: `added` [gpus]. O(gpus x bundles of the slice + ranks of their users). */
-void hbp__board_added_all(hbp__board *board, int32_t s, int64_t *added);
+/* Adds to added[r], of each of `ranks` [count], what it would take more of one bundle of a slice. O(ranks +
+ * those of the bundle's users). */
+void hbp__board_add_bundle(hbp__board *board, const hbp__slice_bundle *share, const int32_t *ranks,
+                           int32_t count, int64_t *added);
+
+/* Bytes that slice s takes on a rank that holds nothing. */
+int64_t hbp__board_alone(const hbp__board *board, int32_t s);
 
 /* Flows' cost by data/tasks/flow.h, in bytes: moved + (HBP__CROSSING - 1) crossing; saturates. */
 int64_t hbp__board_flow_cost(const hbp__board *board, const int32_t *ranks);

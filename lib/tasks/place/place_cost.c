@@ -234,6 +234,14 @@ int64_t hbp__board_held(const hbp__board *board, int32_t k, int32_t r)
     return bytes;
 }
 
+int64_t hbp__board_alone(const hbp__board *board, int32_t s)
+{
+    int64_t bytes = board->own_bytes[s];
+    for (int64_t i = board->share_first[s]; i < board->share_first[s + 1]; i++)
+        bytes = hbp__add_saturating(bytes, board->share[i].bytes);
+    return bytes;
+}
+
 int64_t hbp__board_added(const hbp__board *board, int32_t s, int32_t r)
 {
     int64_t bytes = board->own_bytes[s];
@@ -274,20 +282,18 @@ static void settle_bytes(hbp__board *board, const uint64_t *set)
         }
 }
 
-void hbp__board_added_all(hbp__board *board, int32_t s, int64_t *added)
+void hbp__board_add_bundle(hbp__board *board, const hbp__slice_bundle *share, const int32_t *ranks,
+                           int32_t count, int64_t *added)
 {
-    for (int32_t r = 0; r < board->gpus; r++)
-        added[r] = board->own_bytes[s];
-    for (int64_t i = board->share_first[s]; i < board->share_first[s + 1]; i++) {
-        const hbp__bundle *bundle = &board->bundle[board->share[i].bundle];
-        int64_t bytes = board->share[i].bytes;
-        hold_bundle(board, bundle);
-        for (int32_t r = 0; r < board->gpus; r++)
-            if (bytes > board->held[r])
-                added[r] = hbp__add_saturating(added[r], bytes - board->held[r]);
-        for (int64_t u = bundle->first; u < bundle->end; u++)
-            hold_on(board, hbp__board_set(board, board->user[u].slice), 0);
+    const hbp__bundle *bundle = &board->bundle[share->bundle];
+    hold_bundle(board, bundle);
+    for (int32_t i = 0; i < count; i++) {
+        int32_t r = ranks[i];
+        if (share->bytes > board->held[r])
+            added[r] = hbp__add_saturating(added[r], share->bytes - board->held[r]);
     }
+    for (int64_t u = bundle->first; u < bundle->end; u++)
+        hold_on(board, hbp__board_set(board, board->user[u].slice), 0);
 }
 
 void hbp__board_measure_bytes(hbp__board *board)

@@ -1,5 +1,5 @@
-/* Slices placed one after another on the free ranks that suit each best, domain by domain. O(slices x (ranks
- * x log domain_gpus + overlapping slices x words)). */
+/* Slices placed one after another on the free ranks that suit each best, domain by domain. O(slices x ranks
+ * x log domain_gpus), and for bundles as much as for their users, NARROW_USERS at most. */
 #include "tasks/place/place_methods.h"
 
 #include <string.h>
@@ -10,15 +10,35 @@
 
 #define TICK_SLICES 16
 
+/* Bundles of more users, of which there are few, have what each rank holds of them written down: no look at
+ * their users takes longer than that, and all of it no more memory than the slices' sets. */
+#define NARROW_USERS 64
+
+#define SORT_RUN 8
+
+/* What the slices placed so far hold of a bundle of many users. */
+typedef struct wide_bundle {
+    int64_t *held;   /* [gpus] bytes */
+    uint64_t *joint; /* [words] their ranks */
+    int32_t ranks;   /* how many these are */
+    int32_t raised;  /* ranks whose held bytes have risen since `least` was found */
+    int64_t least;   /* no rank holds less */
+} wide_bundle;
+
 typedef struct greedy {
     hbp__board *board;
     int32_t how;
-    uint32_t *order; /* [count] */
-    int64_t *key;    /* [count] */
-    uint8_t *placed; /* [count] */
-    uint64_t *used;  /* [words] */
-    uint64_t *joint; /* [words] */
+    uint32_t *order;  /* [count] */
+    int64_t *key;     /* [count] */
+    uint8_t *placed;  /* [count] */
+    uint64_t *joint;  /* [words] */
+    int64_t *busy;    /* [gpus] until when slices placed run there; backward: from when on */
+    uint64_t *open;   /* [words] free ranks */
+    uint64_t *all;    /* [words] every rank */
+    int32_t *wide_of; /* [bundles] in wide; -1: few users */
+    wide_bundle *wide;
     int64_t *score;  /* [gpus] */
+    int64_t common;  /* a part of the score that all free ranks have, beside it */
     int64_t *claim;  /* [gpus] what slices that start at the same time would like of a rank */
     int64_t *after;  /* [gpus] bytes with the slice */
     int32_t *free;   /* [gpus] free ranks by domain, the best first */
@@ -29,6 +49,26 @@ typedef struct greedy {
     int32_t *takes;  /* [domains] ranks that the gain is of; 0: not known */
 } greedy;
 
+static hbp_status take_wide(greedy *g)
+{
+    hbp__board *board = g->board;
+    hbp_context *context = board->context;
+    uint64_t gpus = (uint64_t)board->gpus, words = (uint64_t)board->words;
+    int32_t wide = 0;
+    g->wide_of = hbp__take(context, (uint64_t)board->bundles, sizeof *g->wide_of);
+    HBP__TRY(hbp__scratch_check(context, "the placement of slices"));
+    for (int32_t k = 0; k < board->bundles; k++)
+        g->wide_of[k] = board->bundle[k].end - board->bundle[k].first > NARROW_USERS ? wide++ : -1;
+    g->wide = hbp__take(context, (uint64_t)wide, sizeof *g->wide);
+    HBP__TRY(hbp__scratch_check(context, "the placement of slices"));
+    for (int32_t k = 0; k < wide; k++) {
+        g->wide[k] = (wide_bundle){0};
+        g->wide[k].held = hbp__take_zero(context, gpus, sizeof *g->wide->held);
+        g->wide[k].joint = hbp__take_zero(context, words, sizeof *g->wide->joint);
+    }
+    return hbp__scratch_check(context, "the placement of slices");
+}
+
 static hbp_status take_greedy(hbp__board *board, int32_t how, greedy *g)
 {
     hbp_context *context = board->context;
@@ -38,8 +78,9 @@ static hbp_status take_greedy(hbp__board *board, int32_t how, greedy *g)
     g->order = hbp__take(context, count, sizeof *g->order);
     g->key = hbp__take(context, count, sizeof *g->key);
     g->placed = hbp__take_zero(context, count, sizeof *g->placed);
-    g->used = hbp__take(context, words, sizeof *g->used);
     g->joint = hbp__take(context, words, sizeof *g->joint);
+    g->open = hbp__take(context, words, sizeof *g->open);
+    g->all = hbp__take(context, words, sizeof *g->all);
     g->score = hbp__take(context, gpus, sizeof *g->score);
     g->claim = hbp__take_zero(context, gpus, sizeof *g->claim);
     g->after = hbp__take(context, gpus, sizeof *g->after);
@@ -49,7 +90,12 @@ static hbp_status take_greedy(hbp__board *board, int32_t how, greedy *g)
     g->begin = hbp__take(context, domains + 1, sizeof *g->begin);
     g->gain = hbp__take(context, domains, sizeof *g->gain);
     g->takes = hbp__take(context, domains, sizeof *g->takes);
+    g->busy = hbp__take(context, gpus, sizeof *g->busy);
     HBP__TRY(hbp__scratch_check(context, "the placement of slices"));
+    HBP__TRY(take_wide(g));
+    memset(g->all, 0xff, (size_t)words * sizeof *g->all);
+    for (int32_t r = 0; r < board->gpus; r++)
+        g->busy[r] = how == HBP__GREEDY_BACKWARD ? INT64_MAX : INT64_MIN;
     for (int32_t i = 0; i < board->count; i++) {
         g->order[i] = how == HBP__GREEDY_BACKWARD ? (uint32_t)i : board->order[i];
         g->key[i] = -board->slice[i].end_ns;
@@ -59,11 +105,12 @@ static hbp_status take_greedy(hbp__board *board, int32_t how, greedy *g)
     return HBP_OK;
 }
 
-/* Adds `amount` for every rank of a set. */
-static void add_to(const hbp__board *board, const uint64_t *set, int64_t amount, int64_t *sum)
+/* Adds `amount` for every rank of a set that is in `mask`. */
+static void add_to(const hbp__board *board, const uint64_t *set, const uint64_t *mask, int64_t amount,
+                   int64_t *sum)
 {
     for (int64_t w = 0; w < board->words; w++)
-        for (uint64_t word = set[w]; word; word &= word - 1)
+        for (uint64_t word = set[w] & mask[w]; word; word &= word - 1)
             sum[w * 64 + hbp__lowest_bit(word)] += amount;
 }
 
@@ -72,9 +119,9 @@ static int32_t other_end(const hbp__board_flow *flow, int32_t s)
     return flow->from == s ? flow->to : flow->from;
 }
 
-/* Adds, by rank, the bytes that need not move for slice s; `sign` -1 takes them away. Returns bytes of flows
- * from and to slices that have ranks. */
-static int64_t add_flows(greedy *g, int32_t s, int sign, int64_t *sum)
+/* Adds, by rank of `mask`, the bytes that need not move for slice s; `sign` -1 takes them away. Returns bytes
+ * of flows from and to slices that have ranks. */
+static int64_t add_flows(greedy *g, int32_t s, const uint64_t *mask, int sign, int64_t *sum)
 {
     const hbp__board *board = g->board;
     int64_t bytes = 0;
@@ -84,7 +131,7 @@ static int64_t add_flows(greedy *g, int32_t s, int sign, int64_t *sum)
         if (!g->placed[t])
             continue;
         int64_t larger = hbp__max_i64(board->slice[s].gpus, board->slice[t].gpus);
-        add_to(board, hbp__board_set(board, t), sign * (flow->bytes / larger), sum);
+        add_to(board, hbp__board_set(board, t), mask, sign * (flow->bytes / larger), sum);
         bytes += flow->bytes;
     }
     return bytes;
@@ -94,8 +141,29 @@ static void add_reuses(greedy *g, int64_t begin, int64_t end)
 {
     const hbp__board *board = g->board;
     for (int64_t i = begin; i < end; i++)
-        add_to(board, board->group_set + board->reuse[i].group * board->words, board->reuse[i].bytes,
+        add_to(board, board->group_set + board->reuse[i].group * board->words, g->open, board->reuse[i].bytes,
                g->score);
+}
+
+/* Ranks of the slices placed that run a bundle. */
+static const uint64_t *joint_set(const greedy *g, int32_t k)
+{
+    const hbp__board *board = g->board;
+    const hbp__bundle *bundle = &board->bundle[k];
+    if (g->wide_of[k] >= 0)
+        return g->wide[g->wide_of[k]].joint;
+    memset(g->joint, 0, (size_t)board->words * sizeof *g->joint);
+    for (int64_t u = bundle->first; u < bundle->end; u++) {
+        const uint64_t *set = hbp__board_set(board, board->user[u].slice);
+        for (int64_t w = 0; w < board->words; w++)
+            g->joint[w] |= set[w];
+    }
+    return g->joint;
+}
+
+static int is_everywhere(const greedy *g, int32_t k)
+{
+    return g->wide_of[k] >= 0 && g->wide[g->wide_of[k]].ranks == g->board->gpus;
 }
 
 /* Ranks that hold weights of slice s save a gradient's way; what was there before need not be fetched. */
@@ -107,13 +175,10 @@ static void add_weights(greedy *g, int32_t s)
     add_reuses(g, board->reuse_first[s], board->reuse_first[s + 1]);
     for (int64_t i = board->share_first[s]; i < board->share_first[s + 1]; i++) {
         const hbp__bundle *bundle = &board->bundle[board->share[i].bundle];
-        memset(g->joint, 0, (size_t)board->words * sizeof *g->joint);
-        for (int64_t u = bundle->first; u < bundle->end; u++) {
-            const uint64_t *set = hbp__board_set(board, board->user[u].slice);
-            for (int64_t w = 0; w < board->words; w++)
-                g->joint[w] |= set[w];
-        }
-        add_to(board, g->joint, bundle->gradient, g->score);
+        if (is_everywhere(g, board->share[i].bundle))
+            g->common += bundle->gradient;
+        else
+            add_to(board, joint_set(g, board->share[i].bundle), g->open, bundle->gradient, g->score);
         add_reuses(g, bundle->reuse_first, bundle->reuse_end);
     }
 }
@@ -132,11 +197,18 @@ static int suits_better(const greedy *g, int32_t a, int32_t b)
     return a < b;
 }
 
-/* Merge sort of free[begin .. end), the best first. */
+/* Sorts free[begin .. end), the best first: short runs by insertion, for little is out of place, then merges.
+ */
 static void sort_free(greedy *g, int32_t begin, int32_t end)
 {
     int32_t count = end - begin, *from = g->free + begin, *to = g->merged;
-    for (int32_t width = 1; width < count; width *= 2) {
+    for (int32_t i = 1; i < count; i++) {
+        int32_t rank = from[i], at = i;
+        for (; at % SORT_RUN && suits_better(g, rank, from[at - 1]); at--)
+            from[at] = from[at - 1];
+        from[at] = rank;
+    }
+    for (int32_t width = SORT_RUN; width < count; width *= 2) {
         for (int32_t low = 0; low < count; low += 2 * width) {
             int32_t middle = low + width < count ? low + width : count;
             int32_t high = middle + width < count ? middle + width : count;
@@ -148,18 +220,43 @@ static void sort_free(greedy *g, int32_t begin, int32_t end)
     }
 }
 
-static void list_free(greedy *g)
+/* Ranks that no slice placed uses while slice s runs: none placed starts later (backward: ends earlier). */
+static void list_free(greedy *g, int32_t s)
 {
     const hbp__board *board = g->board;
+    const hbp__task_slice *slice = &board->slice[s];
+    int backward = g->how == HBP__GREEDY_BACKWARD;
     int32_t count = 0;
+    memset(g->open, 0, (size_t)board->words * sizeof *g->open);
     for (int32_t d = 0; d < board->domains; d++) {
         int32_t end = (int32_t)hbp__min_i64((int64_t)(d + 1) * board->domain_gpus, board->gpus);
         g->begin[d] = count;
         for (int32_t r = d * board->domain_gpus; r < end; r++)
-            if (!hbp__has_rank(g->used, r))
+            if (backward ? g->busy[r] >= slice->end_ns : g->busy[r] <= slice->start_ns) {
+                g->open[r >> 6] |= UINT64_C(1) << (r & 63);
                 g->free[count++] = r;
+            }
     }
     g->begin[board->domains] = count;
+}
+
+/* Whether a slice placed runs bundle k in domain d. */
+static int is_in_domain(const greedy *g, int32_t k, int32_t d)
+{
+    const hbp__board *board = g->board;
+    const hbp__bundle *bundle = &board->bundle[k];
+    if (g->wide_of[k] >= 0) {
+        int32_t begin = d * board->domain_gpus;
+        int64_t end = hbp__min_i64((int64_t)begin + board->domain_gpus, board->gpus);
+        for (int32_t r = begin; r < end; r++)
+            if (hbp__has_rank(g->wide[g->wide_of[k]].joint, r))
+                return 1;
+        return 0;
+    }
+    for (int64_t u = bundle->first; u < bundle->end; u++)
+        if (hbp__board_domains(board, board->user[u].slice)[d])
+            return 1;
+    return 0;
 }
 
 /* What slice s saves by the best `takes` ranks of domain d: bytes that stay on their ranks, bytes that stay
@@ -167,7 +264,7 @@ static void list_free(greedy *g)
 static int64_t gain_of(const greedy *g, int32_t s, int32_t d, int32_t takes)
 {
     const hbp__board *board = g->board;
-    int64_t gain = 0, gpus = board->slice[s].gpus;
+    int64_t gain = takes * g->common, gpus = board->slice[s].gpus;
     for (int32_t i = 0; i < takes; i++)
         gain += g->score[g->free[g->begin[d] + i]];
     for (int64_t i = board->flow_first[s]; i < board->flow_first[s + 1]; i++) {
@@ -181,12 +278,8 @@ static int64_t gain_of(const greedy *g, int32_t s, int32_t d, int32_t takes)
                                                   flow->bytes % (gpus * theirs) * stays / (gpus * theirs));
     }
     for (int64_t i = board->share_first[s]; board->counts_weights && i < board->share_first[s + 1]; i++) {
-        const hbp__bundle *bundle = &board->bundle[board->share[i].bundle];
-        for (int64_t u = bundle->first; u < bundle->end; u++)
-            if (hbp__board_domains(board, board->user[u].slice)[d]) {
-                gain += (HBP__CROSSING - 1) * bundle->gradient;
-                break;
-            }
+        if (is_in_domain(g, board->share[i].bundle, d))
+            gain += (HBP__CROSSING - 1) * board->bundle[board->share[i].bundle].gradient;
     }
     return gain;
 }
@@ -226,16 +319,78 @@ static void choose_ranks(greedy *g, int32_t s)
     }
 }
 
+/* Whether every rank holds `bytes` of a bundle. The least that one holds is found anew when as many ranks as
+ * there are have got more. */
+static int all_hold(const greedy *g, wide_bundle *wide, int64_t bytes)
+{
+    if (bytes <= wide->least)
+        return 1;
+    if (wide->raised < g->board->gpus)
+        return 0;
+    wide->raised = 0;
+    wide->least = wide->held[0];
+    for (int32_t r = 1; r < g->board->gpus; r++)
+        wide->least = hbp__min_i64(wide->least, wide->held[r]);
+    return bytes <= wide->least;
+}
+
+/* Bytes that slice s takes more on each of the `count` free ranks. */
+static void add_bytes(greedy *g, int32_t s, int32_t count)
+{
+    hbp__board *board = g->board;
+    for (int32_t i = 0; i < count; i++)
+        g->after[g->free[i]] = board->own_bytes[s];
+    for (int64_t i = board->share_first[s]; i < board->share_first[s + 1]; i++) {
+        const hbp__slice_bundle *share = &board->share[i];
+        if (g->wide_of[share->bundle] < 0) {
+            hbp__board_add_bundle(board, share, g->free, count, g->after);
+            continue;
+        }
+        wide_bundle *wide = &g->wide[g->wide_of[share->bundle]];
+        const int64_t *held = wide->held;
+        for (int32_t j = all_hold(g, wide, share->bytes) ? count : 0; j < count; j++) {
+            int32_t r = g->free[j];
+            g->after[r] += hbp__max_i64(share->bytes - held[r], 0); /* a graph has 2^62 bytes at most */
+        }
+    }
+}
+
+/* The first `gpus` of the ranks chosen hold `bytes` of a bundle. */
+static void widen_bundle(const greedy *g, wide_bundle *wide, int64_t bytes, int32_t gpus)
+{
+    for (int32_t i = 0; i < gpus; i++) {
+        int32_t r = g->ranks[i];
+        wide->ranks += !hbp__has_rank(wide->joint, r);
+        wide->joint[r >> 6] |= UINT64_C(1) << (r & 63);
+        if (bytes > wide->held[r]) {
+            wide->held[r] = bytes;
+            wide->raised++;
+        }
+    }
+}
+
+/* What slice s has taken: its ranks' time, and its bundles. */
+static void write_down(greedy *g, int32_t s)
+{
+    const hbp__board *board = g->board;
+    const hbp__task_slice *slice = &board->slice[s];
+    for (int32_t i = 0; i < slice->gpus; i++)
+        g->busy[g->ranks[i]] = g->how == HBP__GREEDY_BACKWARD ? slice->start_ns : slice->end_ns;
+    for (int64_t k = board->share_first[s]; k < board->share_first[s + 1]; k++) {
+        if (g->wide_of[board->share[k].bundle] >= 0)
+            widen_bundle(g, &g->wide[g->wide_of[board->share[k].bundle]], board->share[k].bytes, slice->gpus);
+    }
+}
+
 static void place_slice(greedy *g, int32_t s)
 {
     hbp__board *board = g->board;
     int32_t gpus = board->slice[s].gpus;
-    hbp__board_used(board, s, g->used);
-    list_free(g);
+    list_free(g, s);
     int32_t count = g->begin[board->domains];
     int weighs = g->how != HBP__GREEDY_FIRST;
     if (weighs)
-        hbp__board_added_all(board, s, g->after);
+        add_bytes(g, s, count);
     for (int32_t i = 0; i < count; i++) {
         int32_t r = g->free[i];
         g->score[r] = 0;
@@ -244,9 +399,10 @@ static void place_slice(greedy *g, int32_t s)
             g->score[r] = board->rank_bytes[r] - g->after[r];
     }
     if (g->how == HBP__GREEDY_FLOWS || g->how == HBP__GREEDY_BACKWARD) {
-        for (int32_t r = 0; r < board->gpus; r++)
-            g->score[r] = -(g->claim[r] / HBP__PLACE_CLAIM);
-        add_flows(g, s, 1, g->score);
+        g->common = 0;
+        for (int32_t i = 0; i < count; i++)
+            g->score[g->free[i]] = -(g->claim[g->free[i]] / HBP__PLACE_CLAIM);
+        add_flows(g, s, g->open, 1, g->score);
         add_weights(g, s);
         for (int32_t d = 0; d < board->domains; d++)
             sort_free(g, g->begin[d], g->begin[d + 1]);
@@ -261,6 +417,7 @@ static void place_slice(greedy *g, int32_t s)
             board->rank_bytes[g->ranks[i]] = g->after[g->ranks[i]];
     hbp__board_put(board, s, g->ranks);
     g->placed[s] = 1;
+    write_down(g, s);
 }
 
 static int64_t moment_of(const greedy *g, int32_t i)
@@ -274,7 +431,7 @@ static int64_t moment_of(const greedy *g, int32_t i)
 static void arrange_together(greedy *g, int32_t begin, int32_t end)
 {
     for (int32_t i = begin; i < end; i++)
-        g->key[g->order[i]] = add_flows(g, (int32_t)g->order[i], 1, g->claim);
+        g->key[g->order[i]] = add_flows(g, (int32_t)g->order[i], g->all, 1, g->claim);
     for (int32_t i = begin + 1; i < end; i++) {
         uint32_t s = g->order[i];
         int32_t j = i;
@@ -304,7 +461,7 @@ static hbp_status run_greedy(greedy *g)
         }
         int32_t s = (int32_t)g->order[i];
         if (flows)
-            add_flows(g, s, -1,
+            add_flows(g, s, g->all, -1,
                       g->claim); /* slices placed since end when this one starts: none flows to it */
         place_slice(g, s);
     }

@@ -16,8 +16,9 @@ static hbp_status plan_level(hbp_context *context, hbp__level_waves *best, hbp__
 {
     HBP__TRY(hbp__fill_waves(context, best));
     int64_t near = hbp__round_i64(best->optimum_ns * HBP__WAVE_RULE_NEAR);
-    int64_t count = hbp__max_i64(HBP__WAVE_RULE_WORK / (best->end - best->base), HBP__WAVE_RULE_LEAST);
-    count = hbp__min_i64(count, RULES);
+    int32_t own = best->end - best->base;
+    int64_t count = hbp__max_i64(HBP__WAVE_RULE_WORK / own, HBP__WAVE_RULE_LEAST);
+    count = own > HBP__WAVE_RULE_MOST_META_OPS ? 0 : hbp__min_i64(count, RULES);
     for (int32_t i = 0; i < count && best->length_ns > near; i++) {
         hbp__wave_rule rule = {.nearest = i % 2, .rest = rests[i / 2]};
         HBP__TRY(hbp__share_waves(context, &rule, other));
