@@ -10,12 +10,14 @@
 
 HBP_BEGIN_DECLS
 
-/* How an epoch is planned; all but the first two to compare with. From no-packing to first-fit-shuffled packs
- * are of one length, each on one SP degree; the last three plan each step for itself. An option that says
- * what a plan holds is kept or refused: docs: contract, other methods, says by which. */
+/* How an epoch is planned; patterns is what hbp_plan_patterns plans, every sample listed; those from
+ * no-packing on are to compare with. From there to first-fit-shuffled packs are of one length, each on one SP
+ * degree; the last three plan each step for itself. An option that says what a plan holds is kept or refused:
+ * docs: contract, other methods, says by which. */
 #define HBP_EPOCH_METHODS(X)                                                                                 \
-    X(SEARCH, "search", "", "the fastest plan found under the contract of the steps")                        \
+    X(SEARCH, "search", "", "the fastest plan found; of very many samples, by patterns")                     \
     X(HBP, "hbp", "HBP, arXiv 2503.07680", "as published: its groups, greedy fill, sorted balance")          \
+    X(PATTERNS, "patterns", "", "packs by patterns of lengths, for very many samples")                       \
     X(NO_PACKING, "no-packing", "", "one sample a pack, in random order")                                    \
     X(SORTED, "sorted", "LongAlign, arXiv 2401.18058",                                                       \
       "sort, cut into micro-batches in order, permute these")                                                \
@@ -77,8 +79,8 @@ typedef struct hbp_epoch_options {
     int64_t sequence_tokens_per_rank; /* [0..HBP_MAX_LENGTH] as in hbp_step_options: method hybrid-cp alone */
     int32_t effort;  /* [0..9] as in hbp_fill_options and, where steps are planned one by one,
                         hbp_step_options */
-    int32_t threads; /* [0..1024] that plan steps side by side; 0: 1. The same plan for any number. With more
-                        than one the context's allocator is called from all of them */
+    int32_t threads; /* [0..1024] that plan steps side by side; 0: those of the context. The same plan for any
+                        number. With more than one the context's allocator is called from all of them */
     uint64_t seed;
     uint64_t epoch;
 } hbp_epoch_options;

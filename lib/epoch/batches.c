@@ -5,6 +5,7 @@
 
 #include "base/checked.h"
 #include "base/scratch.h"
+#include "data/lengths/lengths_subset.h"
 #include "epoch/units.h"
 #include "pack/tuning.h"
 
@@ -28,6 +29,13 @@ void hbp__batches_close(hbp__batches *b)
     hbp__delete(&b->memory, b->first);
     hbp__delete(&b->memory, b->sample);
     memset(b, 0, sizeof *b);
+}
+
+hbp_status hbp__batches_subset(const hbp__epoch *epoch, hbp_context *context, const hbp__batches *b,
+                               int64_t step, hbp_lengths **out)
+{
+    return hbp__lengths_subset(context, epoch->lengths, b->sample + b->first[step],
+                               b->first[step + 1] - b->first[step], out);
 }
 
 int64_t hbp__batches_tokens(const hbp__batches *b, const hbp_lengths *lengths, int64_t step)

@@ -4,7 +4,6 @@
 #include "base/parallel.h"
 #include "base/scratch.h"
 #include "cost/plan_writer.h"
-#include "data/lengths/lengths_subset.h"
 #include "epoch/batches.h"
 #include "epoch/choose.h"
 #include "epoch/join.h"
@@ -15,13 +14,6 @@ typedef struct planning {
     const hbp__batches *batches;
     hbp_plan **part; /* [batches->steps], and the left-overs */
 } planning;
-
-hbp_status hbp__batches_subset(const hbp__epoch *epoch, hbp_context *context, const hbp__batches *b,
-                               int64_t step, hbp_lengths **out)
-{
-    return hbp__lengths_subset(context, epoch->lengths, b->sample + b->first[step],
-                               b->first[step + 1] - b->first[step], out);
-}
 
 /* The bound of a step that was planned with a linear cost, under the cost itself. */
 static hbp_status bound_part(const hbp__epoch *epoch, hbp_context *context, const hbp_lengths *subset,
@@ -35,8 +27,8 @@ static hbp_status bound_part(const hbp__epoch *epoch, hbp_context *context, cons
     return HBP_OK;
 }
 
-hbp_status hbp__batches_plan_step(const hbp__epoch *epoch, hbp_context *context, const hbp__batches *b,
-                                  int64_t step, hbp_plan **out)
+static hbp_status search_step(const hbp__epoch *epoch, hbp_context *context, const hbp__batches *b,
+                              int64_t step, hbp_plan **out)
 {
     hbp_lengths *subset = NULL;
     hbp_step_options options;
@@ -48,11 +40,34 @@ hbp_status hbp__batches_plan_step(const hbp__epoch *epoch, hbp_context *context,
     hbp_status status = hbp__batches_subset(epoch, context, b, step, &subset);
     if (status >= 0)
         status = hbp__step_plan(context, subset, epoch->cost, &options,
-                                epoch->step_method == HBP__STEP_SEARCH, out);
+                                b->bounds && epoch->step_method == HBP__STEP_SEARCH, out);
     if (status >= 0 && hbp__cost_bends(&epoch->bending->terms) && (*out)->bound_ns)
         status = bound_part(epoch, context, subset, &options, *out);
     hbp_lengths_free(subset);
     return status;
+}
+
+hbp_status hbp__batches_plan_step(const hbp__epoch *epoch, hbp_context *context, const hbp__batches *b,
+                                  int64_t step, hbp_plan **out)
+{
+    hbp_plan *built = NULL;
+    *out = NULL;
+    if (b->how != HBP__BATCHES_SEARCHED && hbp__batches_may_build(epoch))
+        HBP__TRY(hbp__batches_build_step(epoch, context, b, step, &built));
+    hbp_status status =
+        built && b->how == HBP__BATCHES_BUILT ? HBP_OK : search_step(epoch, context, b, step, out);
+    if (status < 0 || !built) {
+        hbp_plan_free(built);
+        return status;
+    }
+    hbp_plan *slower = built;
+    if (!*out || built->step_ns[0] < (*out)->step_ns[0]) {
+        built->bound_ns = *out ? (*out)->bound_ns : 0;
+        slower = *out;
+        *out = built;
+    }
+    hbp_plan_free(slower);
+    return HBP_OK;
 }
 
 static hbp_status plan_part(hbp_context *context, void *user, int64_t step)
@@ -144,12 +159,13 @@ void hbp__batches_record(const hbp__epoch *epoch, int32_t composition, hbp_plan 
     plan->tokens_per_step = o->samples_per_step || o->batches ? 0 : o->tokens_per_step;
 }
 
-hbp_status hbp__epoch_plan_batches(hbp__epoch *epoch, hbp_plan **out)
+static hbp_status plan_contract(hbp__epoch *epoch, int bounds, hbp_plan **out)
 {
     int32_t composition;
     hbp__batches batches;
     HBP__TRY(hbp__epoch_check_caps(epoch));
     hbp_status status = hbp__batches_of_contract(epoch, &composition, &batches);
+    batches.bounds = bounds;
     if (status >= 0)
         status = hbp__batches_plan(epoch, &batches, out);
     if (status >= 0)
@@ -158,12 +174,15 @@ hbp_status hbp__epoch_plan_batches(hbp__epoch *epoch, hbp_plan **out)
     return status;
 }
 
+hbp_status hbp__epoch_plan_batches(hbp__epoch *epoch, hbp_plan **out)
+{
+    return plan_contract(epoch, 1, out);
+}
+
 hbp_status hbp__epoch_plan_drawn(const hbp__epoch *epoch, int64_t tokens_per_step, hbp_plan **out)
 {
     hbp__epoch own = *epoch;
     own.options.composition = HBP_COMPOSITION_RANDOM;
     own.options.tokens_per_step = tokens_per_step;
-    HBP__TRY(hbp__epoch_plan_batches(&own, out));
-    (*out)->bound_ns = 0; /* of these very steps, which were not asked for */
-    return HBP_OK;
+    return plan_contract(&own, 0, out); /* nobody asked for these very steps */
 }

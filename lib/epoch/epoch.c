@@ -11,6 +11,7 @@
 #include "epoch/bound.h"
 #include "epoch/choose.h"
 #include "epoch/mend.h"
+#include "epoch/patterns.h"
 #include "epoch/tuning.h"
 #include "epoch/units.h"
 #include "epoch/vision.h"
@@ -157,30 +158,83 @@ static hbp_status plan_contract(hbp__epoch *epoch, hbp_plan **out)
     return hbp__epoch_method(o->method) == HBP__EPOCH_HBP ? HBP_OK : hbp__epoch_mend(epoch, &room, out);
 }
 
+hbp_status hbp__epoch_open(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
+                           const hbp_cost *bending, const hbp_epoch_options *options, hbp__epoch_call *call)
+{
+    hbp__epoch *epoch = &call->epoch;
+    *call =
+        (hbp__epoch_call){.epoch = {.context = context, .lengths = lengths, .step_method = HBP__STEP_SEARCH}};
+    HBP__TRY(
+        hbp__options_read(context, &epoch->options, sizeof epoch->options, options, "hbp_epoch_options"));
+    HBP__TRY(hbp__epoch_check(context, &epoch->options));
+    call->cost = hbp__cost_capped(cost, epoch->options.tokens_per_rank);
+    call->bending = hbp__cost_capped(bending, epoch->options.tokens_per_rank);
+    epoch->cost = &call->cost;
+    epoch->bending = &call->bending;
+    epoch->groups = epoch->options.groups;
+    int32_t method = hbp__epoch_method(epoch->options.method);
+    if (method != HBP__EPOCH_SEARCH && method != HBP__EPOCH_HBP)
+        HBP__TRY(hbp__epoch_check_vision(epoch));
+    HBP__TRY(hbp__epoch_limit(context, lengths, &epoch->options, &call->limited));
+    if (call->limited)
+        epoch->lengths = call->limited;
+    return HBP_OK;
+}
+
+void hbp__epoch_close(hbp__epoch_call *call)
+{
+    hbp_lengths_free(call->limited);
+}
+
+static hbp_status plan_all(hbp__epoch *epoch, hbp_plan **out)
+{
+    HBP__TRY(plan_contract(epoch, out));
+    return hbp__epoch_set_free_bound(epoch, *out);
+}
+
+/* The search: of very many samples by patterns, with effort what is the faster. */
+static hbp_status plan_searched(hbp__epoch *epoch, hbp_plan **out)
+{
+    hbp__epoch own = *epoch;
+    hbp_plan *listed = NULL;
+    hbp_status status = HBP_OK;
+    int64_t most_ns = INT64_MAX;
+    if (!hbp__epoch_suits_patterns(epoch))
+        return plan_all(epoch, out);
+    if (epoch->options.effort) {
+        status = plan_all(epoch, out);
+        if (status == HBP_E_INFEASIBLE)
+            status = hbp__forgive(epoch->context);
+        if (*out && hbp__cost_bends(&epoch->bending->terms)) /* as patterns are timed */
+            HBP__TRY(hbp__cost_time_plan(epoch->context, epoch->bending, *out));
+        HBP__TRY(status);
+        most_ns = *out ? hbp__plan_ns(*out) - 1 : INT64_MAX;
+    }
+    status = hbp__epoch_list_patterns(&own, most_ns, &listed);
+    if (status == HBP_E_INFEASIBLE || status == HBP_E_INVALID) {
+        hbp__forgive(epoch->context);
+        return *out ? HBP_OK : plan_all(epoch, out);
+    }
+    if (status < 0 || !listed)
+        return status;
+    hbp_plan_free(*out);
+    *out = listed;
+    return HBP_OK;
+}
+
 /* An epoch planned with a linear cost, for one whose times may bend. */
 static hbp_status plan_straight(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
                                 const hbp_cost *bending, const hbp_epoch_options *options, hbp_plan **out)
 {
-    hbp__epoch epoch = {context, lengths, cost, bending, NULL, {0}, HBP__STEP_SEARCH};
-    HBP__TRY(hbp__options_read(context, &epoch.options, sizeof epoch.options, options, "hbp_epoch_options"));
-    HBP__TRY(hbp__epoch_check(context, &epoch.options));
-    const hbp_cost capped = hbp__cost_capped(cost, epoch.options.tokens_per_rank);
-    const hbp_cost capped_bending = hbp__cost_capped(bending, epoch.options.tokens_per_rank);
-    epoch.cost = &capped;
-    epoch.bending = &capped_bending;
-    epoch.groups = epoch.options.groups;
-    int32_t method = hbp__epoch_method(epoch.options.method);
-    int is_baseline = method != HBP__EPOCH_SEARCH && method != HBP__EPOCH_HBP;
-    if (is_baseline)
-        HBP__TRY(hbp__epoch_check_vision(&epoch));
-    hbp_lengths *limited = NULL;
-    HBP__TRY(hbp__epoch_limit(context, lengths, &epoch.options, &limited));
-    if (limited)
-        epoch.lengths = limited;
-    hbp_status status = is_baseline ? hbp__epoch_plan_baseline(&epoch, out) : plan_contract(&epoch, out);
-    if (status >= 0 && !is_baseline)
-        status = hbp__epoch_set_free_bound(&epoch, *out);
-    hbp_lengths_free(limited);
+    hbp__epoch_call call;
+    hbp_status status = hbp__epoch_open(context, lengths, cost, bending, options, &call);
+    const int32_t method = status >= 0 ? hbp__epoch_method(call.epoch.options.method) : HBP__EPOCH_SEARCH;
+    if (status >= 0)
+        status = method == HBP__EPOCH_SEARCH     ? plan_searched(&call.epoch, out)
+                 : method == HBP__EPOCH_HBP      ? plan_all(&call.epoch, out)
+                 : method == HBP__EPOCH_PATTERNS ? hbp__epoch_list_patterns(&call.epoch, INT64_MAX, out)
+                                                 : hbp__epoch_plan_baseline(&call.epoch, out);
+    hbp__epoch_close(&call);
     if (status < 0) {
         hbp_plan_free(*out);
         *out = NULL;
@@ -208,7 +262,7 @@ static int is_slow(int32_t method)
 static hbp_status plan_epoch(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
                              const hbp_epoch_options *options, hbp_plan **out)
 {
-    HBP__TRY(hbp__require(context, lengths, "lengths"));
+    HBP__TRY(hbp__require_samples(context, lengths, "lengths"));
     HBP__TRY(hbp__require(context, cost, "cost"));
     if (!hbp__cost_bends(&cost->terms))
         return plan_straight(context, lengths, cost, cost, options, out);

@@ -6,9 +6,11 @@
 #define HBP_EPOCH_EPOCH_H
 
 #include "base/context.h"
+#include "data/cost/cost.h"
 #include "data/lengths/lengths.h"
 #include "data/packs/groups.h"
 #include "data/packs/packs.h"
+#include "data/packs/padding.h"
 #include "hbp/epoch.h"
 #include "hbp/step.h"
 
@@ -23,6 +25,19 @@ typedef struct hbp__epoch {
     int32_t step_method; /* HBP__STEP_*: how steps are planned one by one; bounded by search alone */
 } hbp__epoch;
 
+/* A call's epoch and what it borrows; stays where it is. */
+typedef struct hbp__epoch_call {
+    hbp__epoch epoch;
+    hbp_cost cost; /* under the cap of the options, as the next */
+    hbp_cost bending;
+    hbp_lengths *limited; /* NULL: nothing was past the limit */
+} hbp__epoch_call;
+
+/* Reads and checks the options and limits the lengths. Close in any case. */
+hbp_status hbp__epoch_open(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
+                           const hbp_cost *bending, const hbp_epoch_options *options, hbp__epoch_call *call);
+void hbp__epoch_close(hbp__epoch_call *call);
+
 /* hbp_plan_epoch, within a call. */
 hbp_status hbp__plan_epoch(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
                            const hbp_epoch_options *options, hbp_plan **out);
@@ -32,6 +47,10 @@ void hbp__epoch_groups_options(const hbp_epoch_options *options, hbp_groups_opti
 /* The same for lengths that hold the padding of the widest degree, which a fill may pad by. */
 void hbp__epoch_widest_options(const hbp__epoch *epoch, hbp_groups_options *groups);
 void hbp__epoch_fill_options(const hbp_epoch_options *options, hbp_fill_options *fill);
+/* The epoch's padding, and that of a fill, which pads samples of all groups alike: by the widest degree, so
+ * that capacities hold whatever the degree. */
+hbp_status hbp__epoch_padding(const hbp__epoch *epoch, const hbp_groups *groups, hbp_fill_options *fill,
+                              hbp__padding *padding);
 /* A fill of `lengths` with these options, under both budgets where vision units count, and the padding of the
  * epoch's, which may depend on the degree of a pack. */
 hbp_status hbp__epoch_fill(const hbp__epoch *epoch, const hbp_lengths *lengths, const hbp_groups *groups,

@@ -6,10 +6,8 @@
 #include "epoch/vision.h"
 #include "pack/fill/classic.h"
 
-/* The epoch's padding, and that of a fill, which pads samples of all groups alike: by the widest degree, so
- * that capacities hold whatever the degree. */
-static hbp_status find_padding(const hbp__epoch *epoch, const hbp_groups *groups, hbp_fill_options *fill,
-                               hbp__padding *padding)
+hbp_status hbp__epoch_padding(const hbp__epoch *epoch, const hbp_groups *groups, hbp_fill_options *fill,
+                              hbp__padding *padding)
 {
     const hbp_epoch_options *o = &epoch->options;
     int32_t widest = 1;
@@ -37,7 +35,7 @@ hbp_status hbp__epoch_fill(const hbp__epoch *epoch, const hbp_lengths *lengths, 
 {
     hbp_fill_options fill = *options;
     hbp__padding padding;
-    HBP__TRY(find_padding(epoch, groups, &fill, &padding));
+    HBP__TRY(hbp__epoch_padding(epoch, groups, &fill, &padding));
     if (hbp__epoch_counts_vision(epoch))
         HBP__TRY(hbp__epoch_fill_vision(epoch, lengths, groups, &fill, out));
     else
@@ -52,7 +50,7 @@ hbp_status hbp__epoch_fill_classic(const hbp__epoch *epoch, const hbp_groups *gr
     hbp_fill_options fill;
     hbp__padding padding;
     hbp__epoch_fill_options(&epoch->options, &fill);
-    HBP__TRY(find_padding(epoch, groups, &fill, &padding));
+    HBP__TRY(hbp__epoch_padding(epoch, groups, &fill, &padding));
     HBP__TRY(hbp__fill_classic(epoch->context, epoch->lengths, groups, method, &fill, out));
     (*out)->padding = padding;
     return HBP_OK;

@@ -253,13 +253,13 @@ static hbp_status try_steps(weighing *w, const hbp_groups *groups, const hbp_fil
     if (w->mixture && ns <= limit) {
         int64_t won = bound_ns ? ns - bound_ns : INT64_MAX;
         if (won <= hbp__max_i64(bound_ns / 1000 * HBP__STEPS_WORTH,
-                                hbp__epoch_planning_ns(w->epoch, w->tokens_per_step)))
+                                hbp__epoch_price_ns(w->epoch, w->tokens_per_step)))
             return HBP_OK;
         s.most_ns = ns - 1;
     }
     if (!w->mixture && is_dear(w)) {
         /* Only to be faster than the hierarchy; else a guess to tell will do. */
-        int64_t price = hbp__epoch_planning_ns(w->epoch, w->tokens_per_step);
+        int64_t price = hbp__epoch_price_ns(w->epoch, w->tokens_per_step);
         ns = time_of(w->epoch, w->hierarchy);
         if (price > HBP__STEPS_FREE_NS)
             ns -= hbp__min_i64(ns - 1, hbp__mul_saturating(price, HBP__STEPS_CLEARLY - 1));

@@ -128,9 +128,9 @@ static hbp_status check_contract(hbp_context *context, const hbp_epoch_options *
     return HBP_OK;
 }
 
-/* What the methods plan by: the search, the published groups, packs of one group, or each step for itself, by
- * one of Megatron's two or its hybrid one. */
-enum { SEARCH = 1, PUBLISHED = 2, ONE_GROUP = 4, STEPS = 8, MEGATRON = 16, HYBRID = 32 };
+/* What the methods plan by: the search, the published groups, packs of one group, patterns, or each step for
+ * itself, by one of Megatron's two or its hybrid one. */
+enum { SEARCH = 1, PUBLISHED = 2, ONE_GROUP = 4, STEPS = 8, MEGATRON = 16, HYBRID = 32, PATTERNS = 64 };
 
 static int32_t kind_of(int32_t method)
 {
@@ -143,6 +143,8 @@ static int32_t kind_of(int32_t method)
         return STEPS;
     case HBP__EPOCH_DYNAMIC_CP:
         return STEPS | MEGATRON;
+    case HBP__EPOCH_PATTERNS:
+        return PATTERNS;
     case HBP__EPOCH_HYBRID_CP:
         return STEPS | MEGATRON | HYBRID;
     default:
@@ -154,7 +156,9 @@ static int32_t kind_of(int32_t method)
 static hbp_status check_method(hbp_context *context, const hbp_epoch_options *o)
 {
     static const char by_step[] = "search, hbp, flexsp, hybrid-cp and dynamic-cp",
-                      by_group[] = "search, hbp and those whose packs are of one length";
+                      by_group[] = "search, hbp, patterns and those whose packs are of one length",
+                      stratified[] = "search, hbp, flexsp, hybrid-cp, dynamic-cp and patterns",
+                      by_list[] = "all but patterns";
     const struct {
         const char *asked;
         int is_asked;
@@ -166,12 +170,15 @@ static hbp_status check_method(hbp_context *context, const hbp_epoch_options *o)
         {"composition random is", o->composition == HBP_COMPOSITION_RANDOM, SEARCH | PUBLISHED | STEPS,
          by_step},
         {"composition stratified is", o->composition == HBP_COMPOSITION_STRATIFIED,
-         SEARCH | PUBLISHED | STEPS, by_step},
+         SEARCH | PUBLISHED | STEPS | PATTERNS, stratified},
         {"composition hierarchy is", o->composition == HBP_COMPOSITION_HIERARCHY, SEARCH | PUBLISHED,
          "search and hbp"},
         {"`window_samples` is", o->window_samples > 0, SEARCH | PUBLISHED, "search and hbp"},
-        {"`groups` is", o->groups != NULL, SEARCH | PUBLISHED | ONE_GROUP, by_group},
-        {"`modality_order` is", o->modality_order != 0, SEARCH | PUBLISHED | ONE_GROUP, by_group},
+        {"`groups` is", o->groups != NULL, SEARCH | PUBLISHED | ONE_GROUP | PATTERNS, by_group},
+        {"`modality_order` is", o->modality_order != 0, SEARCH | PUBLISHED | ONE_GROUP,
+         "search, hbp and those whose packs are of one length"},
+        {"`samples_per_step` is", o->samples_per_step > 0, ~PATTERNS, by_list},
+        {"`drop_last` is", o->drop_last != 0, ~PATTERNS, by_list},
         {"`max_vision` is", o->max_vision > 0, SEARCH, "search"},
         {"`micro_batches_per_step` is", o->micro_batches_per_step > 0, SEARCH | STEPS,
          "search, flexsp, hybrid-cp and dynamic-cp"},
@@ -185,7 +192,8 @@ static hbp_status check_method(hbp_context *context, const hbp_epoch_options *o)
             return hbp__fail(context, HBP_E_INVALID, "%s for %s %s; %s does not keep it", options[i].asked,
                              strchr(options[i].keepers, ' ') ? "methods" : "method", options[i].keepers,
                              o->method);
-    if (kind != SEARCH && o->composition == HBP_COMPOSITION_STRATIFIED && !o->samples_per_step)
+    if (kind != SEARCH && kind != PATTERNS && o->composition == HBP_COMPOSITION_STRATIFIED &&
+        !o->samples_per_step)
         return hbp__fail(context, HBP_E_INVALID,
                          "composition stratified with method %s needs samples_per_step; with method "
                          "search it needs none",

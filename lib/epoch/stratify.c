@@ -6,28 +6,54 @@
 #include "epoch/choose.h"
 #include "epoch/tuning.h"
 
-/* About what planning the samples of `lengths` step by step takes; each round of effort does three times the
- * work of the one before. */
-static int64_t planning_ns(const hbp__epoch *epoch, const hbp_lengths *lengths, int64_t tokens_per_step)
-{
-    double steps = (double)hbp__ceil_div(lengths->tokens, tokens_per_step), rounds = 1, round = 1;
-    double samples = (double)lengths->count / steps;
-    for (int32_t i = 1; i < epoch->options.effort; i++)
-        rounds += round *= 3;
-    return hbp__round_i64(steps * rounds *
-                          (HBP__STEPS_PRICE_STEP + HBP__STEPS_PRICE_SAMPLE * samples +
-                           HBP__STEPS_PRICE_SHARED / (samples + 16)));
-}
-
 int64_t hbp__epoch_planning_ns(const hbp__epoch *epoch, int64_t tokens_per_step)
 {
-    return planning_ns(epoch, epoch->lengths, tokens_per_step);
+    double steps = (double)hbp__ceil_div(epoch->lengths->tokens, tokens_per_step);
+    double samples = (double)epoch->lengths->count / steps;
+    return hbp__round_i64(steps * (HBP__STEPS_PRICE_STEP + HBP__STEPS_PRICE_SAMPLE * samples +
+                                   HBP__STEPS_PRICE_SHARED / (samples + 16)));
+}
+
+/* Whether steps are built at effort 1. */
+static int is_dear(const hbp__epoch *epoch, int64_t tokens_per_step)
+{
+    return hbp__batches_may_build(epoch) &&
+           hbp__epoch_planning_ns(epoch, tokens_per_step) > HBP__STEPS_SEARCHED_NS;
+}
+
+int64_t hbp__epoch_price_ns(const hbp__epoch *epoch, int64_t tokens_per_step)
+{
+    int64_t price = hbp__epoch_planning_ns(epoch, tokens_per_step);
+    return is_dear(epoch, tokens_per_step) ? price / HBP__STEPS_BUILT : price;
+}
+
+/* Work of all rounds of an effort, over that of the first: each does three times the work of the one before.
+ */
+static double rounds_of(int32_t effort)
+{
+    double rounds = 1, round = 1;
+    for (int32_t i = 1; i < effort; i++)
+        rounds += round *= 3;
+    return rounds;
+}
+
+/* The most effort, up to the one asked for, at which searching takes no more than that many rounds may; 0:
+ * none.
+ */
+static int32_t affordable_effort(const hbp__epoch *epoch, int64_t tokens_per_step)
+{
+    int32_t asked = epoch->options.effort > 1 ? epoch->options.effort : 1, effort = asked;
+    double price = (double)hbp__epoch_planning_ns(epoch, tokens_per_step);
+    double most = (double)HBP__STEPS_SEARCHED_NS * rounds_of(asked);
+    while (effort > 0 && price * rounds_of(effort) > most)
+        effort--;
+    return effort;
 }
 
 /* The most that the plan of some samples may leave. */
-static int64_t most_ns(const hbp__stratify *s, const hbp_lengths *lengths)
+static int64_t most_ns(const hbp__stratify *s, const hbp__epoch *part)
 {
-    int64_t cost = planning_ns(s->epoch, lengths, s->tokens_per_step);
+    int64_t cost = hbp__epoch_price_ns(part, s->tokens_per_step);
     cost = cost > HBP__STEPS_FREE_NS ? cost : 0;
     return s->saves_from_ns
                ? hbp__min_i64(s->most_ns, s->saves_from_ns - hbp__min_i64(cost, s->saves_from_ns))
@@ -50,7 +76,8 @@ static int list_ways(const hbp__stratify *s, const hbp__epoch *part, int64_t mic
     static const int64_t stretch[] = {HBP__DEAL_STRETCHES};
     int64_t least = hbp__ceil_div(part->lengths->tokens, s->tokens_per_step);
     int64_t full = hbp__ceil_div(micro_batches, hbp__max_i64(1, micro_batches / least));
-    int count = 0, most = part->lengths->count / hbp__max_i64(1, least) > HBP__DEAL_LARGE_STEP ? 2 : 6;
+    int is_large = part->lengths->count / hbp__max_i64(1, least) > HBP__DEAL_LARGE_STEP;
+    int count = 0, most = is_large || is_dear(part, s->tokens_per_step) ? 2 : 6;
     for (int i = 0; i < most; i++) {
         int64_t steps = hbp__ceil_div((i % 2 ? full : least) * stretch[i / 2], 1000);
         int is_new = steps >= 1 && steps <= part->lengths->count;
@@ -92,6 +119,7 @@ static hbp_status estimate_way(const hbp__stratify *s, const hbp__epoch *part, w
     *ns = INT64_MAX;
     quick.options.effort = quick.options.effort > 1 ? 1 : quick.options.effort;
     hbp_status status = open_way(s, part, w, &b);
+    b.how = is_dear(part, s->tokens_per_step) ? HBP__BATCHES_BUILT : HBP__BATCHES_SEARCHED;
     if (status >= 0)
         status = hbp__batches_estimate(&quick, &b, sample, ns);
     hbp__batches_close(&b);
@@ -112,8 +140,8 @@ static void note_guess(const hbp__stratify *s, const hbp__epoch *part, int64_t n
 static hbp_status seems_near(const hbp__stratify *s, const hbp__epoch *part, way w, int64_t steps,
                              int64_t others_ns, int64_t limit, int64_t *least, int *is_near)
 {
-    int64_t ns;
-    HBP__TRY(estimate_way(s, part, w, hbp__min_i64(HBP__GUESS_FIRST_STEPS, steps), &ns));
+    int64_t ns, first = is_dear(part, s->tokens_per_step) ? HBP__GUESS_BUILT_STEPS : HBP__GUESS_FIRST_STEPS;
+    HBP__TRY(estimate_way(s, part, w, hbp__min_i64(first, steps), &ns));
     *least = hbp__min_i64(*least, ns);
     *is_near = ns < INT64_MAX && hbp__add_saturating(ns - ns / HBP__GUESS_DOUBT, others_ns) <= limit;
     return HBP_OK;
@@ -122,7 +150,8 @@ static hbp_status seems_near(const hbp__stratify *s, const hbp__epoch *part, way
 /* Whether planning all steps is soon done, so that no estimate need tell whether it pays. */
 static int is_soon_planned(const hbp__stratify *s, const hbp__epoch *part)
 {
-    return planning_ns(part, part->lengths, s->tokens_per_step) <= HBP__STEPS_FREE_NS / HBP__STEPS_SOON;
+    return !is_dear(part, s->tokens_per_step) &&
+           hbp__epoch_planning_ns(part, s->tokens_per_step) <= HBP__STEPS_FREE_NS / HBP__STEPS_SOON;
 }
 
 /* What estimates say of the ways to plan some samples. */
@@ -137,8 +166,10 @@ static hbp_status guess_way(const hbp__stratify *s, const hbp__epoch *part, int6
 {
     way ways[WAYS];
     int count = list_ways(s, part, micro_batches, ways);
-    int64_t limit = most_ns(s, part->lengths), best_ns = INT64_MAX, ns;
+    int64_t limit = most_ns(s, part), best_ns = INT64_MAX, ns;
     int64_t sample = s->epoch->options.mixture_slack > 0 ? HBP__GUESS_SLACK_STEPS : HBP__GUESS_STEPS;
+    if (is_dear(part, s->tokens_per_step))
+        sample = s->epoch->options.mixture_slack > 0 ? HBP__GUESS_BUILT_SLACK_STEPS : HBP__GUESS_BUILT_STEPS;
     *g = (guess){.best = {HBP_COMPOSITION_STRATIFIED, 0}};
     for (int i = 0; i < count; i++) {
         int64_t steps = ways[i].steps ? ways[i].steps : hbp__max_i64(1, ways[0].steps);
@@ -179,12 +210,28 @@ static void drop_slow(const hbp__stratify *s, hbp_plan **plan)
     }
 }
 
+/* How the steps of `part` are planned, whose effort falls to what searching for them may take. More effort
+ * does all that less does. */
+static int32_t choose_how(const hbp__stratify *s, hbp__epoch *part)
+{
+    int32_t effort = affordable_effort(part, s->tokens_per_step);
+    if (!hbp__batches_may_build(part))
+        return HBP__BATCHES_SEARCHED;
+    int32_t asked = part->options.effort;
+    part->options.effort = effort > 1 ? effort : 1;
+    if (!effort)
+        return HBP__BATCHES_BUILT;
+    return asked > 1 ? HBP__BATCHES_BOTH : HBP__BATCHES_SEARCHED;
+}
+
 static hbp_status plan_way(const hbp__stratify *s, const hbp__epoch *part, way w, hbp_plan **out)
 {
     hbp__batches b;
+    hbp__epoch own = *part;
     hbp_status status = open_way(s, part, w, &b);
+    b.how = choose_how(s, &own);
     if (status >= 0)
-        status = hbp__batches_plan(part, &b, out);
+        status = hbp__batches_plan(&own, &b, out);
     hbp__batches_close(&b);
     if (status >= 0)
         (*out)->composition = w.composition;

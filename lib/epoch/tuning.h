@@ -45,8 +45,25 @@
 #define HBP__STEPS_FREE_NS INT64_C(1000000000)
 /* Planning that takes this part of it, one in so many, is done instead of estimating. bench_settings. */
 #define HBP__STEPS_SOON 2
+/* Steps are searched for where that takes no more at effort 1, else built, which takes one part in so many.
+ * bench_settings. */
+#define HBP__STEPS_SEARCHED_NS INT64_C(500000000)
+#define HBP__STEPS_BUILT       10
 /* For a mixture no faster than the hierarchy, planning may take one part in so many of the run. Chosen. */
 #define HBP__STEPS_MIXTURE_PART 10000
+
+/* Steps built rather than searched for: time of a step for time to plan. */
+
+/* More micro-batches tried than memory asks for, at most. Chosen. */
+#define HBP__BUILD_NUMBERS 6
+/* In steps of more samples than the second below no more are tried within one part in so many of an estimate.
+ * bench_settings. */
+#define HBP__BUILD_NEAR 100
+/* Samples of a step up to which pairs of its micro-batches are divided anew. bench_settings. */
+#define HBP__BUILD_RECUT 1024
+/* Work on making them shorter, so much a step and so much more a sample. bench_settings. */
+#define HBP__BUILD_REPAIR_STEP INT64_C(20000)
+#define HBP__BUILD_REPAIR      INT64_C(10)
 
 /* How the samples are dealt into steps: how near an estimate is for time to plan. */
 
@@ -63,6 +80,9 @@
 #define HBP__GUESS_STEPS       8
 #define HBP__GUESS_SLACK_STEPS 24
 #define HBP__GUESS_SAMPLES     32768
+/* The same of steps that are built, without and with mixture_slack. Chosen. */
+#define HBP__GUESS_BUILT_STEPS       2
+#define HBP__GUESS_BUILT_SLACK_STEPS 8
 /* Of so few steps that of the longest sample is planned as well. bench_settings. */
 #define HBP__GUESS_LONGEST_STEPS 64
 /* With mixture_slack, samples past the longest of all x (percent / 100)^k keep their steps in the hierarchy,
@@ -90,5 +110,17 @@
 /* The longest samples looked at, and the pairs of their number and one of steps tried. Chosen. */
 #define HBP__BOUND_LONGEST 16
 #define HBP__BOUND_PAIRS   48
+
+/* Patterns: nearness to a plan of every sample for time and room. */
+
+/* Samples that stand for all. More of them leave less of a pack empty and make more patterns. bench_patterns.
+ */
+#define HBP__PATTERN_SAMPLES (INT64_C(1) << 19)
+/* Stretches are one part in so many of the group's slowest pack wide: wider ones wait more and mix better.
+ * bench_patterns. */
+#define HBP__PATTERN_TIME_CLASSES 8192
+/* Past so many samples the search is a plan by patterns unless effort asks for more: as fast or faster but
+ * for many ranks, in a tenth of the time. bench_patterns. */
+#define HBP__SEARCHED_SAMPLES (INT64_C(1) << 21)
 
 #endif

@@ -253,7 +253,7 @@ static hbp_status plan_rounds(const hbp__vlm_run *run, hbp_vlm_plan **out)
 static hbp_status plan_vlm(hbp_context *context, const hbp_lengths *lengths, const hbp_vlm *vlm,
                            const hbp_machine *machine, const hbp_vlm_options *options, hbp_vlm_plan **out)
 {
-    HBP__TRY(hbp__require(context, lengths, "lengths"));
+    HBP__TRY(hbp__require_samples(context, lengths, "lengths"));
     HBP__TRY(hbp__require(context, machine, "machine"));
     hbp__vlm_run run;
     HBP__TRY(hbp__vlm_open(context, lengths, vlm, machine, options, &run));

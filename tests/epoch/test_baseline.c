@@ -104,10 +104,10 @@ START_TEST_IN_CONTEXT(a_group_is_the_setting_of_classic_ways)
     for (int32_t b = HBP__EPOCH_HBP; b < HBP__EPOCH_METHOD_COUNT; b++) {
         hbp_plan *plan = NULL;
         hbp_epoch_options options = {.struct_size = sizeof options, .groups = groups};
-        int steps = b >= HBP__EPOCH_FLEXSP, own = b == HBP__EPOCH_HBP;
+        int steps = b >= HBP__EPOCH_FLEXSP, own = b == HBP__EPOCH_HBP || b == HBP__EPOCH_PATTERNS;
         if (steps) {
             FAILS(context, HBP_E_INVALID,
-                  "`groups` is for methods search, hbp and those whose packs are of one",
+                  "`groups` is for methods search, hbp, patterns and those whose packs are of one",
                   test_plan_by(context, lengths, cost, b, &options, &plan));
             continue;
         }
@@ -245,7 +245,7 @@ START_TEST_IN_CONTEXT(what_is_asked_for_is_kept_or_refused)
                 ck_assert_int_eq(plan->step_samples[s], offsets[s + 1] - offsets[s]);
             hbp_plan_free(plan);
         }
-    static const int keepers[ASKS] = {15, 15, 4, 15, 15, 15, 5, 1, 2, 5, 2, 2, 15};
+    static const int keepers[ASKS] = {16, 16, 4, 15, 15, 15, 5, 1, 2, 5, 2, 2, 16};
     for (int a = 0; a < ASKS; a++) {
         ck_assert_msg(kept[a] == keepers[a], "%d: %d", a, kept[a]);
         ck_assert_int_eq(kept[a] + refused[a], HBP__EPOCH_METHOD_COUNT);
@@ -281,6 +281,8 @@ START_TEST_IN_CONTEXT(tokens_of_steps_are_what_is_recorded)
             hbp_epoch_options options = asked[a];
             options.struct_size = sizeof options;
             int is_one_sample = method == HBP__EPOCH_NO_PACKING || method == HBP__EPOCH_SORTED;
+            if (method == HBP__EPOCH_PATTERNS && asked[a].samples_per_step)
+                continue; /* refused, see above */
             if (a == 2 || (a == 3 && !is_one_sample)) {
                 FAILS(context, a == 2 ? HBP_E_INVALID : HBP_E_INFEASIBLE,
                       a == 2 ? "tokens_per_step is 900" : "1500",
@@ -305,7 +307,8 @@ START_TEST_IN_CONTEXT(unknown_baselines_are_named)
     hbp_plan *plan = NULL;
     hbp_epoch_options options = {.struct_size = sizeof options, .method = "next-fitt"};
     FAILS(context, HBP_E_INVALID,
-          "`method` is 'next-fitt'; did you mean 'next-fit'? It must be one of search, hbp, no-packing,",
+          "`method` is 'next-fitt'; did you mean 'next-fit'? It must be one of search, hbp, patterns, "
+          "no-packing,",
           hbp_plan_epoch(context, lengths, cost, &options, &plan));
     options.method = "";
     FAILS(context, HBP_E_INVALID, "`method` is ''", hbp_plan_epoch(context, lengths, cost, &options, &plan));

@@ -125,6 +125,7 @@ START_TEST_IN_CONTEXT(all_steps_estimate_themselves)
     hbp_plan *plan = NULL;
     int64_t ns = 0, sum = 0;
     OK(context, hbp__batches_deal(&epoch, 5, INT64_MAX, &b));
+    b.bounds = 1;
     MAKES(context, plan, hbp__batches_plan(&epoch, &b, &plan));
     OK(context, hbp_plan_validate(context, plan, lengths, cost));
     planned_check(context, plan, lengths);

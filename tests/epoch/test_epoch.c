@@ -251,7 +251,7 @@ START_TEST_IN_CONTEXT(senseless_requests_are_named)
     FAILS(context, HBP_E_INVALID, "8192", hbp_plan_epoch(context, lengths, cost, &options, &plan));
     ck_assert_ptr_null(plan);
     options = (hbp_epoch_options){.struct_size = sizeof options, .method = "paper"};
-    FAILS(context, HBP_E_INVALID, "`method` is 'paper'; it must be one of search, hbp, no-packing,",
+    FAILS(context, HBP_E_INVALID, "`method` is 'paper'; it must be one of search, hbp, patterns, no-packing,",
           hbp_plan_epoch(context, lengths, cost, &options, &plan));
     options = (hbp_epoch_options){.struct_size = sizeof options, .max_length = -1};
     FAILS(context, HBP_E_INVALID, "`max_length` is -1",

@@ -63,7 +63,7 @@ START_TEST_IN_CONTEXT(small_epochs_are_looked_at_closely)
         hbp_plan *plan = keep(plan_with(context, lengths, cost, &options));
         ns += time_of(plan);
     }
-    ck_assert_int_le(ns, INT64_C(11662341973));
+    ck_assert_int_le(ns, INT64_C(11662373220));
 }
 END_TEST
 
