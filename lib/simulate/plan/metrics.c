@@ -34,9 +34,12 @@ static hbp_status sort_by(hbp_context *context, const int64_t *values, uint32_t 
     return HBP_OK;
 }
 
-static hbp_status measure_sizes(hbp_context *context, const hbp_plan *plan, hbp_report *report)
+hbp_status hbp__measure_sizes(hbp_context *context, const int64_t *samples, const int64_t *tokens,
+                              int64_t steps, hbp_report *report)
 {
-    const int64_t *samples = plan->step_samples, *tokens = plan->step_tokens, steps = plan->steps;
+    if (steps > UINT32_MAX)
+        return hbp__fail(context, HBP_E_OVERFLOW, "the plan has %lld steps; at most %lld can be measured",
+                         (long long)steps, (long long)UINT32_MAX);
     int64_t mark = hbp__scratch_mark(context);
     uint32_t *order = hbp__take(context, (uint64_t)steps, sizeof *order);
     HBP__TRY(hbp__scratch_check(context, "the metrics of the steps"));
@@ -57,9 +60,6 @@ static hbp_status measure_sizes(hbp_context *context, const hbp_plan *plan, hbp_
 
 hbp_status hbp__measure_steps(hbp_context *context, const hbp_plan *plan, hbp_report *report)
 {
-    if (plan->steps > UINT32_MAX)
-        return hbp__fail(context, HBP_E_OVERFLOW, "the plan has %lld steps; at most %lld can be measured",
-                         (long long)plan->steps, (long long)UINT32_MAX);
-    HBP__TRY(measure_sizes(context, plan, report));
+    HBP__TRY(hbp__measure_sizes(context, plan->step_samples, plan->step_tokens, plan->steps, report));
     return hbp__plan_mixture(context, plan, &report->mixture_distance);
 }

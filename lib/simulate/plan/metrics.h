@@ -11,4 +11,8 @@
  */
 hbp_status hbp__measure_steps(hbp_context *context, const hbp_plan *plan, hbp_report *report);
 
+/* The same but for mixture_distance, from both columns [steps]. */
+hbp_status hbp__measure_sizes(hbp_context *context, const int64_t *samples, const int64_t *tokens,
+                              int64_t steps, hbp_report *report);
+
 #endif

@@ -399,6 +399,8 @@ hbp_status hbp_plan_validate(hbp_context *context, const hbp_plan *plan, const h
                              const hbp_cost *cost)
 {
     HBP__TRY(hbp__enter(context));
+    if (lengths)
+        HBP__TRY(hbp__require_samples(context, lengths, "lengths"));
     int64_t mark = hbp__scratch_mark(context);
     return hbp__leave(context, mark, hbp__plan_validate(context, plan, lengths, cost));
 }
