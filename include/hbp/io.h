@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "hbp/epoch.h"
+#include "hbp/pattern.h"
 #include "hbp/tasks.h"
 #include "hbp/vlm.h"
 
@@ -265,6 +266,16 @@ enum { HBP_GRAPH_JSON = 0, HBP_GRAPH_MSGPACK = 1 };
 HBP_API hbp_status hbp_graph_load(hbp_context *context, const char *path, hbp_graph **out);
 HBP_API hbp_status hbp_graph_save(hbp_context *context, const hbp_graph *graph, const char *path,
                                   int32_t format);
+
+/* ---- Plans by patterns ---- */
+
+/* Writes a plan by patterns, whole or not at all: a header of its numbers and its columns, deflated (docs:
+ * files of one object). Reads one; nothing in the file is believed: HBP_E_FORMAT with the byte offset.
+ * O(runs); what lockstep sets take is held against the steps by hbp_pattern_plan_validate alone. Thread: one
+ * per context. */
+HBP_API hbp_status hbp_pattern_plan_save(hbp_context *context, const hbp_pattern_plan *plan,
+                                         const char *path);
+HBP_API hbp_status hbp_pattern_plan_load(hbp_context *context, const char *path, hbp_pattern_plan **out);
 
 /* ---- Task schedules ---- */
 

@@ -38,8 +38,7 @@ START_TEST(counts_make_a_histogram)
     READS(context, "x", "length,count,loss\n9,1,1\n3,2,1\n", OPTIONS(.loss_column = "loss"), 9, 3);
     REFUSES(context, HBP_E_INVALID, "line 2: the count is -1", "x", "length,count\n9,-1\n", NULL);
     REFUSES(context, HBP_E_INVALID, "has 0 samples", "x", "length,count\n9,0\n", NULL);
-    REFUSES(context, HBP_E_OVERFLOW, "the most allowed is 4294967294", "x", "length,count\n9,5000000000\n",
-            NULL);
+    REFUSES(context, HBP_E_OVERFLOW, "it needs 1 to 68719476736", "x", "length,count\n9,99999999999\n", NULL);
     REFUSES(context, HBP_E_INVALID,
             "x: a histogram has neither loss tokens nor links, vision units or modalities", "x",
             "length,n,loss\n9,1,1\n", OPTIONS(.count_column = "n", .loss_column = "loss"));

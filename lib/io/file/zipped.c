@@ -32,6 +32,28 @@ z_stream hbp__zlib_stream(hbp__memory *memory)
 
 enum { DEFLATING = 1, INFLATING = 2 };
 
+/* Bytes that come out of zlib between two looks at a request to cancel: deflated, a few ms of the quickest
+ * level and some ten of the slowest; inflated. */
+#define DEFLATED_BYTES (UINT64_C(1) << 17)
+#define INFLATED_BYTES HBP__TICK_BYTES
+
+/* Calls zlib until it has no more to say, or `room` bytes for its output are used up. */
+static hbp_status run_zlib(hbp__zip *zip, int (*call)(z_streamp, int), int flush, uint64_t room,
+                           uint64_t piece, int *answer)
+{
+    for (uint64_t given = 0;;) {
+        const uint64_t more = room - given < piece ? room - given : piece;
+        zip->z.avail_out = (uInt)more;
+        given += more;
+        *answer = call(&zip->z, flush);
+        if ((*answer != Z_OK && *answer != Z_BUF_ERROR) || zip->z.avail_out || given == room) {
+            zip->z.avail_out += (uInt)(room - given);
+            return HBP_OK;
+        }
+        HBP__TRY(hbp__tick(zip->context, "zlib", (int64_t)given, (int64_t)room));
+    }
+}
+
 void hbp__zip_close(hbp__zip *zip)
 {
     if (zip->ready == DEFLATING)
@@ -50,6 +72,7 @@ hbp_status hbp__zip_deflate(hbp__zip *zip, int level, const hbp__buffer *from, h
             return hbp__fail_memory(zip->context, "zlib");
         zip->ready = DEFLATING;
     }
+    int answer;
     hbp__buffer_clear(to);
     uint64_t bound = deflateBound(&zip->z, (uLong)from->bytes);
     uint8_t *out = hbp__buffer_extend(to, bound);
@@ -59,8 +82,8 @@ hbp_status hbp__zip_deflate(hbp__zip *zip, int level, const hbp__buffer *from, h
     zip->z.next_in = from->data;
     zip->z.avail_in = (uInt)from->bytes;
     zip->z.next_out = out;
-    zip->z.avail_out = (uInt)bound;
-    int answer = deflate(&zip->z, Z_FINISH);
+    /* Where nothing is compressed, blocks end with the room. */
+    HBP__TRY(run_zlib(zip, deflate, Z_FINISH, bound, level ? DEFLATED_BYTES : bound, &answer));
     if (answer != Z_STREAM_END)
         return hbp__fail(zip->context, HBP_E_INTERNAL, "zlib answers %d", answer);
     to->bytes -= zip->z.avail_out;
@@ -76,6 +99,7 @@ hbp_status hbp__zip_inflate(hbp__zip *zip, const uint8_t *data, uint64_t bytes, 
             return hbp__fail_memory(zip->context, "zlib");
         zip->ready = INFLATING;
     }
+    int answer;
     hbp__buffer_clear(to);
     uint8_t *out = hbp__buffer_extend(to, raw);
     if (!out)
@@ -84,8 +108,7 @@ hbp_status hbp__zip_inflate(hbp__zip *zip, const uint8_t *data, uint64_t bytes, 
     zip->z.next_in = (Bytef *)(uintptr_t)data;
     zip->z.avail_in = (uInt)bytes;
     zip->z.next_out = out;
-    zip->z.avail_out = (uInt)raw;
-    int answer = inflate(&zip->z, Z_FINISH);
+    HBP__TRY(run_zlib(zip, inflate, Z_NO_FLUSH, raw, INFLATED_BYTES, &answer));
     if (answer == Z_MEM_ERROR)
         return hbp__fail_memory(zip->context, "zlib");
     *whole = answer == Z_STREAM_END && !zip->z.avail_out && !zip->z.avail_in;

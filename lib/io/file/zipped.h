@@ -30,7 +30,8 @@ typedef struct hbp__zip {
 void hbp__zip_close(hbp__zip *zip);
 
 /* Deflates the bytes of `from`, at most HBP__ZIPPED_MAX_BYTES, into `to`, whose earlier bytes it forgets;
- * `level` is zlib's and that of the first call. `what` is for the message when memory is short. */
+ * `level` is zlib's and that of the first call. `what` is for the message when memory is short.
+ * HBP_E_CANCELLED. */
 hbp_status hbp__zip_deflate(hbp__zip *zip, int level, const hbp__buffer *from, hbp__buffer *to,
                             const char *what);
 

@@ -1,8 +1,6 @@
 #include "io/pipeline/pipeline_file.h"
 #include "hbp/io.h"
 
-#include <zlib.h>
-
 #include "data/pipeline/pipeline_run.h"
 #include "io/table/table_json.h"
 
@@ -20,6 +18,7 @@ const hbp__table_format hbp__pipeline_run_format = {
     .table = &hbp__pipeline_run_table,
     .name = "hbp-pipeline-run",
     .what = "a file of a pipeline's run",
+    .argument = "run",
     .version = 1,
     .digest_at = offsetof(hbp_pipeline_run, summary.digest),
     .check = check_run,
@@ -28,19 +27,12 @@ const hbp__table_format hbp__pipeline_run_format = {
 
 hbp_status hbp_pipeline_run_save(hbp_context *context, const hbp_pipeline_run *run, const char *path)
 {
-    HBP__TRY(hbp__enter(context));
-    HBP__TRY(hbp__require(context, run, "run"));
-    HBP__TRY(hbp__require(context, path, "path"));
-    return hbp__table_save(context, &hbp__pipeline_run_format, run, path, Z_BEST_SPEED);
+    return hbp__table_save_call(context, &hbp__pipeline_run_format, run, path);
 }
 
 hbp_status hbp_pipeline_run_load(hbp_context *context, const char *path, hbp_pipeline_run **out)
 {
-    void *run = NULL;
-    HBP__ENTER_OUT(context, out);
-    HBP__TRY(hbp__table_load_path(context, &hbp__pipeline_run_format, path, &run));
-    *out = run;
-    return HBP_OK;
+    HBP__TABLE_LOAD_CALL(context, &hbp__pipeline_run_format, path, out);
 }
 
 hbp_status hbp_pipeline_run_write_json(hbp_context *context, const hbp_pipeline_run *run, const char *path)

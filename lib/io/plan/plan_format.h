@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "data/plan/plan.h"
+#include "data/plan/plan_rows.h"
 
 /* The newest version. Version 2 has columns and reasons for dropping that readers of version 1 do not know,
  * version 3 padding that depends on a pack's degree and the pieces of split samples that were dropped,
@@ -87,12 +87,6 @@ int hbp__plan_same_summary(const hbp_plan_summary *a, const hbp_plan_summary *b)
     X(packs)                                                                                                 \
     X(samples)                                                                                               \
     X(dropped)
-
-typedef struct hbp__plan_rows {
-#define HBP__PLAN_ROW(table) int64_t table;
-    HBP__PLAN_TABLES(HBP__PLAN_ROW)
-#undef HBP__PLAN_ROW
-} hbp__plan_rows;
 
 enum { HBP__ON_steps, HBP__ON_micro_batches, HBP__ON_packs, HBP__ON_samples, HBP__ON_dropped };
 

@@ -169,6 +169,7 @@ static hbp_status read_columns(loading *l)
     l->object = hbp__table_new(&l->context->memory, table, l->shape);
     if (!l->object)
         return hbp__fail_memory(l->context, table->what);
+    HBP__TRY(hbp__tick(l->context, "load", 1, 2));
     const hbp__map_read body = {l->context, l->file, l->header, "the body", l->body.values};
     HBP__TRY(hbp__unpack_columns(&body, table, l->object));
     return hbp__unpack_names(&head, &l->context->memory, table, l->object);
@@ -230,4 +231,13 @@ hbp_status hbp__table_load_path(hbp_context *context, const hbp__table_format *f
         status = hbp__table_load(context, format, &file, out);
     hbp__file_close(&file);
     return status;
+}
+
+hbp_status hbp__table_save_call(hbp_context *context, const hbp__table_format *format, const void *object,
+                                const char *path)
+{
+    HBP__TRY(hbp__enter(context));
+    HBP__TRY(hbp__require(context, object, format->argument));
+    HBP__TRY(hbp__require(context, path, "path"));
+    return hbp__table_save(context, format, object, path, Z_BEST_SPEED);
 }

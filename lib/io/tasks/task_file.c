@@ -1,8 +1,6 @@
 #include "io/tasks/task_file.h"
 #include "hbp/io.h"
 
-#include <zlib.h>
-
 #include "data/tasks/task_run.h"
 #include "data/tasks/task_schedule.h"
 #include "io/table/table_json.h"
@@ -25,6 +23,7 @@ const hbp__table_format hbp__task_format = {
     .table = &hbp__task_table,
     .name = HBP__TASK_FORMAT,
     .what = "a file of a task schedule",
+    .argument = "schedule",
     .version = 1,
     .most_names = MOST_NAMES,
     .digest_at = offsetof(hbp_task_schedule, digest),
@@ -46,6 +45,7 @@ const hbp__table_format hbp__task_run_format = {
     .table = &hbp__task_run_table,
     .name = "hbp-task-run",
     .what = "a file of a run of tasks",
+    .argument = "run",
     .version = 1,
     .digest_at = offsetof(hbp_task_run, summary.digest),
     .check = check_run,
@@ -54,36 +54,22 @@ const hbp__table_format hbp__task_run_format = {
 
 hbp_status hbp_task_schedule_save(hbp_context *context, const hbp_task_schedule *schedule, const char *path)
 {
-    HBP__TRY(hbp__enter(context));
-    HBP__TRY(hbp__require(context, schedule, "schedule"));
-    HBP__TRY(hbp__require(context, path, "path"));
-    return hbp__table_save(context, &hbp__task_format, schedule, path, Z_BEST_SPEED);
+    return hbp__table_save_call(context, &hbp__task_format, schedule, path);
 }
 
 hbp_status hbp_task_schedule_load(hbp_context *context, const char *path, hbp_task_schedule **out)
 {
-    void *schedule = NULL;
-    HBP__ENTER_OUT(context, out);
-    HBP__TRY(hbp__table_load_path(context, &hbp__task_format, path, &schedule));
-    *out = schedule;
-    return HBP_OK;
+    HBP__TABLE_LOAD_CALL(context, &hbp__task_format, path, out);
 }
 
 hbp_status hbp_task_run_save(hbp_context *context, const hbp_task_run *run, const char *path)
 {
-    HBP__TRY(hbp__enter(context));
-    HBP__TRY(hbp__require(context, run, "run"));
-    HBP__TRY(hbp__require(context, path, "path"));
-    return hbp__table_save(context, &hbp__task_run_format, run, path, Z_BEST_SPEED);
+    return hbp__table_save_call(context, &hbp__task_run_format, run, path);
 }
 
 hbp_status hbp_task_run_load(hbp_context *context, const char *path, hbp_task_run **out)
 {
-    void *run = NULL;
-    HBP__ENTER_OUT(context, out);
-    HBP__TRY(hbp__table_load_path(context, &hbp__task_run_format, path, &run));
-    *out = run;
-    return HBP_OK;
+    HBP__TABLE_LOAD_CALL(context, &hbp__task_run_format, path, out);
 }
 
 hbp_status hbp_task_schedule_write_json(hbp_context *context, const hbp_task_schedule *schedule,
