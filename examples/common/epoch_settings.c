@@ -328,6 +328,11 @@ static hbp_epoch_options keep_contract(const hbp_epoch_options *options, const h
     if (o.batches)
         o.samples_per_step = (l->samples + o.batches / 2) / o.batches;
     o.batches = 0;
+    if (is(&o, "patterns")) { /* as many tokens as the samples of a step have on average */
+        o.tokens_per_step = tokens_of_step(options, l);
+        o.samples_per_step = 0;
+        o.drop_last = o.modality_order = 0;
+    }
     return o;
 }
 
@@ -351,7 +356,7 @@ hbp_status epoch_settings_plan(hbp_context *context, const hbp_lengths *lengths,
     s.longest =
         options->max_length && options->max_length < l.max_length ? options->max_length : l.max_length;
     int own = has_own_steps(options), count = s.terms.degrees;
-    int is_swept = own || (!is(options, "hbp") && !is(options, "flexsp"));
+    int is_swept = own || (!is(options, "hbp") && !is(options, "flexsp") && !is(options, "patterns"));
     trial *trials = is_swept && s.tokens_per_step > 0 ? calloc((size_t)count, sizeof *trials) : NULL;
     if (trials) {
         for (int i = 0; i < count; i++)

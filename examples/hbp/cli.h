@@ -127,6 +127,7 @@ typedef struct cli {
     const char *lengths_file;
     const char *measured_file;
     const char *compared_file;
+    int64_t patterns;
 
     const char *xml;
     const char *synthetic;
@@ -144,6 +145,8 @@ typedef struct cli {
     hbp_groups *groups;
     hbp_plan *plan;
     hbp_plan_file *plan_file;
+    hbp_pattern_plan *pattern_plan;
+    hbp_length_index *length_index;
     hbp_vlm *vlm;
     hbp_vlm_plan *vlm_plan;
     hbp_layers *layers;
@@ -180,11 +183,12 @@ enum {
     CLI_MODEL = 1 << 20,
     CLI_MACHINE = 1 << 21,
     CLI_STACK = 1 << 22,
+    CLI_EXPAND = 1 << 23,
     CLI_PLANS = CLI_GROUPS | CLI_PLAN | CLI_COMPARE,
     CLI_COSTS = CLI_PLANS | CLI_VALIDATE | CLI_STEP | CLI_FIT | CLI_TRACE | CLI_REPORT,
     CLI_MAY_COST = CLI_VALIDATE | CLI_TRACE | CLI_REPORT, /* without one, too */
-    CLI_READS = CLI_PLANS | CLI_LENGTHS | CLI_VALIDATE | CLI_STEP | CLI_VLM,
-    CLI_JSON = 32767 | CLI_REPORT | CLI_MODEL | CLI_MACHINE | CLI_STACK
+    CLI_READS = CLI_PLANS | CLI_LENGTHS | CLI_VALIDATE | CLI_STEP | CLI_VLM | CLI_EXPAND,
+    CLI_JSON = 32767 | CLI_REPORT | CLI_EXPAND | CLI_MODEL | CLI_MACHINE | CLI_STACK
 };
 
 /* Groups of commands, in the order of hbp --help. */
@@ -197,7 +201,7 @@ enum {
     CLI_GROUPS_OF_COMMANDS
 };
 
-enum { CLI_EXAMPLES = 3 };
+enum { CLI_EXAMPLES = 4 };
 
 typedef struct cli_command {
     const char *name;
@@ -219,6 +223,7 @@ int cli_compare(cli *c);
 int cli_trace(cli *c);
 int cli_report(cli *c);
 int cli_validate(cli *c);
+int cli_expand(cli *c);
 int cli_dump(cli *c);
 int cli_step(cli *c);
 int cli_vlm(cli *c);
@@ -314,6 +319,14 @@ hbp_status cli_list_sp_choices(cli *c, int64_t length, int64_t tokens_per_step, 
 const char *cli_sp_reason(int32_t reason);
 /* That a plan of steps [first, first + steps) holds the step: the exit status. */
 int cli_check_step(const cli *c, int64_t step, int64_t first, int64_t steps);
+/* show.c: that a plan has the step and c->rank; c->plan, which is that step alone, as text or JSON. The exit
+ * status. */
+int cli_check_place(const cli *c, const hbp_plan_summary *summary, int64_t step);
+int cli_print_step(cli *c, const hbp_plan_summary *summary, int64_t step);
+/* trace.c: what --step and --steps alone can have wrong; steps [*first, *end) of `all` that --steps asks for.
+ * The exit status. */
+int cli_check_steps(const cli *c);
+int cli_find_steps(const cli *c, int64_t all, int64_t *first, int64_t *end);
 /* c->plan from c->file, and c->vlm_plan where it is the data of one. */
 hbp_status cli_load_plan(cli *c);
 /* A kind of object that has files, other than plans. */
@@ -329,7 +342,10 @@ typedef struct cli_object {
     int (*report)(cli *c, json_t *page, struct report_columns *columns);
     hbp_status (*dump)(const cli *c, const char *path);
 } cli_object;
-enum { CLI_TAKES_GRAPH = 1 }; /* --graph, --machine, --schedule */
+enum {
+    CLI_TAKES_GRAPH = 1, /* --graph, --machine, --schedule */
+    CLI_TAKES_PLACE = 2, /* --step, --rank, --lengths, --model, --machine, --cost */
+};
 
 /* objects.c: the kind of c->file; NULL for plans and what is none of these. */
 const cli_object *cli_find_object(const cli *c);
@@ -338,6 +354,11 @@ int cli_load_object(cli *c, const cli_object *object);
 /* Ends of commands: what a validator came to, `what` of a valid file; that c->output is a trace. */
 int cli_print_validity(cli *c, hbp_status status, uint64_t digest, const char *what);
 int cli_print_written(cli *c);
+
+/* patterns.c */
+extern const cli_object cli_pattern_object;
+/* The plan of `options` without its samples, planned, written and printed: the exit status. */
+int cli_plan_patterns(cli *c, const hbp_epoch_options *options);
 
 /* schedules.c */
 extern const cli_object cli_schedule_object;

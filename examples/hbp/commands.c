@@ -5,9 +5,10 @@
 
 #include "cli.h"
 
-#define LENGTHS "build/lengths.npy"
-#define PLAN    "build/plan.msgpack"
-#define ON_H100 " --model llama-3.1-8b --machine h100:4"
+#define LENGTHS  "build/lengths.npy"
+#define PLAN     "build/plan.msgpack"
+#define PATTERNS "build/plan.patterns"
+#define ON_H100  " --model llama-3.1-8b --machine h100:4"
 
 static const char *const groups[CLI_GROUPS_OF_COMMANDS] = {"look at lengths", "plan", "look at a plan",
                                                            "models, machines and what they cost", "other"};
@@ -30,7 +31,18 @@ static const cli_command commands[] = {
      cli_plan,
      CLI_TO_PLAN,
      {"hbp plan " LENGTHS ON_H100 " -o " PLAN, "hbp plan " LENGTHS ON_H100 " --samples-per-step 4096",
-      "hbp plan " LENGTHS ON_H100 " --tokens-per-step 4M --threads 2"}},
+      "hbp plan " LENGTHS ON_H100 " --tokens-per-step 4M --threads 2",
+      "hbp plan " LENGTHS ON_H100 " --patterns -o " PATTERNS}},
+    {"expand",
+     CLI_EXPAND,
+     1,
+     "PLAN",
+     "A plan by patterns, or some steps of it, with its samples listed.",
+     cli_expand,
+     CLI_TO_PLAN,
+     {"hbp plan " LENGTHS ON_H100 " --patterns -o " PATTERNS,
+      "hbp expand " PATTERNS " --lengths " LENGTHS " -o build/listed.msgpack",
+      "hbp expand " PATTERNS " --lengths " LENGTHS " --steps 10:20 -o build/ten.msgpack"}},
     {"groups",
      CLI_GROUPS,
      1,

@@ -272,7 +272,7 @@ hbp_status cli_load_plan(cli *c)
 void cli_epoch_options(const cli *c, hbp_epoch_options *options)
 {
     *options = (hbp_epoch_options){.struct_size = sizeof *options};
-    options->method = cli_value_name("HBP_EPOCH_METHODS", c->method);
+    options->method = c->patterns && !c->method ? "patterns" : cli_value_name("HBP_EPOCH_METHODS", c->method);
     options->over_long = (int32_t)c->over_long;
     options->max_groups = (int32_t)c->max_groups;
     options->micro_batch_multiple = (int32_t)c->micro_batch_multiple;

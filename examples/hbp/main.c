@@ -96,6 +96,8 @@ static char *join(int argc, char **argv)
 static void free_objects(cli *c)
 {
     hbp_plan_file_free(c->plan_file);
+    hbp_pattern_plan_free(c->pattern_plan);
+    hbp_length_index_free(c->length_index);
     hbp_timeline_free(c->timeline);
     hbp_task_run_free(c->task_run);
     hbp_pipeline_run_free(c->pipeline_run);
@@ -122,7 +124,7 @@ static void free_objects(cli *c)
 
 static int run(cli *c, const cli_command *command)
 {
-    hbp_context_options options = {.struct_size = sizeof options};
+    hbp_context_options options = {.struct_size = sizeof options, .threads = (int32_t)c->threads};
     if (isatty(STDERR_FILENO))
         options.progress = cli_draw_progress;
     hbp_status status = hbp_context_create(&options, &c->context);

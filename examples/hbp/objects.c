@@ -90,7 +90,8 @@ static void read_format(const char *path, char name[32])
 
 const cli_object *cli_find_object(const cli *c)
 {
-    static const cli_object *const all[] = {&cli_schedule_object, &cli_task_run_object, &pipeline_object};
+    static const cli_object *const all[] = {&cli_schedule_object, &cli_task_run_object, &pipeline_object,
+                                            &cli_pattern_object};
     char name[32];
     read_format(c->file, name);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
@@ -104,16 +105,17 @@ int cli_load_object(cli *c, const cli_object *object)
     const struct {
         const char *name;
         int given;
-    } others[] = {{"--step", c->step >= 0},
-                  {"--steps", c->steps_text != NULL},
-                  {"--rank", c->rank >= 0},
+    } others[] = {{"--step", c->step >= 0 && !(object->takes & CLI_TAKES_PLACE)},
+                  {"--steps", c->steps_text && !(object->takes & CLI_TAKES_PLACE)},
+                  {"--rank", c->rank >= 0 && !(object->takes & CLI_TAKES_PLACE)},
                   {"--measured", c->measured_file != NULL},
                   {"--compared", c->compared_file != NULL},
-                  {"--lengths", c->lengths_file != NULL},
-                  {"--model", c->model_text != NULL},
-                  {"--cost", c->cost_file != NULL},
+                  {"--lengths", c->lengths_file && !(object->takes & CLI_TAKES_PLACE)},
+                  {"--model", c->model_text && !(object->takes & CLI_TAKES_PLACE)},
+                  {"--cost", c->cost_file && !(object->takes & CLI_TAKES_PLACE)},
+                  {"--barriers", c->barriers && !(object->takes & CLI_TAKES_GRAPH)},
                   {"--graph", c->graph_text && !(object->takes & CLI_TAKES_GRAPH)},
-                  {"--machine", c->machine_text && !(object->takes & CLI_TAKES_GRAPH)},
+                  {"--machine", c->machine_text && !object->takes},
                   {"--schedule", c->schedule_file && !(object->takes & CLI_TAKES_GRAPH)}};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (others[i].given)

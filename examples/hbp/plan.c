@@ -106,7 +106,8 @@ hbp_status cli_plan_epoch(cli *c, const hbp_epoch_options *options)
 static int lacks_contract(const hbp_epoch_options *options)
 {
     return strcmp(options->method, "search") != 0 && strcmp(options->method, "hbp") != 0 &&
-           !options->tokens_per_step && !options->samples_per_step && !options->batches;
+           strcmp(options->method, "patterns") != 0 && !options->tokens_per_step &&
+           !options->samples_per_step && !options->batches;
 }
 
 hbp_status cli_try_epoch(cli *c)
@@ -163,6 +164,8 @@ int cli_plan(cli *c)
     CLI_TRY(c, cli_read_lengths(c, c->file));
     hbp_epoch_options options;
     cli_epoch_options(c, &options);
+    if (c->patterns)
+        return cli_plan_patterns(c, &options);
     CLI_TRY(c, cli_read_batches(c, &options));
     double start = cli_now();
     progress_part(1);

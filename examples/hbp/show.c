@@ -357,21 +357,32 @@ static void print_samples(const hbp_plan *plan, int64_t micro_batch, int64_t p, 
     say(view.pack_offsets[p + 1] == view.pack_offsets[p] ? " none: a padding pack\n" : "\n");
 }
 
+int cli_check_place(const cli *c, const hbp_plan_summary *s, int64_t step)
+{
+    int wrong = cli_check_step(c, step, s->first_step, s->steps);
+    if (!wrong && c->rank >= s->ranks)
+        wrong = cli_error("there is no rank %lld; ranks of the plan are 0..%d", (long long)c->rank,
+                          (int)s->ranks - 1);
+    return wrong;
+}
+
 /* One step: all of its packs, or those of one rank with their samples. */
 static int one_step(cli *c)
 {
     hbp_plan_summary s;
     s.struct_size = sizeof s;
-    int64_t step = c->step < 0 ? 0 : c->step;
     CLI_TRY(c, hbp_plan_file_open(c->context, c->file, &c->plan_file));
     CLI_TRY(c, hbp_plan_file_get_summary(c->context, c->plan_file, &s));
-    int wrong = cli_check_step(c, step, s.first_step, s.steps);
+    const int64_t step = c->step < 0 ? s.first_step : c->step;
+    int wrong = cli_check_place(c, &s, step);
     if (wrong)
         return wrong;
-    if (c->rank >= s.ranks)
-        return cli_error("there is no rank %lld; ranks of the plan are 0..%d", (long long)c->rank,
-                         (int)s.ranks - 1);
-    CLI_TRY(c, hbp_plan_file_read(c->context, c->plan_file, step, 1, &c->plan));
+    CLI_TRY(c, hbp_plan_file_read(c->context, c->plan_file, step - s.first_step, 1, &c->plan));
+    return cli_print_step(c, &s, step);
+}
+
+int cli_print_step(cli *c, const hbp_plan_summary *s, int64_t step)
+{
     hbp_vlm_plan_view pipelines = {.struct_size = sizeof pipelines};
     if (hbp_plan_file_has_vlm(c->plan_file) && !c->json) {
         CLI_TRY(c, hbp_vlm_plan_load(c->context, c->file, &c->vlm_plan));
@@ -403,21 +414,25 @@ static int one_step(cli *c)
         table_free(&t);
         return cli_print_json(c);
     }
-    say("step %lld of %s: %s, %s, %s, predicted ", (long long)step, show_count(s.steps).s,
-        show_number(view.step_samples[0], "sample").s, show_number(view.step_tokens[0], "token").s,
-        show_number(view.step_loss_tokens[0], "loss token").s);
+    if (s->first_step)
+        say("step %lld, of steps %lld to %lld: ", (long long)step, (long long)s->first_step,
+            (long long)(s->first_step + s->steps - 1));
+    else
+        say("step %lld of %s: ", (long long)step, show_count(s->steps).s);
+    say("%s, %s, %s, predicted ", show_number(view.step_samples[0], "sample").s,
+        show_number(view.step_tokens[0], "token").s, show_number(view.step_loss_tokens[0], "loss token").s);
     if (c->vlm_plan)
         say("%s in the pipelines; with even stages, which do not wait: ",
-            show_time((double)pipelines.step_ns[step - s.first_step]).s);
+            show_time((double)pipelines.step_ns[step - s->first_step]).s);
     say("%s\n\n", show_time((double)view.step_ns[0]).s);
     if (c->vlm_plan) {
-        const int64_t row = step - s.first_step;
+        const int64_t row = step - s->first_step;
         const hbp_status status = print_stage_lines(c, row, pipelines.step_ns[row]);
         if (status < 0) {
             table_free(&t);
             return cli_failed(c);
         }
-    } else if (!print_ranks(c->plan, &s, c->rank)) {
+    } else if (!print_ranks(c->plan, s, c->rank)) {
         table_free(&t);
         return cli_error("out of memory");
     }
@@ -437,5 +452,7 @@ int cli_show(cli *c)
         int wrong = cli_load_object(c, object);
         return wrong ? wrong : object->show(c);
     }
+    if (c->lengths_file)
+        return cli_usage("--lengths is for plans by patterns; the samples of %s are listed", c->file);
     return c->step >= 0 || c->rank >= 0 ? one_step(c) : overview(c);
 }

@@ -154,8 +154,7 @@ static int read_steps(const char *text, int64_t all, int64_t *first, int64_t *en
     return 1;
 }
 
-/* What --step and --steps alone can have wrong, whatever the plan holds. */
-static int check_steps(const cli *c)
+int cli_check_steps(const cli *c)
 {
     int64_t first = 0, end;
     if (!c->steps_text)
@@ -166,6 +165,14 @@ static int check_steps(const cli *c)
     if (c->step >= 0 && strchr(c->steps_text, ':'))
         return cli_usage("--steps %s says where to begin; --step has no place beside it", c->steps_text);
     return 0;
+}
+
+int cli_find_steps(const cli *c, int64_t all, int64_t *first, int64_t *end)
+{
+    *end = all;
+    if (c->steps_text)
+        (void)read_steps(c->steps_text, all, first, end);
+    return cli_check_step(c, *first, 0, all);
 }
 
 /* The first step that was measured, or 0. */
@@ -203,13 +210,11 @@ static int64_t usual_steps(const cli *c, const hbp_plan_view *view, int64_t firs
 
 static int find_steps(const cli *c, const hbp_plan_view *view, range *shown_steps)
 {
-    int64_t first = c->step < 0 ? 0 : c->step, end = view->steps;
+    int64_t first = c->step < 0 ? 0 : c->step, end;
     int is_usual = c->steps_text == NULL;
-    if (c->steps_text)
-        (void)read_steps(c->steps_text, view->steps, &first, &end);
     if (is_usual && c->timeline && c->step < 0)
         first = first_measured(c);
-    int wrong = cli_check_step(c, first, 0, view->steps);
+    int wrong = cli_find_steps(c, view->steps, &first, &end);
     if (wrong)
         return wrong;
     *shown_steps = (range){first, is_usual ? usual_steps(c, view, first) : end - first, is_usual};
@@ -289,7 +294,7 @@ static int tell_measured(cli *c, const hbp_plan_view *view, const range *r)
 int cli_trace(cli *c)
 {
     static const job_part parts[] = {{"tracing", 100, "load 40, trace 60"}, {NULL, 0, NULL}};
-    int wrong = check_steps(c);
+    int wrong = cli_check_steps(c);
     if (wrong)
         return wrong;
     progress_begin(parts);
