@@ -26,7 +26,7 @@ TAKERS = {
     "PipelineOptions": [Pipeline, PipelineKeywords],
     "PlanSaveOptions": [hbp.Plan.save],
     "RecomputeOptions": [hbp.choose_recompute],
-    "SimulateOptions": [hbp.simulate],
+    "SimulateOptions": [hbp.simulate, hbp.PatternPlan.simulate],
     "SpOptions": [hbp.choose_sp, hbp.list_sp_choices],
     "StepOptions": [StepKeywords],
     "StepperOptions": [hbp.Stepper],
@@ -98,7 +98,7 @@ class TestKeywords(unittest.TestCase):
     def test_views_name_every_column(self):
         """Every column of a view is an attribute of its object."""
         for kind in (hbp.Lengths, hbp.Groups, hbp.Packs, hbp.Plan, hbp.Layers, hbp.LayerPartition, hbp.PipelineRun,
-                     hbp.VlmPlan, hbp.TaskSchedule, hbp.TaskRun, hbp.Graph):
+                     hbp.PatternPlan, hbp.VlmPlan, hbp.TaskSchedule, hbp.TaskRun, hbp.Graph):
             view = getattr(_records, kind.__name__ + "View")
             columns = {name for name, field in view._record.items() if field.column}
             self.assertEqual({name for name in columns if not hasattr(kind, name)}, set(), kind)

@@ -6,7 +6,7 @@ parallelism and recomputation.
         pack.ids, pack.cu_seqlens, pack.sp, pack.recompute, pack.loss_tokens
 """
 
-from ._context import Progress
+from ._context import Progress, set_threads
 from ._native import lib as _lib
 from ._records import (
     FitReport,
@@ -60,6 +60,7 @@ from .machine import Collective, Machine, Rate
 from .model import Model
 from .packs import Packs, greedy_fill
 from .partitions import Partition, partition
+from .patterns import LengthIndex, PatternPlan, plan_patterns
 from .pipeline import (
     MicroBatchOrder,
     LayerPartition,
@@ -104,6 +105,7 @@ __all__ = [
     "InvalidError",
     "LayerBytes",
     "Layers",
+    "LengthIndex",
     "Lengths",
     "LengthsBuilder",
     "LengthsSummary",
@@ -125,6 +127,7 @@ __all__ = [
     "LayerPartition",
     "LayerPartitionCandidate",
     "LayerPartitionSummary",
+    "PatternPlan",
     "PipelineRun",
     "PipelineSummary",
     "Plan",
@@ -175,10 +178,12 @@ __all__ = [
     "plan",
     "plan_epoch",
     "plan_groups",
+    "plan_patterns",
     "plan_step",
     "plan_tasks",
     "plan_vlm",
     "read_stack",
+    "set_threads",
     "simulate",
     "simulate_pipeline",
     "simulate_tasks",

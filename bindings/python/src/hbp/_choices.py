@@ -11,6 +11,7 @@ EpochComposition = Literal["auto", "random", "stratified", "hierarchy"]
 EpochMethod = Literal[
     "search",
     "hbp",
+    "patterns",
     "no-packing",
     "sorted",
     "next-fit",

@@ -13,7 +13,8 @@ from typing import Any, Callable, Iterator, NamedTuple, Optional, Type, TypeVar,
 
 from . import _native, _records
 from ._native import lib
-from .errors import error_of
+from ._numbers import int32
+from .errors import InvalidError, error_of, refusal
 
 
 PROGRESS_FN = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.POINTER(_records.Progress))
@@ -61,11 +62,14 @@ class Handle:
 class Context:
     """A C context and what its callback has to know."""
 
-    def __init__(self) -> None:
+    def __init__(self, threads: int) -> None:
+        self.threads = threads
         self.progress: Optional[ProgressFn] = None
         self.error: Optional[BaseException] = None
         self._callback = PROGRESS_FN(self._on_progress)  # a cycle; contexts live as long as the pool
-        options = _records.ContextOptions(progress=ctypes.cast(self._callback, ctypes.c_void_p))
+        options = _records.ContextOptions(
+            progress=ctypes.cast(self._callback, ctypes.c_void_p), threads=threads
+        )
         pointer = ctypes.c_void_p()
         status = lib.hbp_context_create(ctypes.byref(options), ctypes.byref(pointer))
         if status < 0 or not pointer.value:
@@ -103,14 +107,29 @@ class Context:
 
 
 _pool: list[Context] = []
+_threads = 0
+
+
+def set_threads(threads: int) -> None:
+    """How many threads a call works on from now on, the calling one among them; 0 and 1: that one alone. The results
+    are the same for any number. Large arrays of lengths, their order, plans by patterns and steps that are planned one
+    by one are worth more than one. An option `threads` of a call goes first."""
+    global _threads
+    value = int32("threads", threads)
+    within = _records.ContextOptions._record["threads"].within
+    if value not in within:
+        raise refusal(InvalidError, f"`threads` is {value}; it must be in {within[0]}..{within[-1]}")
+    _threads = value
 
 
 @contextmanager
 def _borrowed() -> Iterator[Context]:
-    try:
-        context = _pool.pop()
-    except IndexError:
-        context = Context()
+    context = None
+    while context is None or context.threads != _threads:
+        try:
+            context = _pool.pop()
+        except IndexError:
+            context = Context(_threads)
     yield context
     _pool.append(context)  # after a failure the context is dropped: a cancel may still be pending on it
 

@@ -177,6 +177,18 @@ class Timeline(Opaque):
     pass
 
 
+class LengthIndex(Opaque):
+    pass
+
+
+class LengthIndexBuilder(Opaque):
+    pass
+
+
+class PatternPlan(Opaque):
+    pass
+
+
 # Numbers in C arrays are passed and returned as addresses; results of one value through POINTERs.
 Status = Int32 = c_int32
 Int64, UInt32, UInt64 = c_int64, c_uint32, c_uint64
@@ -313,6 +325,26 @@ DECLARATIONS: dict[str, tuple[Any, list[Any]]] = {
     "hbp_plan_validate": (Status, [Context, Plan, Lengths, Cost]),
     "hbp_plan_save_cursor": (Status, [Context, Plan, Int64, Array]),
     "hbp_plan_load_cursor": (Status, [Context, Plan, Array, Count]),
+    # pattern.h
+    "hbp_length_index_create": (Status, [Context, Lengths, Out]),
+    "hbp_length_index_builder_create": (Status, [Context, Lengths, Out]),
+    "hbp_length_index_builder_append": (Status, [Context, LengthIndexBuilder, Array, Int64]),
+    "hbp_length_index_builder_finish": (Status, [Context, LengthIndexBuilder, Out]),
+    "hbp_length_index_builder_free": (None, [LengthIndexBuilder]),
+    "hbp_length_index_free": (None, [LengthIndex]),
+    "hbp_plan_patterns": (Status, [Context, Lengths, Cost, _to(s.EpochOptions), Out]),
+    "hbp_pattern_plan_free": (None, [PatternPlan]),
+    "hbp_pattern_plan_redraw": (Status, [Context, PatternPlan, UInt64, UInt64, Out]),
+    "hbp_pattern_plan_get_summary": (Status, [Context, PatternPlan, _to(s.PlanSummary)]),
+    "hbp_pattern_plan_get_view": (Status, [PatternPlan, _to(s.PatternPlanView)]),
+    "hbp_pattern_plan_expand": (Status, [Context, PatternPlan, LengthIndex, Int64, Int64, Out]),
+    "hbp_pattern_plan_validate": (Status, [Context, PatternPlan, Lengths, Cost]),
+    "hbp_pattern_plan_simulate": (
+        Status,
+        [Context, PatternPlan, Cost, _to(s.SimulateOptions), _to(s.Report)],
+    ),
+    "hbp_pattern_plan_save_cursor": (Status, [Context, PatternPlan, Int64, Array]),
+    "hbp_pattern_plan_load_cursor": (Status, [Context, PatternPlan, Array, Count]),
     # simulate.h
     "hbp_simulate": (Status, [Context, Plan, Cost, _to(s.SimulateOptions), _to(s.Report)]),
     "hbp_bound_epoch": (Status, [Context, Lengths, Cost, Int64, Count]),
@@ -454,6 +486,8 @@ IO_DECLARATIONS: dict[str, tuple[Any, list[Any]]] = {
     "hbp_plan_file_get_cost": (Status, [Context, PlanFile, Out]),
     "hbp_plan_file_get_note": (Text, [PlanFile]),
     "hbp_plan_file_read": (Status, [Context, PlanFile, Int64, Int64, Out]),
+    "hbp_pattern_plan_save": (Status, [Context, PatternPlan, Text]),
+    "hbp_pattern_plan_load": (Status, [Context, Text, Out]),
     "hbp_plan_trace": (Status, [Context, Plan, Text, _to(s.TraceOptions)]),
     "hbp_plan_write_json": (Status, [Context, Plan, Text]),
     "hbp_layers_load": (Status, [Context, Text, Out]),

@@ -83,10 +83,16 @@ class Progress(Struct):
     done: int
     total: int
 
+class Pool(Struct):
+    run: Address
+    user: Address
+
 class ContextOptions(Struct):
     allocator: Address
     progress: Address
     progress_user: Address
+    threads: int
+    pool: Address
 
 class Program(Struct):
     columns: int
@@ -551,6 +557,28 @@ class PartitionView(Struct):
     sample_first_tokens: Address
     sample_tokens: Address
     dropped_ids: Address
+
+class PatternPlanView(Struct):
+    groups: int
+    patterns: int
+    runs: int
+    distinct_lengths: int
+    group_pack_lengths: Address
+    group_sp: Address
+    group_recompute: Address
+    group_first_patterns: Address
+    pattern_offsets: Address
+    pattern_first_packs: Address
+    pattern_ns: Address
+    pattern_tokens: Address
+    pattern_padded_tokens: Address
+    pattern_squares: Address
+    pattern_bytes: Address
+    run_lengths: Address
+    run_numbers: Address
+    run_firsts: Address
+    length_tokens: Address
+    length_samples: Address
 
 class LayerColumns(Struct):
     count: int

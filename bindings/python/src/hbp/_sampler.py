@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Any, Callable, Iterator, Mapping, Optional, Union
 
@@ -11,8 +12,12 @@ import numpy.typing as npt
 from ._numbers import int32, int64
 from ._sampler_state import MAX_EPOCH, VERSION, SamplerState, integer, invalid
 from .errors import InvalidError
+from .patterns import PatternPlan
 from .plans import Pack, Plan, Step
 from .rest import Rest
+
+AnyPlan = Union[Plan, PatternPlan]
+_LISTED = 3  # steps of a plan by patterns that are held: what is drawn, what is trained on, and one that begins
 
 _CUT_MESSAGE = (
     "the plan cut over-long samples, or is a part of one that may have; wrap the dataset in hbp.torch.PieceDataset and "
@@ -73,7 +78,8 @@ class PlanSampler:
     """A batch_sampler: a batch is the ids of one pack, a rank has one in each micro-batch of the plan.
 
     `plan` is a Plan, the same in every epoch, or a function of the epoch that makes one, which the sampler
-    asks when set_epoch begins another.
+    asks when set_epoch begins another. A PatternPlan, with the index of the data set, gives the batches of the
+    plan that lists all of its steps, of which a few are in memory: `lambda epoch: plan.redraw(epoch=epoch)`.
 
     With `rank` the batches are that rank's, one a micro-batch, for a plain DataLoader. Without, they are all
     ranks', rank by rank inside each micro-batch: what accelerate shards by itself into each process's own
@@ -94,7 +100,7 @@ class PlanSampler:
 
     def __init__(
         self,
-        plan: Union[Plan, Callable[[int], Plan]],
+        plan: Union[AnyPlan, Callable[[int], AnyPlan]],
         rank: Optional[int] = None,
         *,
         epoch: int = 0,
@@ -102,9 +108,10 @@ class PlanSampler:
         stateful_loader: bool = False,
     ) -> None:
         self._source = plan
-        self._plan: Optional[Plan] = plan if isinstance(plan, Plan) else None
+        self._plan: Optional[AnyPlan] = plan if isinstance(plan, (Plan, PatternPlan)) else None
         if self._plan is None and not callable(plan):
             raise TypeError(f"plan must be an hbp.Plan or a function of the epoch, not {type(plan).__name__}")
+        self._listed: OrderedDict[int, Plan] = OrderedDict()  # of a plan by patterns, those last asked for
         self.epoch = integer("epoch", epoch, 0, MAX_EPOCH)
         self.rank = None if rank is None else int32("rank", rank)
         self.pieces = pieces
@@ -118,28 +125,30 @@ class PlanSampler:
         if self._plan is not None:
             self._use(self._plan)
 
-    def _check(self, plan: Plan, has_pieces: bool = False) -> int:
+    def _check(self, plan: AnyPlan, has_pieces: bool = False) -> int:
         """The plan's ranks, if this sampler may walk it; `has_pieces`: its samples were parts of others."""
-        if not isinstance(plan, Plan):
+        if not isinstance(plan, (Plan, PatternPlan)):
             raise TypeError(f"the plan of an epoch is {plan!r}; it must be an hbp.Plan")
         summary = plan.summary()
         if self.rank is not None and not 0 <= self.rank < summary.ranks:
             raise ValueError(f"rank {self.rank} is not among the plan's {summary.ranks} ranks")
-        if not self.pieces and plan.sample_first_tokens is not None:
+        part = plan.expand(0) if isinstance(plan, PatternPlan) else plan
+        if not self.pieces and part.sample_first_tokens is not None:
             raise ValueError(_SPLIT_MESSAGE)
         if self.pieces is None and (has_pieces or plan.has_pieces):
             raise ValueError(_CUT_MESSAGE)
         return summary.ranks
 
-    def _use(self, plan: Plan) -> None:
+    def _use(self, plan: AnyPlan) -> None:
         self._ranks, self._plan, self._rest = self._check(plan), plan, None
+        self._listed.clear()
 
-    def _own_plan(self, epoch: int) -> Plan:
+    def _own_plan(self, epoch: int) -> AnyPlan:
         """The sampler's own plan of an epoch, no rest of one."""
-        return self._source if isinstance(self._source, Plan) else self._source(epoch)
+        return self._source if isinstance(self._source, (Plan, PatternPlan)) else self._source(epoch)
 
     @property
-    def plan(self) -> Plan:
+    def plan(self) -> AnyPlan:
         """The plan of the current epoch."""
         if self._plan is None:
             self._use(self._own_plan(self.epoch))
@@ -183,11 +192,11 @@ class PlanSampler:
             )
         self._move_to(epoch)
 
-    def _move_to(self, epoch: int, plan: Optional[Plan] = None) -> None:
+    def _move_to(self, epoch: int, plan: Optional[AnyPlan] = None) -> None:
         """Begins an epoch with its plan, the sampler's own."""
         self.epoch = epoch
         self._begin(0)
-        if plan is None and isinstance(self._source, Plan):
+        if plan is None and isinstance(self._source, (Plan, PatternPlan)):
             plan = self._source
         self._plan = self._rest = None
         if plan is not None:
@@ -207,12 +216,13 @@ class PlanSampler:
                 "the whole data set, or a function of the epoch"
             )
         own = self._plan if self._rest is None else None
-        if own is not None and not own.has_pieces and not rest.has_pieces:
+        if isinstance(own, Plan) and not own.has_pieces and not rest.has_pieces:
             _check_data_set(rest, own)
         if not self.pieces and rest._is_split:
             raise ValueError(_SPLIT_MESSAGE)
         self._ranks = self._check(plan, rest.has_pieces)
         self._plan, self._rest = plan, (rest.ids, rest.first_tokens)
+        self._listed.clear()
         self._begin(0)
         self._begun_by = "the rest in use"
 
@@ -224,7 +234,8 @@ class PlanSampler:
     def micro_batches_per_step(self) -> int:
         """How many batches of a rank make a step, for trainers that accumulate gradients over a constant number
         (HF Trainer's gradient_accumulation_steps); refused where the plan's steps differ."""
-        counts = np.diff(self.plan.step_offsets)
+        plan = self.plan
+        counts = np.array(plan._step_rows.counts()) if isinstance(plan, PatternPlan) else np.diff(plan.step_offsets)
         if len(counts) and counts.min() != counts.max():
             raise ValueError(
                 f"steps have {counts.min()} to {counts.max()} micro-batches; plan with "
@@ -237,7 +248,9 @@ class PlanSampler:
         return 1 if self.rank is not None else self.ranks
 
     def __len__(self) -> int:
-        return len(self.plan.micro_batch_ns) * self._stride
+        plan = self.plan
+        rows = plan._step_rows.rows if isinstance(plan, PatternPlan) else len(plan.micro_batch_ns)
+        return rows * self._stride
 
     def __iter__(self) -> PlanIterator:
         # PyTorch's loader with workers asks twice for an iterator before it draws.
@@ -263,20 +276,27 @@ class PlanSampler:
             raise ValueError(f"batch {consumed} is consumed; drawn are those up to {self._latest._position}")
         self._consumed = consumed
 
-    def pack_of(self, position: int) -> int:
-        """The plan's pack behind batch `position`."""
+    def _pack_at(self, position: int) -> Pack:
+        """The pack behind batch `position`; of a plan by patterns in its step alone."""
         if not 0 <= position < len(self):
             raise IndexError(f"batch {position} is not among {len(self)}")
         plan = self.plan
-        micro_batch, rank = divmod(position, self._stride)
-        first, end = plan.micro_batch_offsets[micro_batch : micro_batch + 2]
+        row, rank = divmod(position, self._stride)
+        if isinstance(plan, PatternPlan):
+            step = self._step_of(row)
+            row, plan = row - self._first_row(step), self._list(plan, step)
+        first, end = plan.micro_batch_offsets[row : row + 2]
         wanted = rank if self.rank is None else self.rank
-        return int(first + np.searchsorted(plan.pack_ranks[first:end], wanted, side="right") - 1)
+        return Pack(plan, int(first + np.searchsorted(plan.pack_ranks[first:end], wanted, side="right") - 1))
+
+    def pack_of(self, position: int) -> int:
+        """The plan's pack behind batch `position`; of a PatternPlan, whose packs have no numbers, that of its step."""
+        return self._pack_at(position).index
 
     def batch(self, position: int) -> list[Any]:
         """The ids of batch `position`, Pieces where there are any."""
-        plan, pack = self.plan, self.pack_of(position)
-        span = slice(*plan.pack_offsets[pack : pack + 2].tolist())
+        pack = self._pack_at(position)
+        plan, span = pack.plan, pack._samples
         ids, rest = plan.sample_ids[span], self._rest
         if not self.pieces:
             named: list[int] = (ids if rest is None else rest[0][ids]).tolist()
@@ -287,9 +307,34 @@ class PlanSampler:
             ids, first = rest[0][ids], first + rest[1][ids]
         return [Piece(*piece) for piece in zip(ids.tolist(), first.tolist(), tokens)]
 
+    def _list(self, plan: PatternPlan, step: int) -> Plan:
+        """The step as a plan."""
+        part = self._listed.pop(step, None)
+        if part is None:
+            part = plan.expand(step)
+            rows = self._first_row(step + 1) - self._first_row(step)
+            if len(part.micro_batch_ns) != rows:
+                raise SystemError(f"step {step} of {plan!r} has {len(part.micro_batch_ns)} micro-batches, not {rows}")
+        self._listed[step] = part
+        while len(self._listed) > _LISTED:
+            self._listed.popitem(last=False)
+        return part
+
+    def _step(self, step: int) -> Step:
+        plan = self.plan
+        return Step(self._list(plan, step), 0, step) if isinstance(plan, PatternPlan) else plan.step(step)
+
+    def _first_row(self, step: int) -> int:
+        """The first micro-batch of a step; how many there are, past the last."""
+        plan = self.plan
+        return plan._step_rows.first(step) if isinstance(plan, PatternPlan) else int(plan.step_offsets[step])
+
     def _step_of(self, micro_batch: int) -> int:
         """The step of a micro-batch of the plan; how many steps there are, past the last."""
-        return int(np.searchsorted(self.plan.step_offsets, micro_batch, side="right")) - 1
+        plan = self.plan
+        if isinstance(plan, PatternPlan):
+            return plan._step_rows.step_of(micro_batch)
+        return int(np.searchsorted(plan.step_offsets, micro_batch, side="right")) - 1
 
     def state_at(self, position: int) -> dict[str, Any]:
         """The state before batch `position`: a cursor of the plan, and batches past the beginning of its
@@ -303,11 +348,11 @@ class PlanSampler:
             "version": VERSION,
             "epoch": self.epoch,
             "cursor": plan.save_cursor(step).hex(),
-            "batches": (micro_batch - int(plan.step_offsets[step])) * self._stride + part,
+            "batches": (micro_batch - self._first_row(step)) * self._stride + part,
             "ranks": self._stride,
         }
 
-    def _locate(self, given: Mapping[str, Any]) -> tuple[SamplerState, Plan, int]:
+    def _locate(self, given: Mapping[str, Any]) -> tuple[SamplerState, AnyPlan, int]:
         """A state, the plan of its epoch and the batch before which it was taken. Changes nothing."""
         state = SamplerState(given)
         plan = self.plan if state.epoch == self.epoch else self._own_plan(state.epoch)
@@ -319,7 +364,10 @@ class PlanSampler:
                 f"the state's ranks is {state.ranks}; it must be {stride}: this sampler has the batches of "
                 + (f"all {ranks} ranks" if self.rank is None else f"rank {self.rank} alone")
             )
-        rows = plan.step_offsets[step : step + 2].tolist()
+        if isinstance(plan, PatternPlan):
+            rows = [plan._step_rows.first(at) for at in range(step, min(step + 2, len(plan) + 1))]
+        else:
+            rows = plan.step_offsets[step : step + 2].tolist()
         most = max((rows[-1] - rows[0]) * stride - 1, 0)
         if state.batches > most:
             raise invalid(f"the state's batches is {state.batches}; it must be in 0..{most} at step {step}")
@@ -345,7 +393,7 @@ class PlanSampler:
             at, steps = int64("step", step), len(self.plan)
             if not -steps - 1 <= at <= steps:
                 raise IndexError(f"step is {at}; it must be in 0..{steps}")
-            return self.state_at(int(self.plan.step_offsets[at]) * self._stride)
+            return self.state_at(self._first_row(at if at >= 0 else at + steps + 1) * self._stride)
         if self._latest is not None and self.stateful_loader and self._consumed is None:
             return self._latest.state_dict()
         if self._latest is not None and self._consumed is None and self._latest._position > self._latest._first:
@@ -369,10 +417,11 @@ class PlanSampler:
     def __getstate__(self) -> dict[str, Any]:
         state = self.__dict__.copy()
         state["_latest"] = state["_consumed"] = None
+        state["_listed"] = OrderedDict()
         if self._latest is not None:
             position = self._latest._position if self._consumed is None else self._consumed
             state["_position"] = position if position < len(self) else 0
-        if self._rest is None and not isinstance(self._source, Plan):
+        if self._rest is None and not isinstance(self._source, (Plan, PatternPlan)):
             state["_plan"] = None
         return state
 
@@ -455,10 +504,9 @@ class PlanLoader:
             self.sampler.consume(skipped + self._batches)
             skipped = 0
             position = self.sampler._resume_at() - self._batches + self._own
-            plan = self.sampler.plan
-            pack = Pack(plan, self.sampler.pack_of(position))
+            pack = self.sampler._pack_at(position)
             _check_lengths(self.sampler, position, pack, batch)
-            yield plan.step(self.sampler._step_of(position // self.sampler._stride)), pack, batch
+            yield self.sampler._step(self.sampler._step_of(position // self.sampler._stride)), pack, batch
         if skipped and self.sampler._latest is not None:  # all that was drawn
             self.sampler.consume(self.sampler._latest._position - self.sampler._resume_at())
 

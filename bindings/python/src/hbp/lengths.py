@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-from typing import Literal, Optional, Union
+from typing import Iterable, Literal, Optional, Union
 
 import numpy as np
 
@@ -26,6 +26,7 @@ _CREATE = {
     np.dtype(np.int32): lib.hbp_lengths_create_i32,
     np.dtype(np.int64): lib.hbp_lengths_create_i64,
 }
+COUNTED = 1 << 22  # lengths up to here are counted in an array
 
 
 class Lengths(Owned):
@@ -83,6 +84,24 @@ class Lengths(Owned):
         bins = integers("lengths", lengths, np.int64)
         number = same_count("counts", integers("counts", counts, np.int64), len(bins))
         return cls._make(lib.hbp_lengths_create_histogram, address(bins), address(number), len(bins))
+
+    @classmethod
+    def count(cls, chunks: Iterable[Integers]) -> Lengths:
+        """The histogram of lengths that come in pieces and are held nowhere; samples are named by their place in
+        ascending order of length. O(longest length)."""
+        counts, rare = np.zeros(0, np.int64), dict[int, int]()
+        for chunk in chunks:
+            array = integers("a chunk", chunk, np.uint32)
+            few = np.bincount(array[array < COUNTED], minlength=len(counts))
+            few[: len(counts)] += counts
+            counts = few
+            for length, number in zip(*np.unique(array[array >= COUNTED], return_counts=True)):
+                rare[int(length)] = rare.get(int(length), 0) + int(number)
+        bins = np.flatnonzero(counts)
+        return cls.from_histogram(
+            np.concatenate([bins, np.array(list(rare), np.int64)]),
+            np.concatenate([counts[bins], np.array(list(rare.values()), np.int64)]),
+        )
 
     @classmethod
     @suggesting

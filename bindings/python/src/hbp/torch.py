@@ -14,6 +14,7 @@ import numpy.typing as npt
 from ._arrays import plain
 from ._numbers import flag
 from ._sampler import Piece, PlanIterator, PlanLoader, PlanSampler
+from .patterns import PatternPlan
 from .plans import Plan
 
 __all__ = [
@@ -121,7 +122,7 @@ class VarlenCollate:
         self.keys = keys
 
     @classmethod
-    def for_plan(cls, plan: Plan, **options: Any) -> VarlenCollate:
+    def for_plan(cls, plan: Union[Plan, PatternPlan], **options: Any) -> VarlenCollate:
         """With the multiples of a plan. Where the plan has shifted_loss, first labels are masked, and mask_first
         False is refused; where it has not, mask_first is True unless given."""
         summary = plan.summary()

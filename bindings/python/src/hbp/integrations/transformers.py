@@ -104,8 +104,14 @@ class PlanTrainer:
             self._remaining.batches = self._before() * batches
         self._check()
 
+    def _listed(self) -> Plan:
+        plan = self.sampler.plan
+        if not isinstance(plan, Plan):
+            raise TypeError(f"the plan of an epoch is {plan!r}; the Trainer takes an hbp.Plan, plan.expand(0, len(plan))")
+        return plan
+
     def _check(self) -> None:
-        plan, args = self.sampler.plan, self.args
+        plan, args = self._listed(), self.args
         summary, count = plan.summary(), args.gradient_accumulation_steps
         if summary.ranks != args.world_size:
             _refuse("world size", args.world_size, summary.ranks)
@@ -159,7 +165,7 @@ class PlanTrainer:
 
         epoch, step = divmod(self.state.global_step, self._steps)
         self._enter(epoch)
-        plan, at = self.sampler.plan, step - self._before()
+        plan, at = self._listed(), step - self._before()
         if at < 0:
             raise ValueError(f"the checkpoint is of step {step} of its epoch; the rest begins with step {self._before()}")
         batches = list(islice(epoch_iterator, num_batches))
