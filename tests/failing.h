@@ -68,7 +68,10 @@ static inline hbp_context *failing_context(failing *f, hbp_progress_fn progress,
 {
     *f = (failing){.left = -1};
     hbp_allocator hooks = {sizeof hooks, failing_alloc, failing_resize, failing_release, f};
-    hbp_context_options options = {sizeof options, &hooks, progress, progress_user};
+    hbp_context_options options = {.struct_size = sizeof options,
+                                   .allocator = &hooks,
+                                   .progress = progress,
+                                   .progress_user = progress_user};
     hbp_context *context = NULL;
     ck_assert_int_eq(hbp_context_create(&options, &context), HBP_OK);
     return context;

@@ -45,6 +45,8 @@ KEEP_TYPE(cost)
 KEEP_TYPE(graph)
 KEEP_TYPE(groups)
 KEEP_TYPE(layers)
+KEEP_TYPE(length_index)
+KEEP_TYPE(length_index_builder)
 KEEP_TYPE(lengths)
 KEEP_TYPE(lengths_builder)
 KEEP_TYPE(machine)
@@ -52,6 +54,7 @@ KEEP_TYPE(model)
 KEEP_TYPE(packs)
 KEEP_TYPE(layer_partition)
 KEEP_TYPE(partition)
+KEEP_TYPE(pattern_plan)
 KEEP_TYPE(pipeline_run)
 KEEP_TYPE(plan)
 KEEP_TYPE(plan_file)
@@ -71,7 +74,7 @@ static inline void *keep_block(void *block)
 /* The object, or what malloc gave, which is freed when the test ends. */
 #define keep(object)                                                                                         \
     _Generic((object), hbp_cost *: keep_cost, hbp_graph *: keep_graph, hbp_groups *: keep_groups,            \
-             hbp_layers *: keep_layers, hbp_lengths *: keep_lengths,                                         \
+             hbp_layers *: keep_layers, hbp_length_index *: keep_length_index, hbp_length_index_builder *: keep_length_index_builder, hbp_pattern_plan *: keep_pattern_plan, hbp_lengths *: keep_lengths,                                         \
              hbp_lengths_builder *: keep_lengths_builder, hbp_machine *: keep_machine,                       \
              hbp_model *: keep_model, hbp_packs *: keep_packs, hbp_layer_partition *: keep_layer_partition, hbp_partition *: keep_partition,             \
              hbp_pipeline_run *: keep_pipeline_run, hbp_plan *: keep_plan, hbp_plan_file *: keep_plan_file,  \

@@ -144,19 +144,20 @@ check "Parquet and Arrow through pyarrow" sh tests/whole/columnar.sh "$PWD/build
 check "source distribution and wheel" sh tests/whole/wheel.sh "$PWD" $published
 build static all -DHBP_IO=OFF -DHBP_GLPK=OFF && check "libhbp alone, static, installed" sh tests/house/consumer.sh . build/static cc
 build static all -DHBP_IO=ON -DHBP_GLPK=AUTO && check "all libraries, static, installed" sh tests/house/consumer.sh . build/static cc
-build asan all -DHBP_BUILD_BENCHMARKS=OFF
+# Without the loops for AVX2, so that plans and record below are compared with and without them.
+build asan all -DHBP_BUILD_BENCHMARKS=OFF -DHBP_HAS_AVX2_CHOICE=OFF
 # Searches beside their oracles take minutes with sanitizers, and so do hundreds of calls of the command; what they call is called by
 # the tests around them, too.
 slow='^house/'
 [ $long = 1 ] ||
-    slow+='|^(step/test_(search|levels|equal|spread)|epoch/test_(epoch|mixed|stratify|parted|share|vision|join)|vlm/test_(stages|data)|pipeline/test_layer_partition|pack/test_budgets_plane|whole/(command|pages|picture|record|terminal|troubleshooting|test_(bounds|cancel|determinism.*))|executor/test_cuda_transformer)$'
+    slow+='|^(step/test_(search|levels|equal|spread)|epoch/test_(epoch|mixed|stratify|parted|share|vision|join)|vlm/test_(stages|data)|pipeline/test_layer_partition|pack/test_budgets_plane|whole/(command|face|json_keys|pages|picture|record|report|terminal|troubleshooting|test_(bounds|cancel|determinism.*))|executor/test_cuda_transformer)$'
 # hwloc's plugins, where they are installed, leak on their own.
 HWLOC_PLUGINS_PATH=/nowhere ASAN_OPTIONS=detect_stack_use_after_return=1 run_tests "address and undefined behaviour, clang" build/asan -E "$slow"
 check "the same plan from gcc and clang" same_digest
 check "the same step plan from gcc and clang" same_step
 check "the same record from gcc and clang" same_record
-threads='^(whole/test_threads|base/test_(worker|parallel)|epoch/test_batches_plan|step/test_stepper(_threads)?|executor/test_local)$'
-build tsan "whole_tests base_tests epoch_tests step_tests executor_tests" -DHBP_TESTS="$threads" -DHBP_BUILD_BENCHMARKS=OFF -DHBP_MPI=OFF &&
+threads='^(whole/test_threads|base/test_(worker|parallel)|data/test_(length_index|order)|epoch/test_batches_plan|step/test_stepper(_threads)?|executor/test_local)$'
+build tsan "whole_tests base_tests data_tests epoch_tests step_tests executor_tests" -DHBP_TESTS="$threads" -DHBP_BUILD_BENCHMARKS=OFF -DHBP_MPI=OFF &&
     CK_FORK=no run_tests "threads, clang" build/tsan -R "$threads"
 [ $long = 0 ] ||
     HBP_LONG=1 CK_FORK=no check "no option contradicts a bound, thousands of pairs" build/release/tests/whole_tests test_bounds

@@ -33,6 +33,9 @@ enum { CALL = 6, CALLS = 64, ELEMENTS = 1024, STRUCT = 512, ROOM = 1 << 16, LOOK
     KIND(stepper, hbp_stepper, hbp_stepper_free)                                                             \
     KIND(lengths, hbp_lengths, hbp_lengths_free)                                                             \
     KIND(builder, hbp_lengths_builder, hbp_lengths_builder_free)                                             \
+    KIND(index, hbp_length_index, hbp_length_index_free)                                                     \
+    KIND(index_builder, hbp_length_index_builder, hbp_length_index_builder_free)                             \
+    KIND(pattern_plan, hbp_pattern_plan, hbp_pattern_plan_free)                                              \
     KIND(model, hbp_model, hbp_model_free)                                                                   \
     KIND(machine, hbp_machine, hbp_machine_free)                                                             \
     KIND(cost, hbp_cost, hbp_cost_free)                                                                      \

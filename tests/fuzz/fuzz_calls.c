@@ -239,7 +239,8 @@ static void open_play(play *p)
     for (int32_t k = 0; k < 4; k++)
         snprintf(p->path[k], sizeof p->path[k], "%s/%d", p->folder, (int)k);
     hbp_allocator allocator = {sizeof allocator, take, resize, release, &p->memory};
-    hbp_context_options options = {sizeof options, &allocator, on_progress, p};
+    hbp_context_options options = {
+        .struct_size = sizeof options, .allocator = &allocator, .progress = on_progress, .progress_user = p};
     for (int32_t k = 0; k < CONTEXTS; k++)
         CHECK(hbp_context_create(&options, &p->context[k]) == HBP_OK);
     p->looks = LOOKS;

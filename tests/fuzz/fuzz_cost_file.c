@@ -1,16 +1,7 @@
 /* Reads any bytes as a cost file; what comes out predicts and has terms that a cost may have. */
-#include <stdlib.h>
-
 #include "cost/cost.h"
+#include "fuzz.h"
 #include "io/cost/cost_file.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define CHECK(condition)                                                                                     \
-    do {                                                                                                     \
-        if (!(condition))                                                                                    \
-            abort();                                                                                         \
-    } while (0)
 
 static void check_whole(hbp_context *context, const hbp_cost *cost)
 {

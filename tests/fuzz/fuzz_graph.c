@@ -1,18 +1,9 @@
 /* Reads any bytes as a file of a graph; what comes out is written in both formats and read again the same,
  * and its order or cycle is found. */
-#include <stdlib.h>
-
 #include "data/graph/meta_graph.h"
+#include "fuzz.h"
 #include "hbp/io.h"
 #include "io/graph/graph_file.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define CHECK(condition)                                                                                     \
-    do {                                                                                                     \
-        if (!(condition))                                                                                    \
-            abort();                                                                                         \
-    } while (0)
 
 /* So many operators at most are looked at further: a few bytes can ask for a million. */
 enum { MANY = 2000 };

@@ -1,16 +1,7 @@
 /* Reads any bytes as layers; what comes out must hold together. */
-#include <stdlib.h>
-
 #include "data/pipeline/layers.h"
+#include "fuzz.h"
 #include "io/pipeline/read_layers.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define CHECK(condition)                                                                                     \
-    do {                                                                                                     \
-        if (!(condition))                                                                                    \
-            abort();                                                                                         \
-    } while (0)
 
 static void check_whole(const hbp_layers *layers)
 {

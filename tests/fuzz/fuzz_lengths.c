@@ -1,17 +1,8 @@
 /* Reads any bytes as lengths, in every format, with every column and as their own vision units; what comes
  * out must hold together, also after each kind of limit. */
-#include <stdlib.h>
-
+#include "fuzz.h"
 #include "hbp/io.h"
 #include "io/lengths/read_lengths.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define CHECK(condition)                                                                                     \
-    do {                                                                                                     \
-        if (!(condition))                                                                                    \
-            abort();                                                                                         \
-    } while (0)
 
 /* The sums of a data set follow from its histogram, and its samples from neither less nor more. */
 static void check_whole(const hbp_lengths *lengths)

@@ -1,17 +1,8 @@
 /* Reads any bytes as a machine's profile; what comes out has legal fields, and sorted collectives and rates.
  */
-#include <math.h>
-#include <stdlib.h>
-
+#include "fuzz.h"
 #include "io/machine/machine_profile.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define CHECK(condition)                                                                                     \
-    do {                                                                                                     \
-        if (!(condition))                                                                                    \
-            abort();                                                                                         \
-    } while (0)
+#include <math.h>
 
 static void check_whole(const hbp_machine *machine)
 {

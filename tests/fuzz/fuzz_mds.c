@@ -1,16 +1,8 @@
 /* Reads any bytes as an index of MDS shards and, behind a zero byte, the shard that every name stands for. */
-#include <stdlib.h>
 #include <string.h>
 
+#include "fuzz.h"
 #include "io/lengths/read_lengths.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define CHECK(condition)                                                                                     \
-    do {                                                                                                     \
-        if (!(condition))                                                                                    \
-            abort();                                                                                         \
-    } while (0)
 
 typedef struct shard_bytes {
     const uint8_t *data;

@@ -1,16 +1,7 @@
 /* Reads any bytes as config.json; what comes out is a model whose counts hold together. */
-#include <stdlib.h>
-
 #include "data/model/model.h"
+#include "fuzz.h"
 #include "hbp/io.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define CHECK(condition)                                                                                     \
-    do {                                                                                                     \
-        if (!(condition))                                                                                    \
-            abort();                                                                                         \
-    } while (0)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -1,18 +1,9 @@
 /* Reads any bytes as nccl-tests' output for each collective; what comes out is a collective that a cost can
  * use. */
-#include <math.h>
-#include <stdlib.h>
-
 #include "data/machine/machine.h"
+#include "fuzz.h"
 #include "hbp/io.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define CHECK(condition)                                                                                     \
-    do {                                                                                                     \
-        if (!(condition))                                                                                    \
-            abort();                                                                                         \
-    } while (0)
+#include <math.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -1,17 +1,9 @@
 /* Applies any bytes as NCCL's topology; a machine changes as a whole or not at all, and stays sound. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "data/machine/machine.h"
+#include "fuzz.h"
 #include "hbp/io.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define CHECK(condition)                                                                                     \
-    do {                                                                                                     \
-        if (!(condition))                                                                                    \
-            abort();                                                                                         \
-    } while (0)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -3,20 +3,13 @@
 #include <stdlib.h>
 
 #include "../reseal.h"
+#include "fuzz.h"
 #include "hbp/io.h"
 
 #include "base/scratch.h"
 #include "cost/cost.h"
 #include "io/cost/cost_file.h"
 #include "io/plan/plan_file.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define CHECK(condition)                                                                                     \
-    do {                                                                                                     \
-        if (!(condition))                                                                                    \
-            abort();                                                                                         \
-    } while (0)
 
 static void check_status(hbp_context *context, hbp_status status, const hbp_plan *plan)
 {

@@ -1,15 +1,6 @@
 /* Reads any bytes as hwloc's XML. */
-#include <stdlib.h>
-
+#include "fuzz.h"
 #include "io/machine/probe.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define CHECK(condition)                                                                                     \
-    do {                                                                                                     \
-        if (!(condition))                                                                                    \
-            abort();                                                                                         \
-    } while (0)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

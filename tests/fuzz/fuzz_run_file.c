@@ -3,19 +3,12 @@
 #include <stdlib.h>
 
 #include "../reseal.h"
+#include "fuzz.h"
 
 #include "data/pipeline/pipeline_run.h"
 #include "data/tasks/task_run.h"
 #include "io/pipeline/pipeline_file.h"
 #include "io/tasks/task_file.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define CHECK(condition)                                                                                     \
-    do {                                                                                                     \
-        if (!(condition))                                                                                    \
-            abort();                                                                                         \
-    } while (0)
 
 static void *load(hbp_context *context, const hbp__table_format *format, const uint8_t *data, size_t size)
 {

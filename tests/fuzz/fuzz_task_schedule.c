@@ -3,17 +3,10 @@
 #include <stdlib.h>
 
 #include "../reseal.h"
+#include "fuzz.h"
 
 #include "data/tasks/task_schedule.h"
 #include "io/tasks/task_file.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define CHECK(condition)                                                                                     \
-    do {                                                                                                     \
-        if (!(condition))                                                                                    \
-            abort();                                                                                         \
-    } while (0)
 
 /* Follows every number of every column to what it names. */
 static int64_t walk(const hbp_task_schedule *s)

@@ -1,15 +1,6 @@
 /* Reads any bytes as a timeline; what comes out must hold together. */
-#include <stdlib.h>
-
+#include "fuzz.h"
 #include "io/plan/timeline_file.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define CHECK(condition)                                                                                     \
-    do {                                                                                                     \
-        if (!(condition))                                                                                    \
-            abort();                                                                                         \
-    } while (0)
 
 static void check_whole(const hbp_timeline *t)
 {

@@ -7,7 +7,7 @@ if [ "$1" = --write ]; then write=1; shift; fi
 cd "$1"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-headers="base lengths partition cost plan pack epoch step pipeline vlm tasks io glpk" # in the order in which one meets them
+headers="base lengths partition cost plan pack epoch pattern step pipeline vlm tasks io glpk" # in the order in which one meets them
 for header in include/hbp/*.h; do
     case " $headers hbp " in *" $(basename "$header" .h) "*) ;; *) echo "reference.sh does not know $header"; exit 1 ;; esac
 done

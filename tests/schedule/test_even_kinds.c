@@ -196,7 +196,7 @@ START_TEST_IN_CONTEXT(a_pack_may_go_by_way_of_another_set)
     }
     ck_assert_int_lt(7 * after, before);
     ck_assert_int_le(after, 188);
-    ck_assert_int_le(moved, 1070);
+    ck_assert_int_le(moved, 1122);
 }
 END_TEST
 

@@ -45,7 +45,7 @@ python=$(command -v python3 || true)
 
 good --help && has "usage: hbp COMMAND" && has "llama-3.1-8b" && has "h100"
 good --version && has "hbp 0."
-for command in lengths probe groups plan step vlm stages tasks fit show compare trace validate dump methods model machine; do
+for command in lengths probe groups plan expand step vlm stages tasks fit show compare trace validate dump methods model machine; do
     good $command --help && has "usage: hbp $command" && has "--json"
 done
 odd=$(printf 'odd\033[2J\nname')
@@ -114,16 +114,16 @@ on="--model llama-3.1-8b --machine h100:4 --max-length 128K"
     cp out first.json
     json "r['digest'] == json.load(open('first.json'))['digest']" plan l.npy $on
     json "r['digest'] != json.load(open('first.json'))['digest']" plan l.npy $on --seed 1
-    json "r['methods'][0]['method'] == 'this plan' and len(r['methods']) == 15 and r['bound_ns'] > 0 and
+    json "r['methods'][0]['method'] == 'this plan' and len(r['methods']) == 16 and r['bound_ns'] > 0 and
           all('failed' in w or w['epoch_ns'] >= r['bound_ns'] for w in r['methods'])" compare l.npy $on
     json "all('failed' in w or (w['step_samples_p5'] <= w['step_samples_median'] <= w['step_samples_p95'] and
           w['step_tokens_p5'] <= w['step_tokens_median'] <= w['step_tokens_p95'] and 0 <= w['mixture_distance'] <= 1)
           for w in r['methods']) and
           {w['method']: w for w in r['methods']}['first-fit-decreasing']['mixture_distance'] > .6" compare l.npy $on
-    json "all(w['steps'] == 10 and w['step_samples_p5'] == w['step_samples_p95'] == 500 for w in r['methods'][:1] + r['methods'][12:]) and
-          all(490 <= w['step_samples_median'] <= 500 for w in r['methods'][2:4]) and
-          all((w['setting']['pack_length'] >= 128 and w['setting']['sp'] > 0) == (2 <= i <= 11)
-              and (w['setting']['tokens_per_rank'] > 0) == (i >= 13) for i, w in enumerate(r['methods']))" \
+    json "all(w['steps'] == 10 and w['step_samples_p5'] == w['step_samples_p95'] == 500 for w in r['methods'][:1] + r['methods'][13:]) and
+          all(490 <= w['step_samples_median'] <= 500 for w in r['methods'][3:5]) and
+          all((w['setting']['pack_length'] >= 128 and w['setting']['sp'] > 0) == (3 <= i <= 12)
+              and (w['setting']['tokens_per_rank'] > 0) == (i >= 14) for i, w in enumerate(r['methods']))" \
         compare l.npy $on --samples-per-step 500
     json "r['bound_ns'] is None and r['methods'][0]['steps'] == 7" compare l.npy $on --samples-per-step 700 --drop-last
     json "r['bound_ns'] > 0 and r['methods'][0]['step_tokens_p95'] <= 65536" compare l.npy $on --tokens-per-step 64K
@@ -179,6 +179,47 @@ json "len(r['packs']) == r['micro_batches'] and
 good show plan.msgpack --step 0 --rank 3 && has "id:tokens"
 wrong 1 "there is no step 999999" show plan.msgpack --step 999999
 wrong 1 "there is no rank 99" show plan.msgpack --rank 99
+# A plan by patterns is the listed plan of its method, step by step.
+[ -z "$python" ] || {
+    json "r['samples'] == 5000 and r['packs'] - r['padding_packs'] == sum(g['packs'] for g in r['groups']) and
+          r['tokens'] == sum(g['tokens'] for g in r['groups'])" plan l.npy $on --patterns -o plan.patterns
+    json "r['samples'] == 5000 and not r['by_length']" expand plan.patterns --lengths l.npy -o listed.msgpack
+    cp out expanded.json
+    good plan l.npy $on --method patterns -o method.msgpack
+    json "r['digest'] == json.load(open('expanded.json'))['digest']" show method.msgpack
+    json "r['valid'] and r['against_lengths'] and r['against_cost']" validate plan.patterns --lengths l.npy $on
+    json "r['valid'] and r['against_lengths'] and r['against_cost']" validate listed.msgpack --lengths l.npy $on
+    "$hbp" show listed.msgpack --step 3 --rank 2 --json >of_listed.json
+    json "r == json.load(open('of_listed.json'))" show plan.patterns --step 3 --rank 2 --lengths l.npy
+    json "r != json.load(open('of_listed.json')) and r['tokens'] == json.load(open('of_listed.json'))['tokens']" show plan.patterns --step 3 --rank 2
+    json "(r['first_step'], r['steps'], r['by_length']) == (2, 3, True)" expand plan.patterns --steps 2:5 -o part.msgpack
+    good show part.msgpack --step 3 && has "step 3, of steps 2 to 4"
+    good show part.msgpack --rank 0 && has "step 2, of steps 2 to 4"
+}
+good plan l.npy $on --patterns -o plan.patterns && has "patterns of " && has "wrote plan.patterns"
+good show plan.patterns && has "a plan by patterns, " && has "hbp expand"
+good show plan.patterns --rank 3 && has "numbered in order of length, the shortest first" && has "id:tokens"
+good expand plan.patterns -o listed.msgpack && has "numbered in order of length" && has "wrote listed.msgpack"
+printf 'length,count\n100,600000000\n900,400000000\n' >histogram.csv
+good plan histogram.csv --count-column count $on --max-pack-length 1M --patterns -o many.patterns && has "2 lengths"
+good show many.patterns --step 5 && has "step 5 of "
+good validate many.patterns --lengths histogram.csv --count-column count $on
+wrong 1 "an index of a histogram" expand many.patterns --steps 1 --lengths histogram.csv -o part.msgpack
+wrong 1 "the index is of other lengths" show plan.patterns --step 1 --lengths in.txt
+wrong 1 "there is no step 999999" show plan.patterns --step 999999
+wrong 1 "there is no rank 99" show plan.patterns --rank 99
+wrong 1 "not a file of a plan by patterns" expand plan.msgpack -o listed.msgpack
+wrong 2 "hbp expand plan.patterns -o FILE writes a plan that hbp trace takes" trace plan.patterns -o x.json
+wrong 2 "writes a plan that hbp dump takes" dump plan.patterns
+wrong 2 "writes a plan that hbp report takes" report plan.patterns -o x.html
+wrong 2 "--lengths names the samples of a step; add --step K or --rank R" show plan.patterns --lengths l.npy
+wrong 2 "--lengths is for plans by patterns" show plan.msgpack --lengths l.npy
+wrong 2 "--max-length needs --lengths" show plan.patterns --step 1 --max-length 8K
+wrong 2 "--patterns and --method exclude one another" plan l.npy $on --patterns --method flexsp
+wrong 2 "--patterns and --samples-per-step exclude one another" plan l.npy $on --patterns --samples-per-step 512
+wrong 2 "--window is for methods search and hbp" plan l.npy $on --patterns --window 512
+wrong 2 "hbp expand needs -o FILE" expand plan.patterns
+wrong 2 "--graph is for other files; plan.patterns is a plan by patterns" validate plan.patterns --graph clip-4 --machine h100
 json "r['steps'] == 1" trace plan.msgpack -o trace.json --steps 1
 # Ids count from 1, each thread's slices nest, and the parts of each pack, by the cost in the plan file, are its time.
 cat >read_trace.py <<'END'
@@ -302,7 +343,7 @@ import json
 steps = [[i for b in s['micro_batches'] for p in b['packs'] for i in p['sample_ids']] for s in json.load(open('exact.json'))['steps']]
 assert sorted(map(len, steps)) == [100, 200, 200, 200] and sorted(sum(steps, [])) == list(range(700))" ||
         fail "--samples-per-step 200 makes other steps"
-    json "all(w['steps'] == 4 for w in r['methods'][:1] + r['methods'][12:])" compare some.npy $on --batches batches.txt
+    json "all(w['steps'] == 4 for w in r['methods'][:1] + r['methods'][13:])" compare some.npy $on --batches batches.txt
     json "r['composition'] == 'given' and r['steps'] == 4 and r['samples'] == 700" \
         plan some.npy $on --batches batches.txt -o given.msgpack
     "$hbp" dump given.msgpack >given.json

@@ -248,7 +248,7 @@ for command in $commands; do
     vlm) with='--vlm qwen2-vl-7b --machine h100' ;;
     stages) with='--stages 2' ;;
     tasks) with='--machine h100' ;;
-    trace) with='-o x.json' ;;
+    trace | expand) with='-o x.json' ;;
     *) continue ;;
     esac
     wrong 1 "absent.json" "$command" absent.json $with

@@ -51,6 +51,8 @@ END
     run plan 0 plan l.npy $on -o plan.msgpack
     run plan 0 plan pictures.csv --vision-column images --modality-column kind $on --max-vision 7 --modality-order -o pictures.msgpack
     run plan 0 plan l.npy $on --samples-per-step 200 --drop-last
+    run 'plan --patterns' 0 plan l.npy $on --patterns -o plan.patterns
+    run expand 0 expand plan.patterns --lengths l.npy -o listed.msgpack
     run groups 0 groups l.npy $on
     run compare 0 compare l.npy $on --samples-per-step 1
     run step 0 step l.npy $on --samples-per-step 60
@@ -68,6 +70,8 @@ END
     run 'show PLAN' 0 show vlm.msgpack
     run 'show PLAN --step or --rank' 0 show plan.msgpack --step 0
     run 'show PLAN --step or --rank' 0 show pictures.msgpack --rank 0
+    run 'show of a plan by patterns' 0 show plan.patterns
+    run 'show PLAN --step or --rank' 0 show plan.patterns --step 0 --lengths l.npy
     run 'show of a task schedule' 0 show tasks.msgpack
     run 'show of a run of tasks' 0 show run.msgpack
     run 'show of a run of a pipeline' 0 show pipeline.msgpack
@@ -76,6 +80,7 @@ END
     run report 0 report plan.msgpack -o report.html
     run validate 0 validate plan.msgpack --lengths l.npy $on
     run validate 1 validate plan.msgpack --lengths pictures.csv
+    run validate 0 validate plan.patterns --lengths l.npy $on
     run validate 0 validate tasks.msgpack
     run dump 0 dump plan.msgpack -o plan.json
     "$python" -c "

@@ -21,12 +21,12 @@ typedef struct golden {
 } golden;
 
 static const golden goldens[] = {
-    {"llama-3.1-8b", "h100", 4, HBP__EPOCH_SEARCH, 20000, 0, UINT64_C(0xc063bef4b9cba91f)},
-    {"llama-3.1-8b", "h100", 4, HBP__EPOCH_HBP, 20000, 0, UINT64_C(0x858dcc61aceab97b)},
-    {"qwen2.5-32b", "h100", 4, HBP__EPOCH_SEARCH, 5000, 16, UINT64_C(0x2a4eba49407b4068)},
-    {"llama-3.1-70b", "h200", 32, HBP__EPOCH_SEARCH, 3000, 0, UINT64_C(0x151b5d3a95ead232)},
-    {"gpt-7b", "a100-40", 8, HBP__EPOCH_SEARCH, 2000, 8, UINT64_C(0x95b0883353fa35d2)},
-    {"llama-3.1-8b", "h100", 4, HBP__EPOCH_SEARCH, 40000, 0, UINT64_C(0x498b8cc8cb7f4ffa)},
+    {"llama-3.1-8b", "h100", 4, HBP__EPOCH_SEARCH, 20000, 0, UINT64_C(0xd39762039bba1332)},
+    {"llama-3.1-8b", "h100", 4, HBP__EPOCH_HBP, 20000, 0, UINT64_C(0x1f33d1e949eb4561)},
+    {"qwen2.5-32b", "h100", 4, HBP__EPOCH_SEARCH, 5000, 16, UINT64_C(0xe58f8faad80dedb5)},
+    {"llama-3.1-70b", "h200", 32, HBP__EPOCH_SEARCH, 3000, 0, UINT64_C(0x74bea7b27b9e7f1b)},
+    {"gpt-7b", "a100-40", 8, HBP__EPOCH_SEARCH, 2000, 8, UINT64_C(0x0d2ee17bfb246f46)},
+    {"llama-3.1-8b", "h100", 4, HBP__EPOCH_SEARCH, 40000, 0, UINT64_C(0x49a4ab93ad548299)},
 };
 
 /* Lengths 2^(k/8) scaled, by a table that needs no libm: a long tail up to 100,000. */
@@ -92,12 +92,12 @@ typedef struct golden_step {
 } golden_step;
 
 static const golden_step golden_steps[] = {
-    {NULL, 64, 512, 1, 0, 0, UINT64_C(0x303d8c9fc2e1cfe0)},
-    {NULL, 16, 64, 1, 0, 0, UINT64_C(0xdd88f89d514c220c)},
-    {NULL, 16, 64, 3, 0, 0, UINT64_C(0x0ec282dd56e8b3f5)},
-    {"llama-3.1-8b", 64, 512, 1, 0, 0, UINT64_C(0x54460a1ff6192301)},
-    {"llama-3.1-8b", 16, 64, 1, 0, 16, UINT64_C(0xffb1f7738c8dca1e)},
-    {"qwen2.5-32b", 64, 256, 1, 1, 0, UINT64_C(0x4e5cc1cca096607e)},
+    {NULL, 64, 512, 1, 0, 0, UINT64_C(0xd8ebeef1cced0005)},
+    {NULL, 16, 64, 1, 0, 0, UINT64_C(0x8f8edba95fc3ed4f)},
+    {NULL, 16, 64, 3, 0, 0, UINT64_C(0xa7588da1746e8e99)},
+    {"llama-3.1-8b", 64, 512, 1, 0, 0, UINT64_C(0x920f0e37fead00c4)},
+    {"llama-3.1-8b", 16, 64, 1, 0, 16, UINT64_C(0xa7a3dcc79ec462f5)},
+    {"qwen2.5-32b", 64, 256, 1, 1, 0, UINT64_C(0x1da0f1877043747d)},
 };
 
 static hbp_cost *cost_of_golden_step(hbp_context *context, const golden_step *g)

@@ -81,7 +81,8 @@ static void check_near(hbp_context *context, const hbp_lengths *lengths, const h
     OK(context, hbp_plan_validate(context, plan, lengths, cost));
     OK(context, hbp_plan_get_summary(context, plan, &summary));
     int per_rank = baseline == HBP__EPOCH_HYBRID_CP || baseline == HBP__EPOCH_DYNAMIC_CP;
-    int chooses = baseline == HBP__EPOCH_HBP || baseline == HBP__EPOCH_FLEXSP;
+    int chooses =
+        baseline == HBP__EPOCH_HBP || baseline == HBP__EPOCH_PATTERNS || baseline == HBP__EPOCH_FLEXSP;
     ck_assert_int_eq(setting.tokens_per_rank > 0, per_rank);
     ck_assert_int_eq(setting.pack_length > 0, !per_rank && !chooses);
     ck_assert_int_eq(setting.sp > 0, !per_rank && !chooses);

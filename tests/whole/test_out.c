@@ -37,6 +37,13 @@ OUT(hbp_lengths, hbp_lengths_create_i64, context, NULL, -1, NULL)
 OUT(hbp_lengths, hbp_lengths_create_histogram, context, NULL, NULL, -1)
 OUT(hbp_lengths_builder, hbp_lengths_builder_create, NULL)
 OUT(hbp_lengths, hbp_lengths_builder_finish, context, NULL)
+OUT(hbp_length_index, hbp_length_index_create, context, NULL)
+OUT(hbp_length_index_builder, hbp_length_index_builder_create, context, NULL)
+OUT(hbp_length_index, hbp_length_index_builder_finish, context, NULL)
+OUT(hbp_pattern_plan, hbp_plan_patterns, context, NULL, NULL, NULL)
+OUT(hbp_pattern_plan, hbp_pattern_plan_redraw, context, NULL, 0, 0)
+OUT(hbp_plan, hbp_pattern_plan_expand, context, NULL, NULL, -1, -1)
+OUT(hbp_pattern_plan, hbp_pattern_plan_load, context, NULL)
 OUT(hbp_lengths, hbp_lengths_load, context, NULL, NULL)
 OUT(hbp_lengths, hbp_lengths_limit, context, NULL, -1, -1)
 OUT(hbp_machine, hbp_machine_create, context, NULL)
@@ -133,6 +140,13 @@ static const out_call OUT_CALL[] = {
     CALL(hbp_lengths_create_histogram),
     CALL(hbp_lengths_builder_create),
     CALL(hbp_lengths_builder_finish),
+    CALL(hbp_length_index_create),
+    CALL(hbp_length_index_builder_create),
+    CALL(hbp_length_index_builder_finish),
+    CALL(hbp_plan_patterns),
+    CALL(hbp_pattern_plan_redraw),
+    CALL(hbp_pattern_plan_expand),
+    CALL(hbp_pattern_plan_load),
     CALL(hbp_lengths_load),
     CALL(hbp_lengths_limit),
     CALL(hbp_machine_create),

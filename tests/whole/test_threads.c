@@ -2,7 +2,7 @@
  * sanitizer too. */
 #include <pthread.h>
 
-#include "test.h"
+#include "pools.h"
 #include "views.h"
 
 enum { THREADS = 4, SAMPLES = 3000 };
@@ -117,6 +117,72 @@ START_TEST(threads_share_what_is_shareable)
 }
 END_TEST
 
+/* What a context on several threads, its own or a pool's, makes of lengths: digests, the first of `seen` on
+ * one thread. */
+static void make_all(hbp_context *context, const uint32_t *tokens, int64_t count, const hbp_cost *cost,
+                     uint64_t *seen)
+{
+    static const char *const fills[] = {"balanced", "tight", "hbp"};
+    enum { FILLS = sizeof fills / sizeof *fills };
+    hbp_lengths *lengths = NULL;
+    hbp_groups *groups = NULL;
+    hbp_lengths_summary l = {.struct_size = sizeof l};
+    OK(context, hbp_lengths_create_u32(context, tokens, count, NULL, &lengths));
+    OK(context, hbp_lengths_get_summary(context, lengths, &l));
+    *seen++ = l.digest;
+    OK(context, hbp_plan_groups(context, lengths, cost, NULL, &groups));
+    for (int i = 0; i < FILLS; i++) {
+        hbp_packs *packs = NULL;
+        hbp_fill_options options = {.struct_size = sizeof options, .method = fills[i], .seed = 5};
+        OK(context, hbp_greedy_fill(context, lengths, groups, &options, &packs));
+        hbp_packs_view view = {.struct_size = sizeof view};
+        OK(context, hbp_packs_get_view(packs, &view));
+        uint64_t digest = (uint64_t)view.packs;
+        for (int64_t k = 0; k < count; k++)
+            digest = digest * UINT64_C(0x9e3779b97f4a7c15) + view.sample_indices[k];
+        *seen++ = digest;
+        hbp_packs_free(packs);
+    }
+    for (int i = 0; i < 2; i++) {
+        hbp_plan *plan = NULL;
+        hbp_epoch_options options = {.struct_size = sizeof options, .method = i ? "patterns" : NULL};
+        OK(context, hbp_plan_epoch(context, lengths, cost, &options, &plan));
+        *seen++ = plan_digest(plan);
+        hbp_plan_free(plan);
+    }
+    hbp_groups_free(groups);
+    hbp_lengths_free(lengths);
+}
+
+START_TEST(any_number_of_threads_gives_the_same)
+{
+    enum { COUNT = 300000, SEEN = 6 };
+    static const int32_t threads[] = {1, 2, 4, 5, 3, 8};
+    uint32_t *tokens = malloc(COUNT * sizeof *tokens);
+    uint64_t seen[2][SEEN] = {{0}};
+    ck_assert_ptr_nonnull(tokens);
+    for (uint32_t i = 0; i < COUNT; i++)
+        tokens[i] = i % 200 == 0 ? 20000 + i % 9973 : 100 + i * 7919 % 400;
+    for (int i = 0; i < 6; i++) {
+        hbp_context *context = pool_context(threads[i], i % POOLS);
+        hbp_cost *cost = NULL;
+        hbp_model *model = NULL;
+        hbp_machine *machine = NULL;
+        OK(context, hbp_model_create_preset(context, "llama-3.1-8b", &model));
+        OK(context, hbp_machine_create_preset(context, "h100:2", &machine));
+        OK(context, hbp_cost_create(context, model, machine, NULL, &cost));
+        make_all(context, tokens, COUNT, cost, seen[i > 0]);
+        for (int k = 0; k < SEEN; k++)
+            ck_assert_uint_eq(seen[i > 0][k], seen[0][k]);
+        hbp_cost_free(cost);
+        hbp_machine_free(machine);
+        hbp_model_free(model);
+        hbp_context_free(context);
+    }
+    free(tokens);
+}
+END_TEST
+
 /* A cancelling thread may race with the call it cancels, and with nothing else. */
 static void *cancel_often(void *argument)
 {
@@ -143,4 +209,5 @@ START_TEST(cancel_may_come_from_another_thread)
 }
 END_TEST
 
-TEST_MAIN("threads", threads_share_what_is_shareable, cancel_may_come_from_another_thread)
+TEST_MAIN("threads", any_number_of_threads_gives_the_same, threads_share_what_is_shareable,
+          cancel_may_come_from_another_thread)
