@@ -33,6 +33,7 @@ typedef struct setting {
     uint64_t seed;
     int32_t is_verbose;
     int32_t is_compared; /* with the other ways */
+    int32_t recomputes;  /* H100 presets on seven data sets */
 } setting;
 
 /* What became of a batch; `ns` is 0 when there is no plan. */
@@ -75,21 +76,14 @@ static bench_batches batches_of(const setting *s)
     return (bench_batches){&set[s->data], s->limit_k, s->ranks, s->is_single, s->batch, s->seed};
 }
 
-static void plan_batch(hbp_context *context, const setting *s, const hbp_cost *cost, int64_t index,
-                       const uint32_t *length, row *r)
+static void plan_lengths(hbp_context *context, const setting *s, const hbp_cost *cost, int64_t index,
+                         const hbp_step_options *options, const uint32_t *length, const char *name, row *r)
 {
     hbp_lengths *lengths = NULL;
     hbp_plan *plan = NULL;
-    bench_batches batches = batches_of(s);
-    hbp_step_options options = {.struct_size = sizeof options};
-    options.method = s->method;
-    options.effort = s->effort;
-    options.max_micro_batches = s->is_single;
-    options.sequence_multiple = bench_batches_multiple(s->ranks);
-    options.longest_tokens = bench_batches_longest(&batches, cost);
     bench_need(context, hbp_lengths_create_u32(context, length, s->batch, NULL, &lengths), "lengths");
     double start = bench_cpu();
-    hbp_status status = hbp_plan_step(context, lengths, cost, &options, &plan);
+    hbp_status status = hbp_plan_step(context, lengths, cost, options, &plan);
     r->seconds = bench_cpu() - start;
     if (status == HBP_E_INFEASIBLE) {
         if (s->is_verbose)
@@ -97,8 +91,7 @@ static void plan_batch(hbp_context *context, const setting *s, const hbp_cost *c
         hbp_lengths_free(lengths);
         return;
     }
-    char name[64], what[96];
-    name_setting(s, name);
+    char what[96];
     snprintf(what, sizeof what, "%s, batch %lld", name, (long long)index);
     bench_need(context, status, what);
     bench_need(context, hbp_plan_validate(context, plan, lengths, cost), what);
@@ -113,6 +106,21 @@ static void plan_batch(hbp_context *context, const setting *s, const hbp_cost *c
                (long long)summary.bound_ns, 100 * summary.gap, 1e3 * r->seconds);
     hbp_plan_free(plan);
     hbp_lengths_free(lengths);
+}
+
+static void plan_batch(hbp_context *context, const setting *s, const hbp_cost *cost, int64_t index,
+                       const uint32_t *length, row *r)
+{
+    char name[64];
+    bench_batches batches = batches_of(s);
+    hbp_step_options options = {.struct_size = sizeof options};
+    options.method = s->method;
+    options.effort = s->effort;
+    options.max_micro_batches = s->is_single;
+    options.sequence_multiple = bench_batches_multiple(s->ranks);
+    options.longest_tokens = bench_batches_longest(&batches, cost);
+    name_setting(s, name);
+    plan_lengths(context, s, cost, index, &options, length, name, r);
 }
 
 /* Fills rows[batches]. */
@@ -240,6 +248,73 @@ static void growth(hbp_context *context)
     }
 }
 
+/* Plans the batches of one model and data set; zero when the model does not fit. */
+static int plan_recomputed(hbp_context *context, const setting *s, const bench_data *data, row *rows)
+{
+    const char *reason = "";
+    hbp_cost *cost = bench_cost(context, s->model, s->ranks / 8, &reason);
+    if (!cost)
+        return 0;
+    hbp_cost_terms t = {.struct_size = sizeof t};
+    bench_need(context, hbp_cost_get_terms(context, cost, &t), "the terms");
+    int64_t most = hbp_cost_predict_capacity(cost, t.degree[t.degrees - 1], t.layers);
+    uint32_t longest = most < BENCH_LONGEST ? (uint32_t)most : BENCH_LONGEST;
+    uint32_t *length = bench_allocate(s->batch, sizeof *length);
+    memset(rows, 0, (size_t)s->batches * sizeof *rows);
+    for (int64_t b = 0; b < s->batches; b++) {
+        uint64_t state = (uint64_t)b << 32 ^ (uint64_t)s->batch ^ s->seed << 48;
+        for (int64_t i = 0; i < s->batch; i++) {
+            uint32_t drawn = data->length[bench_random(&state) % (uint64_t)data->count];
+            length[i] = drawn < longest ? drawn : longest;
+        }
+        hbp_step_options options = {.struct_size = sizeof options, .effort = s->effort};
+        plan_lengths(context, s, cost, b, &options, length, data->name, &rows[b]);
+    }
+    free(length);
+    hbp_cost_free(cost);
+    return 1;
+}
+
+/* Whole steps of seven data sets on H100, where layers may be recomputed, against what they may take. */
+static void recomputed_steps(hbp_context *context, const setting *chosen, double most_ms, double most_gap)
+{
+    static const char *const models[] = {"llama-3.1-8b", "llama-3.1-70b"};
+    static row rows[MOST_BATCHES];
+    static pool all, one;
+    memset(&all, 0, sizeof all);
+    bench_section("Steps with recomputation, %d H100 x %lld: %s", (int)chosen->ranks,
+                  (long long)chosen->batch, columns);
+    for (int model = 0; model < 2; model++)
+        for (int i = 0; i < BENCH_DATA_SETS; i++) {
+            setting s = *chosen;
+            bench_data data;
+            s.model = models[model];
+            if ((chosen->model && !strstr(s.model, chosen->model)) || !bench_data_open(context, i, &data))
+                continue;
+            if (plan_recomputed(context, &s, &data, rows)) {
+                char name[64];
+                snprintf(name, sizeof name, "%s %s", s.model + 10, data.name);
+                memset(&one, 0, sizeof one);
+                add(&one, rows, s.batches);
+                add(&all, rows, s.batches);
+                print_pool(name, &one);
+                fflush(stdout);
+            }
+            bench_data_close(&data);
+        }
+    print_pool("all", &all);
+    if (!all.count)
+        return;
+    spread gap = spread_of(all.gap, all.count), seconds = spread_of(all.seconds, all.count);
+    char target[2][32];
+    snprintf(target[0], 32, "<= %.0f ms", most_ms);
+    snprintf(target[1], 32, "<= %.0f %%", most_gap);
+    bench_check(1e3 * seconds.median <= most_ms, "time to plan a step, median", target[0], "%.2f ms",
+                1e3 * seconds.median);
+    bench_check(100 * gap.median <= most_gap, "gap, median", target[1], "%.3f %%", 100 * gap.median);
+    bench_check(100 * gap.p95 <= 5, "gap, 95th percentile", "<= 5 %", "%.3f %%", 100 * gap.p95);
+}
+
 /* Batches that fit one micro-batch. */
 static void single_micro_batches(hbp_context *context)
 {
@@ -331,6 +406,7 @@ static int usage(void)
                     "                  [--limit 192|384] [--ranks N] [--batch K] [--batches COUNT]\n"
                     "                  [--effort E] [--method METHOD] [--seed S] [--single]\n"
                     "                  [--pad-to-all] [-v] [--compare]\n"
+                    "       bench_step --recompute [--model 8b|70b] [--ranks N] [--batch K] [...]\n"
                     "What is not given of model, data and limit takes every value.\n");
     return 2;
 }
@@ -344,6 +420,8 @@ static int read_option(char **argument, int left, setting *s)
         return bench_batches_padded_to_all = 1;
     if (!strcmp(argument[0], "-v"))
         return s->is_verbose = 1;
+    if (!strcmp(argument[0], "--recompute"))
+        return s->recomputes = 1;
     if (!strcmp(argument[0], "--compare"))
         return s->is_compared = 1;
     if (left < 2)
@@ -388,6 +466,10 @@ static int run_chosen(hbp_context *context, int argc, char **argv)
     int is_known = !chosen.method || find_method(chosen.method) < METHODS;
     if (!is_known || chosen.ranks < 1 || chosen.batch < 1 || chosen.batches < 1)
         return usage();
+    if (chosen.recomputes) {
+        recomputed_steps(context, &chosen, chosen.ranks > 64 ? 400 : 10, chosen.ranks > 64 ? 4 : 2);
+        return bench_end();
+    }
     if (chosen.is_compared) {
         compare_ways(context, &chosen);
         return bench_end();
@@ -410,8 +492,10 @@ static int run_all(hbp_context *context, int is_quick)
     bench_section("FlexSP's constants: GPT 7B, 13B, 30B on A100-40GB");
     bench_line("radix sort of 1M lengths", "%.2f ms", 1e3 * sort_seconds);
     whole_steps(context, 64, is_quick ? 2 : 20, 10, 2);
+    recomputed_steps(context, &(setting){.ranks = 64, .batch = 512, .batches = is_quick ? 1 : 10}, 10, 2);
     if (is_quick)
         return bench_end();
+    recomputed_steps(context, &(setting){.ranks = 1024, .batch = 8192, .batches = 1}, 400, 4);
     whole_steps(context, 1024, 3, 400, 4);
     growth(context);
     single_micro_batches(context);

@@ -269,45 +269,73 @@ static void whole_table(hbp_context *context)
     }
 }
 
-/* 100 tasks of two encoders, what joins them and a head, on all powers of two up to 1,024 GPUs. */
-static hbp_graph *many_tasks(hbp_context *context, int32_t tasks, int32_t gpus)
+/* Tasks drawn for a machine of so many GPUs: their shape, and what sizes their operators run on. */
+typedef struct drawing {
+    const char *name;
+    int32_t chains;    /* a task's: 4: two encoders, what joins them, a head; 1: one chain */
+    int32_t operators; /* a chain's, drawn up to so many */
+    int32_t batch;     /* sizes are its divisors */
+    int32_t step;      /* profiled on 1, and on so many times what was before, or 1: on all sizes */
+} drawing;
+
+static const drawing drawings[] = {
+    {"four chains", 4, 48, 1024, 2},
+    {"one chain, many sizes", 1, 24, 960, 1},
+    {"one operator", 1, 1, 1024, 2},
+};
+
+enum { DRAWINGS = sizeof drawings / sizeof *drawings };
+
+/* The times of one chain's operators: work that GPUs share and a part that they do not. */
+static int32_t draw_profile(hbp_context *context, hbp_graph *graph, const drawing *d, int32_t gpus,
+                            uint64_t *state)
+{
+    int32_t points = 0, at[1024], profile;
+    int64_t ns[1024];
+    int64_t work = 2000000 + (int64_t)(bench_random(state) % 60000000);
+    int64_t fixed = 200000 + (int64_t)(bench_random(state) % 500000);
+    for (int32_t n = 1; n <= gpus && points<1024; n = d->step> 1 ? n * d->step : n + 1) {
+        if (d->batch % n)
+            continue;
+        at[points] = n;
+        ns[points++] = work / n + fixed;
+    }
+    bench_need(context, hbp_graph_add_profile(context, graph, at, ns, points, &profile), "a profile");
+    return profile;
+}
+
+static hbp_graph *draw_tasks(hbp_context *context, const drawing *d, int32_t tasks, int32_t gpus,
+                             uint64_t seed)
 {
     hbp_graph *graph = NULL;
-    uint64_t state = 1;
+    uint64_t state = seed;
     bench_need(context, hbp_graph_create(context, &graph), "a graph");
     for (int32_t t = 0; t < tasks; t++) {
         int32_t first[4], count[4];
         char task[16];
         snprintf(task, sizeof task, "task %d", (int)t);
-        for (int c = 0; c < 4; c++) {
+        for (int c = 0; c < d->chains; c++) {
             static const char *const types[] = {"vision", "text", "joint", "head"};
-            int32_t points = 0, at[32];
-            int64_t ns[32];
-            int64_t work = 2000000 + (int64_t)(bench_random(&state) % 60000000);
-            int64_t fixed = 200000 + (int64_t)(bench_random(&state) % 500000);
-            for (int32_t n = 1; n <= gpus; n *= 2, points++) {
-                at[points] = n;
-                ns[points] = work / n + fixed;
-            }
             hbp_operator o = {.struct_size = sizeof o};
             char name[32];
             snprintf(name, sizeof name, "%s %s", task, types[c]);
-            bench_need(context, hbp_graph_add_profile(context, graph, at, ns, points, &o.profile),
-                       "a profile");
+            o.profile = draw_profile(context, graph, d, gpus, &state);
             o.name = name;
             o.type = types[c];
             o.task = task;
             o.parameters = types[c];
-            o.batch = 1024;
+            o.batch = d->batch;
             o.state_bytes = INT64_C(1) << 27;
             o.activation_bytes = INT64_C(1) << 30;
             o.output_bytes = INT64_C(1) << 25;
             o.gradient_bytes = INT64_C(1) << 24;
-            count[c] = 6 + (int32_t)(bench_random(&state) % 43);
+            int32_t least = d->operators / 8;
+            count[c] = least + 1 - (least > 0) +
+                       (int32_t)(bench_random(&state) % (uint64_t)(d->operators - least + (least > 0)));
             bench_need(context, hbp_graph_add_operators(context, graph, &o, count[c], &first[c]),
                        "operators");
         }
-        for (int c = 0; c < 3; c++)
+        for (int c = 0; c + 1 < d->chains; c++)
             bench_need(context,
                        hbp_graph_add_edge(context, graph, first[c] + count[c] - 1, first[c < 2 ? 2 : 3], -1),
                        "an edge");
@@ -315,10 +343,61 @@ static hbp_graph *many_tasks(hbp_context *context, int32_t tasks, int32_t gpus)
     return graph;
 }
 
+/* CPU time and the gap to the bound, memory aside, with tasks. */
+static void scale(hbp_context *context)
+{
+    static const int32_t counts[] = {10, 100, 1000, 4000};
+    bench_section("Many tasks on 512 GPUs: planning on the CPU, and the gap to the bound");
+    hbp_machine *machine = bench_nodes(context, "a800-80", 64);
+    for (int k = 0; k < DRAWINGS; k++)
+        for (int i = 0; i < 4; i++) {
+            char name[64];
+            hbp_graph *graph = draw_tasks(context, &drawings[k], counts[i], 512, 1);
+            planned p = plan(context, graph, machine, OVERLAP, FLOWS, -1);
+            double gap = 100 * (over(p.summary.makespan_ns, p.summary.bound_ns) - 1);
+            snprintf(name, sizeof name, "%d tasks, %s", (int)counts[i], drawings[k].name);
+            bench_metric(name, "planning", BENCH_LOWER, p.seconds, "s");
+            bench_check(p.seconds < 5, name, "< 5 s", "%.3f s, gap %.3f %% (%.3f ms; with transfers %.3f ms)",
+                        p.seconds, gap, 1e-6 * (double)p.summary.makespan_ns, 1e-6 * (double)p.run.total_ns);
+            hbp_graph_free(graph);
+        }
+    hbp_machine_free(machine);
+}
+
+/* Gaps of few tasks on many GPUs. */
+static void few(hbp_context *context)
+{
+    enum { DRAWS = 20 };
+    static const int32_t counts[] = {1, 2, 3, 4, 6, 8};
+    bench_section("Few tasks on many GPUs: mean and largest gap to the bound, of %d", DRAWS);
+    for (int32_t gpus = 64; gpus <= 512; gpus *= 2) {
+        hbp_machine *machine = bench_nodes(context, "a800-80", gpus / 8);
+        for (int k = 0; k < DRAWINGS; k++)
+            for (int i = 0; i < 6; i++) {
+                char name[64];
+                double sum = 0, most = 0, seconds = 0;
+                for (uint64_t seed = 1; seed <= DRAWS; seed++) {
+                    hbp_graph *graph = draw_tasks(context, &drawings[k], counts[i], gpus, seed);
+                    planned p = plan(context, graph, machine, OVERLAP, FLOWS, -1);
+                    double gap = 100 * (over(p.summary.makespan_ns, p.summary.bound_ns) - 1);
+                    sum += gap;
+                    most = gap > most ? gap : most;
+                    seconds += p.seconds;
+                    hbp_graph_free(graph);
+                }
+                snprintf(name, sizeof name, "%d on %d, %s", (int)counts[i], (int)gpus, drawings[k].name);
+                bench_metric(name, "mean gap", BENCH_LOWER, sum / DRAWS, "%");
+                bench_line(name, "%.3f %%, %.3f %%, %.1f ms a plan", sum / DRAWS, most,
+                           1e3 * seconds / DRAWS);
+            }
+        hbp_machine_free(machine);
+    }
+}
+
 static void largest(hbp_context *context)
 {
     bench_section("100 tasks of four chains on 1,024 GPUs");
-    hbp_graph *graph = many_tasks(context, 100, 1024);
+    hbp_graph *graph = draw_tasks(context, &drawings[0], 100, 1024, 1);
     hbp_machine *machine = bench_nodes(context, "a800-80", 128);
     planned p = plan(context, graph, machine, OVERLAP, FLOWS, 0);
     planned paper = plan(context, graph, machine, SPINDLE, FLOWS, 0);
@@ -334,11 +413,16 @@ static void largest(hbp_context *context)
     hbp_graph_free(graph);
 }
 
-int main(void)
+/* All sections; or "scale", the drawn tasks alone. */
+int main(int count, char **arguments)
 {
     hbp_context *context = bench_context(NULL);
-    whole_table(context);
-    largest(context);
+    if (count < 2 || strcmp(arguments[1], "scale") != 0) {
+        whole_table(context);
+        largest(context);
+    }
+    scale(context);
+    few(context);
     hbp_context_free(context);
     return bench_end();
 }

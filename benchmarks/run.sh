@@ -117,6 +117,7 @@ run_all() {
     bench bench_file $build/plan.msgpack
     bench bench_step
     bench bench_drawn
+    bench bench_patterns
     bench bench_lockstep
     if [ "$mode" = --long ]; then
         bench bench_settings
