@@ -11,7 +11,6 @@
 #include "base/sort.h"
 #include "cost/cost.h"
 #include "cost/straight.h"
-#include "data/lengths/length_index.h"
 #include "epoch/bound.h"
 #include "epoch/choose.h"
 #include "epoch/thin.h"
@@ -388,24 +387,13 @@ hbp_status hbp__epoch_plan_patterns(hbp__epoch *epoch, hbp_pattern_plan **out)
     return status;
 }
 
-static hbp_status list_plan(const hbp__epoch *epoch, const hbp_pattern_plan *patterns, hbp_plan **out)
-{
-    hbp_length_index *index = NULL;
-    hbp_status status = HBP_OK;
-    if (epoch->lengths->length)
-        status = hbp__length_index_create(epoch->context, epoch->lengths, &index);
-    if (status >= 0)
-        status = hbp__pattern_plan_list(epoch->context, patterns, index, epoch->options.threads, out);
-    hbp_length_index_free(index);
-    return status;
-}
-
 hbp_status hbp__epoch_list_patterns(hbp__epoch *epoch, int64_t most_ns, hbp_plan **out)
 {
     hbp_pattern_plan *patterns = NULL;
     hbp_status status = hbp__epoch_plan_patterns(epoch, &patterns);
     if (status >= 0 && patterns->predicted_ns <= most_ns)
-        status = list_plan(epoch, patterns, out);
+        status =
+            hbp__pattern_plan_list(epoch->context, patterns, epoch->lengths, epoch->options.threads, out);
     hbp_pattern_plan_free(patterns);
     return status;
 }

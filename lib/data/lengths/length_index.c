@@ -36,7 +36,7 @@ static hbp_status open_index(hbp_context *context, const hbp_lengths *lengths, h
     return index->sample ? HBP_OK : hbp__fail_memory(context, "the index of lengths");
 }
 
-hbp_status hbp__length_index_create(hbp_context *context, const hbp_lengths *lengths, hbp_length_index **out)
+static hbp_status create(hbp_context *context, const hbp_lengths *lengths, hbp_length_index **out)
 {
     if (!lengths->length)
         return hbp__fail(
@@ -58,7 +58,7 @@ hbp_status hbp_length_index_create(hbp_context *context, const hbp_lengths *leng
 {
     HBP__ENTER_OUT(context, out);
     HBP__TRY(hbp__require(context, lengths, "lengths"));
-    return hbp__length_index_create(context, lengths, out);
+    return create(context, lengths, out);
 }
 
 hbp_status hbp_length_index_builder_create(hbp_context *context, const hbp_lengths *histogram,

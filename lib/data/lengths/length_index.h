@@ -15,7 +15,4 @@ struct hbp_length_index {
     uint32_t *sample; /* [count] ascending by length, then by index: bin b's from lengths->bin_first[b] on */
 };
 
-/* hbp_length_index_create within a call. *out is set on success alone. */
-hbp_status hbp__length_index_create(hbp_context *context, const hbp_lengths *lengths, hbp_length_index **out);
-
 #endif

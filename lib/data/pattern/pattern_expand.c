@@ -1,6 +1,7 @@
 /* Steps of a plan by patterns as a plan that lists their samples. */
 #include "base/parallel.h"
 #include "base/scratch.h"
+#include "data/lengths/length_deal.h"
 #include "data/lengths/length_index.h"
 #include "data/pattern/pattern_samples.h"
 
@@ -14,8 +15,9 @@
 typedef struct expansion {
     hbp_context *context;
     const hbp_pattern_plan *plan;
-    const hbp_length_index *index; /* NULL: samples by their place in order of length */
-    hbp_length_index *spent;       /* the same, which may be drawn in place; NULL: it may not */
+    const uint32_t *sample;     /* of an index; NULL: samples by their place in order of length */
+    const hbp_lengths *lengths; /* what stands beside lengths and ids; NULL: nothing */
+    int is_dealt;               /* the samples are those of the lengths, which no index has in order */
     hbp__pattern_deal deal;
     hbp__pattern_blocks blocks; /* without first: few packs are listed */
     int64_t *length_first;      /* [lengths] samples that are shorter */
@@ -233,7 +235,7 @@ static hbp_status write_step(listing *l)
     }
     if (!e->is_drawn_whole) {
         HBP__TRY(draw_places(l));
-        HBP__TRY(hbp__resolve_samples(&l->writer, e->index ? e->index->sample : NULL, sample));
+        HBP__TRY(hbp__resolve_samples(&l->writer, e->sample, sample));
     }
     l->sums.ns = hbp__clock_end(&l->writer.clock);
     if (hbp__write_step_row(&l->writer, &l->sums) == INT64_MAX)
@@ -268,8 +270,8 @@ static hbp_status finish_whole(const expansion *e, hbp_plan *to)
 {
     to->bound_ns = e->plan->bound_ns;
     to->free_bound_ns = e->plan->free_bound_ns;
-    if (e->index && !e->index->is_counted)
-        return hbp__plan_write_dropped(e->context, to, e->index->lengths);
+    if (e->lengths)
+        return hbp__plan_write_dropped(e->context, to, e->lengths);
     for (int64_t i = 0; i < to->dropped; i++) { /* a histogram's are the longest */
         HBP__TRY(hbp__tick_row(e->context, "plan", i, to->dropped));
         to->dropped_ids[i] =
@@ -324,7 +326,6 @@ static hbp_status open_rows(expansion *e, int is_whole)
 {
     const hbp_pattern_plan *plan = e->plan;
     const hbp__plan_frame frame = {plan->ranks, plan->domain_ranks, plan->lockstep_ranks, plan->step_ns};
-    const hbp_lengths *lengths = e->index && !e->index->is_counted ? e->index->lengths : NULL;
     HBP__TRY(count_rows(e));
     hbp__plan_rows rows = e->start[e->jobs];
     rows.dropped = is_whole ? plan->dropped : 0;
@@ -334,8 +335,8 @@ static hbp_status open_rows(expansion *e, int is_whole)
             "steps %lld to %lld have %lld samples and %lld dropped ones; at most %lld can be listed",
             (long long)e->first_step, (long long)(e->first_step + e->steps - 1), (long long)rows.samples,
             (long long)rows.dropped, (long long)HBP_MAX_SAMPLES);
-    HBP__TRY(hbp__plan_rows_open(e->context, lengths, &frame, &rows, plan->shifted_loss ? HBP__PLAN_LOSS : 0,
-                                 &e->writer));
+    HBP__TRY(hbp__plan_rows_open(e->context, e->lengths, &frame, &rows,
+                                 plan->shifted_loss ? HBP__PLAN_LOSS : 0, &e->writer));
     hbp_plan *to = e->writer.plan;
     to->first_step = e->first_step;
     to->sequence_multiple = plan->sequence_multiple;
@@ -350,7 +351,7 @@ static hbp_status open_rows(expansion *e, int is_whole)
     to->overlong_samples = plan->overlong_samples;
     to->overlong_tokens = plan->overlong_tokens;
     to->shifted_loss = plan->shifted_loss;
-    if (!lengths)
+    if (!e->lengths)
         to->lengths_digest = plan->lengths_digest;
     for (int64_t j = 1; j <= e->jobs; j++) {
         to->step_offsets[e->start[j].steps] = e->start[j].micro_batches;
@@ -358,6 +359,24 @@ static hbp_status open_rows(expansion *e, int is_whole)
         to->pack_offsets[e->start[j].packs] = e->start[j].samples;
     }
     return HBP_OK;
+}
+
+/* Where a large part of the samples is listed, drawing all of a length at once is quicker. */
+static hbp_status draw_whole(expansion *e, int is_whole)
+{
+    hbp_context *context = e->context;
+    const hbp_pattern_plan *plan = e->plan;
+    const int64_t last = plan->lengths - 1, all = e->length_first[last] + plan->length_samples[last];
+    e->is_drawn_whole = e->steps > plan->steps / LARGE_PART && all <= HBP_MAX_SAMPLES;
+    if (!e->is_drawn_whole)
+        return HBP_OK;
+    uint32_t *order = is_whole ? (uint32_t *)e->writer.plan->sample_tokens
+                               : hbp__take(context, (uint64_t)all, sizeof *order);
+    HBP__TRY(hbp__scratch_check(context, "the draw of samples"));
+    if (e->is_dealt)
+        HBP__TRY(hbp__lengths_deal(context, e->lengths, order));
+    return hbp__pattern_samples_open(context, plan, e->length_first, e->is_dealt ? order : e->sample, order,
+                                     e->threads, &e->samples);
 }
 
 static hbp_status expand(expansion *e)
@@ -374,14 +393,8 @@ static hbp_status expand(expansion *e)
         e->length_first[i] = before;
     if (e->steps > plan->steps / LARGE_PART)
         HBP__TRY(hbp__pattern_blocks_open(context, plan, &e->blocks));
-    /* Where a large part of the samples is listed, drawing all of a length at once is quicker. */
-    const int64_t last = plan->lengths - 1;
-    e->is_drawn_whole = e->steps > plan->steps / LARGE_PART &&
-                        e->length_first[last] + plan->length_samples[last] <= HBP_MAX_SAMPLES;
-    if (e->is_drawn_whole)
-        HBP__TRY(hbp__pattern_samples_open(context, plan, e->length_first, e->index, e->spent, e->threads,
-                                           &e->samples));
     HBP__TRY(open_rows(e, is_whole));
+    HBP__TRY(draw_whole(e, is_whole));
     HBP__TRY(hbp__parallel(context, e->threads, e->jobs, list_job, e));
     if (e->is_drawn_whole)
         HBP__TRY(hbp__pattern_samples_write(context, &e->samples, &e->writer, e->threads, e->jobs));
@@ -411,7 +424,8 @@ hbp_status hbp__pattern_plan_expand(hbp_context *context, const hbp_pattern_plan
 {
     expansion e = {.context = context,
                    .plan = plan,
-                   .index = index,
+                   .sample = index ? index->sample : NULL,
+                   .lengths = index && !index->is_counted ? index->lengths : NULL,
                    .key = hbp__permutation_key(plan->seed, plan->epoch),
                    .first_step = first_step,
                    .steps = steps,
@@ -424,13 +438,13 @@ hbp_status hbp__pattern_plan_expand(hbp_context *context, const hbp_pattern_plan
     return expand_steps(&e, out);
 }
 
-hbp_status hbp__pattern_plan_list(hbp_context *context, const hbp_pattern_plan *plan, hbp_length_index *index,
-                                  int32_t threads, hbp_plan **out)
+hbp_status hbp__pattern_plan_list(hbp_context *context, const hbp_pattern_plan *plan,
+                                  const hbp_lengths *lengths, int32_t threads, hbp_plan **out)
 {
     expansion e = {.context = context,
                    .plan = plan,
-                   .index = index,
-                   .spent = index,
+                   .lengths = lengths->length ? lengths : NULL,
+                   .is_dealt = lengths->length != NULL,
                    .key = hbp__permutation_key(plan->seed, plan->epoch),
                    .steps = plan->steps,
                    .threads = hbp__threads(context, threads)};

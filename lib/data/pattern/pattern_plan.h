@@ -248,8 +248,9 @@ hbp_status hbp__pattern_plan_expand(hbp_context *context, const hbp_pattern_plan
                                     const hbp_length_index *index, int64_t first_step, int64_t steps,
                                     int32_t threads, hbp_plan **out);
 
-/* All steps, with the plan's own index or none, which is spent: its samples are drawn in place. */
-hbp_status hbp__pattern_plan_list(hbp_context *context, const hbp_pattern_plan *plan, hbp_length_index *index,
-                                  int32_t threads, hbp_plan **out);
+/* All steps, of the lengths that the plan was made of: an array's samples are put in order where the plan's
+ * tokens will stand, so that no index is needed. */
+hbp_status hbp__pattern_plan_list(hbp_context *context, const hbp_pattern_plan *plan,
+                                  const hbp_lengths *lengths, int32_t threads, hbp_plan **out);
 
 #endif

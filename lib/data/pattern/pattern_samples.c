@@ -12,7 +12,7 @@
 /* A draw of all samples. */
 typedef struct drawing {
     const hbp__pattern_samples *of;
-    const uint32_t *sample; /* [samples] of the index; NULL: samples by their place */
+    const uint32_t *sample; /* [samples] of an index; NULL: samples by their place */
     uint64_t key;           /* of the run */
 } drawing;
 
@@ -58,20 +58,18 @@ static hbp_status draw_length(hbp_context *context, void *user, int64_t row)
 }
 
 hbp_status hbp__pattern_samples_open(hbp_context *context, const hbp_pattern_plan *plan,
-                                     const int64_t *length_first, const hbp_length_index *index,
-                                     hbp_length_index *spent, int32_t threads, hbp__pattern_samples *samples)
+                                     const int64_t *length_first, const uint32_t *sample, uint32_t *order,
+                                     int32_t threads, hbp__pattern_samples *samples)
 {
-    const int64_t last = plan->lengths - 1, all = length_first[last] + plan->length_samples[last],
-                  packs = plan->pattern_first_packs[plan->patterns];
-    *samples = (hbp__pattern_samples){.plan = plan, .length_first = length_first};
-    samples->order = spent ? spent->sample : hbp__take(context, (uint64_t)all, sizeof *samples->order);
+    const int64_t packs = plan->pattern_first_packs[plan->patterns];
+    *samples = (hbp__pattern_samples){.plan = plan, .length_first = length_first, .order = order};
     samples->row = hbp__take(context, (uint64_t)packs, sizeof *samples->row);
     HBP__TRY(hbp__scratch_check(context, "the draw of samples"));
     for (int64_t pack = 0; pack < packs; pack++) {
         HBP__TRY(hbp__tick_row(context, "draw samples", pack, packs));
         samples->row[pack] = HBP__NO_ROW;
     }
-    drawing d = {samples, index ? index->sample : NULL, hbp__permutation_key(plan->seed, plan->epoch)};
+    drawing d = {samples, sample, hbp__permutation_key(plan->seed, plan->epoch)};
     return hbp__parallel(context, threads, plan->lengths, draw_length, &d);
 }
 
@@ -82,11 +80,20 @@ typedef struct cut {
     int32_t tokens;
 } cut;
 
+/* What is written of all packs before anything else is. */
+enum { IDS, TOKENS };
+
+/* A pattern reads from as many places as it has runs, more than processors follow by themselves: each is
+ * asked for so many samples ahead. */
+#define SAMPLES_AHEAD 32
+
 /* A job: packs that one thread writes. */
 typedef struct writing {
     const hbp__pattern_samples *of;
     hbp__plan_writer writer;
     int64_t jobs;
+    int what;
+    int resolves;  /* there is more to samples than ids and tokens */
     int64_t since; /* rows since the last look at a request to cancel */
 } writing;
 
@@ -106,19 +113,23 @@ static hbp_status open_cuts(writing *w, hbp_context *context, int64_t pattern, i
     return HBP_OK;
 }
 
-static void write_pack(hbp_plan *to, int64_t at, cut *cuts, int64_t runs)
+static void write_ids(int64_t *id, cut *cuts, int64_t runs)
 {
-    int64_t *id = to->sample_ids + at;
-    int32_t *tokens = to->sample_tokens + at;
     for (int64_t k = 0; k < runs; k++) {
-        const int32_t number = cuts[k].number, length = cuts[k].tokens;
+        const int32_t number = cuts[k].number;
         const uint32_t *sample = cuts[k].sample;
         cuts[k].sample += number;
-        for (int32_t i = 0; i < number; i++) {
+        __builtin_prefetch((const void *)((uintptr_t)sample + SAMPLES_AHEAD * sizeof *sample));
+        for (int32_t i = 0; i < number; i++)
             *id++ = sample[i];
-            *tokens++ = length;
-        }
     }
+}
+
+static void write_tokens(int32_t *tokens, const cut *cuts, int64_t runs)
+{
+    for (int64_t k = 0; k < runs; k++)
+        for (int32_t i = 0; i < cuts[k].number; i++)
+            *tokens++ = cuts[k].tokens;
 }
 
 /* Packs [pack, end) of one pattern. */
@@ -133,13 +144,18 @@ static hbp_status write_pattern(writing *w, hbp_context *context, int64_t patter
         const uint32_t row = w->of->row[pack];
         HBP__TRY(hbp__tick_rows(context, "samples", &w->since, number, pattern, plan->patterns));
         if (row == HBP__NO_ROW) {
-            for (int64_t k = 0; k < runs; k++)
+            for (int64_t k = 0; w->what == IDS && k < runs; k++)
                 cuts[k].sample += cuts[k].number;
             continue;
         }
-        write_pack(w->writer.plan, row, cuts, runs);
+        if (w->what == IDS) {
+            write_ids(w->writer.plan->sample_ids + row, cuts, runs);
+            continue;
+        }
+        write_tokens(w->writer.plan->sample_tokens + row, cuts, runs);
         w->writer.sample = row + number;
-        HBP__TRY(hbp__resolve_samples(&w->writer, NULL, row));
+        if (w->resolves)
+            HBP__TRY(hbp__resolve_samples(&w->writer, NULL, row));
     }
     hbp__scratch_release(context, mark);
     return HBP_OK;
@@ -164,6 +180,9 @@ static hbp_status write_job(hbp_context *context, void *user, int64_t job)
 hbp_status hbp__pattern_samples_write(hbp_context *context, const hbp__pattern_samples *samples,
                                       const hbp__plan_writer *writer, int32_t threads, int64_t jobs)
 {
-    writing w = {.of = samples, .writer = *writer, .jobs = jobs};
+    writing w = {
+        .of = samples, .writer = *writer, .jobs = jobs, .what = IDS, .resolves = hbp__resolves(writer)};
+    HBP__TRY(hbp__parallel(context, threads, jobs, write_job, &w));
+    w.what = TOKENS;
     return hbp__parallel(context, threads, jobs, write_job, &w);
 }
