@@ -14,6 +14,9 @@
 /* Samples of a part for each slot, at least: slots are counted and placed for each part. */
 #define PART_SLOTS 4
 
+/* The place of a sample is asked for so many samples before it comes. */
+#define SAMPLES_AHEAD 32
+
 static int64_t slots_of(const hbp__length_deal *d)
 {
     return d->table_max + 2 + d->histogram->bins;
@@ -52,6 +55,13 @@ void hbp__length_deal_close(hbp__length_deal *d)
     d->slot_next = NULL;
 }
 
+/* Asks for where the next sample of a length goes: near enough while others come before it. */
+static inline void prefetch_place(const hbp__length_deal *d, uint32_t length, const uint32_t *order)
+{
+    const uint32_t place = d->slot_next[length <= d->table_max ? length : 0];
+    __builtin_prefetch((const void *)((uintptr_t)order + (uintptr_t)place * sizeof *order), 1);
+}
+
 hbp_status hbp__length_deal_take(hbp_context *context, hbp__length_deal *d, const uint32_t *length,
                                  int64_t count, uint32_t *order, int *has_place)
 {
@@ -63,6 +73,8 @@ hbp_status hbp__length_deal_take(hbp_context *context, hbp__length_deal *d, cons
         HBP__TRY(hbp__tick(context, "order lengths", before + begin, all));
         const int64_t end = hbp__min_i64(count, begin + HBP__LENGTHS_BLOCK);
         for (int64_t i = begin; i < end; i++) {
+            if (i + SAMPLES_AHEAD < end)
+                prefetch_place(d, length[i + SAMPLES_AHEAD], order);
             const uint32_t to = d->slot_next[slot_of(d, length[i])]++;
             if (to >= all)
                 return HBP_OK;

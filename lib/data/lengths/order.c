@@ -14,6 +14,7 @@
 /* Runs of one length up to this many samples are shuffled in place; longer ones are first dealt into piles.
  */
 #define SHUFFLE_IN_PLACE 65536
+#define LINE             16 /* samples of a line of a cache */
 #define PILES            256
 /* So that threads end together; fewer samples are not worth a job. */
 #define JOBS_A_THREAD 8
@@ -79,6 +80,13 @@ static int64_t first_bin(const ordering *o, int64_t job)
     return hbp__last_at_most(lengths->bin_first, lengths->bins, from - 1) + 1;
 }
 
+/* Asks for all of a run, which is then read in no order. */
+static void prefetch_run(const uint32_t *run, int64_t count)
+{
+    for (int64_t i = 0; i < count; i += LINE)
+        __builtin_prefetch(run + i, 1);
+}
+
 static hbp_status shuffle_bins(hbp_context *context, void *user, int64_t job)
 {
     const ordering *o = user;
@@ -96,6 +104,8 @@ static hbp_status shuffle_bins(hbp_context *context, void *user, int64_t job)
         if (bin % 1024 == 0)
             HBP__TRY(hbp__tick(context, "shuffle equal lengths", bin - first, end - first));
         s.rng = hbp__rng_make(o->key, (uint64_t)lengths->bin_length[bin], STREAM);
+        if (bin + 1 < end && lengths->bin_count[bin + 1] <= SHUFFLE_IN_PLACE)
+            prefetch_run(o->order + lengths->bin_first[bin + 1], lengths->bin_count[bin + 1]);
         if (lengths->bin_count[bin] > 1)
             HBP__TRY(shuffle_run(&s, o->order + lengths->bin_first[bin], lengths->bin_count[bin]));
     }
