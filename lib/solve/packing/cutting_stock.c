@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "base/checked.h"
 #include "base/scratch.h"
 #include "base/wide.h"
 #include "solve/packing/tight_tuning.h"
@@ -114,30 +115,79 @@ static int pivot_column(master *m, int64_t column, const hbp__run *run, int64_t 
     return 1;
 }
 
-static double price_pattern(const master *m, int64_t column)
+/* The patterns known, LANES of them side by side, so that their sums do not wait for each other: each sum has
+ * its terms in the pattern's order. Patterns of fewer runs than their neighbours end with none of class 0. */
+enum { LANES = 4 };
+typedef struct known {
+    int64_t patterns;
+    int64_t groups;
+    int64_t *first;       /* [groups + 1] rows */
+    int32_t *class_index; /* [rows, LANES] */
+    double *number;       /* [rows, LANES] */
+} known;
+
+static int64_t runs_of(const hbp__patterns *patterns, int64_t pattern)
 {
-    double value = 0;
-    for (int64_t k = m->patterns->offsets[column]; k < m->patterns->offsets[column + 1]; k++)
-        value += m->y[m->patterns->run[k].class_index] * (double)m->patterns->run[k].number;
-    return value;
+    return pattern < patterns->count ? patterns->offsets[pattern + 1] - patterns->offsets[pattern] : 0;
+}
+
+static hbp_status list_known(const master *m, known *k)
+{
+    const hbp__patterns *patterns = m->patterns;
+    k->patterns = patterns->count;
+    k->groups = hbp__ceil_div(patterns->count, LANES);
+    k->first = hbp__take(m->context, (uint64_t)k->groups + 1, sizeof *k->first);
+    HBP__TRY(hbp__scratch_check(m->context, "cutting patterns"));
+    k->first[0] = 0;
+    for (int64_t g = 0; g < k->groups; g++) {
+        int64_t most = 0;
+        for (int64_t lane = 0; lane < LANES; lane++)
+            most = hbp__max_i64(most, runs_of(patterns, g * LANES + lane));
+        k->first[g + 1] = k->first[g] + most;
+    }
+    const uint64_t cells = (uint64_t)(k->first[k->groups] * LANES);
+    k->class_index = hbp__take_zero(m->context, cells, sizeof *k->class_index);
+    k->number = hbp__take_zero(m->context, cells, sizeof *k->number);
+    HBP__TRY(hbp__scratch_check(m->context, "cutting patterns"));
+    for (int64_t p = 0; p < patterns->count; p++) {
+        const hbp__run *run = patterns->run + patterns->offsets[p];
+        for (int64_t i = 0; i < runs_of(patterns, p); i++) {
+            const int64_t cell = (k->first[p / LANES] + i) * LANES + p % LANES;
+            k->class_index[cell] = run[i].class_index;
+            k->number[cell] = (double)run[i].number;
+        }
+    }
+    return HBP_OK;
+}
+
+/* The first of the patterns worth most, or -1 when none is worth more than *best, which gets its worth. */
+static int64_t price_known(const known *k, const double *y, double *best)
+{
+    int64_t top = -1;
+    for (int64_t g = 0; g < k->groups; g++) {
+        double value[LANES] = {0};
+        for (int64_t row = k->first[g]; row < k->first[g + 1]; row++)
+            for (int lane = 0; lane < LANES; lane++)
+                value[lane] += y[k->class_index[row * LANES + lane]] * k->number[row * LANES + lane];
+        for (int lane = 0; lane < LANES; lane++)
+            if (value[lane] > *best) {
+                *best = value[lane];
+                top = g * LANES + lane;
+            }
+    }
+    return top;
 }
 
 /* Pivots among the patterns known and the surpluses until none pays. */
-static hbp_status optimise_master(master *m)
+static hbp_status pivot_known(master *m, const known *k)
 {
     for (int64_t done = 0; *m->work > 0; done++) {
-        *m->work -= m->rows * m->rows + 4 * m->patterns->count;
+        *m->work -= m->rows * m->rows + 4 * k->patterns;
         if (done % 64 == 0)
             HBP__TRY(hbp__tick(m->context, "pack", 0, 0));
         double best = 1.0 + EPSILON, lowest = -EPSILON;
-        int64_t column = -1, surplus = -1;
-        for (int64_t c = 0; c < m->patterns->count; c++) {
-            double value = price_pattern(m, c);
-            if (value > best) {
-                best = value;
-                column = c;
-            }
-        }
+        int64_t surplus = -1;
+        const int64_t column = price_known(k, m->y, &best);
         for (int64_t r = 0; r < m->rows; r++) {
             if (m->y[r] < lowest) {
                 lowest = m->y[r];
@@ -157,6 +207,16 @@ static hbp_status optimise_master(master *m)
             break;
         }
     }
+    return HBP_OK;
+}
+
+static hbp_status optimise_master(master *m)
+{
+    const int64_t mark = hbp__scratch_mark(m->context);
+    known k;
+    HBP__TRY(list_known(m, &k));
+    HBP__TRY(pivot_known(m, &k));
+    hbp__scratch_release(m->context, mark);
     return HBP_OK;
 }
 
@@ -270,12 +330,12 @@ static hbp_status solve_master(master *m, int32_t *number, double gap)
     HBP__TRY(start_basis(m));
     while (*m->work > 0) {
         double least;
-        int64_t known = m->patterns->count;
+        int64_t before = m->patterns->count;
         HBP__TRY(generate_patterns(m, number, weight, &least));
         bound = least > bound ? least : bound;
         if (m->packs - bound < gap)
             break;
-        if (m->patterns->count > known) {
+        if (m->patterns->count > before) {
             HBP__TRY(optimise_master(m));
         } else if (weight > 0) {
             weight = weight < .1 ? 0 : weight / 2;
