@@ -11,6 +11,8 @@
 
 /* Up to so many elements are shuffled: a network over so few is uneven. */
 #define HBP__PERMUTATION_FEW 16
+/* Elements whose places are drawn at once, by those who draw many. */
+#define HBP__DRAWN 256
 
 /* Of [0, count). */
 typedef struct hbp__permutation {

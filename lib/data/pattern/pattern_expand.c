@@ -5,8 +5,6 @@
 #include "data/lengths/length_index.h"
 #include "data/pattern/pattern_samples.h"
 
-/* Samples whose places are drawn at once. */
-#define DRAWN 256
 /* One part of the steps in so many is a large one. */
 #define LARGE_PART 4
 /* So that threads end together. */
@@ -39,7 +37,7 @@ typedef struct listing {
     int64_t since;       /* rows since the last look at a request to cancel */
     int64_t waiting;     /* samples that wait for their place */
     hbp__step_sums sums; /* of the step */
-    uint64_t count[DRAWN], stream[DRAWN], place[DRAWN];
+    uint64_t count[HBP__DRAWN], stream[HBP__DRAWN], place[HBP__DRAWN];
     hbp__plan_writer writer;
 } listing;
 
@@ -153,7 +151,7 @@ static hbp_status write_run(listing *l, int64_t run, int64_t turn)
         l->stream[l->waiting] = hbp__pattern_length_stream(plan, row);
         l->place[l->waiting++] = (uint64_t)(first + i);
         hbp__write_place(&l->writer, e->length_first[row], (int32_t)plan->length_tokens[row]);
-        if (l->waiting == DRAWN)
+        if (l->waiting == HBP__DRAWN)
             HBP__TRY(draw_places(l));
     }
     return HBP_OK;

@@ -4,8 +4,6 @@
 #include "base/scratch.h"
 #include "base/search.h"
 
-/* Samples whose places are drawn at once. */
-#define DRAWN 256
 /* So often, and lengths of fewer samples, between two looks at a request to cancel. */
 #define DRAWN_LOOK 64
 
@@ -26,12 +24,12 @@ static hbp_status draw_row(hbp_context *context, const drawing *d, int64_t row, 
     const hbp__permutation draw =
         hbp__permutation_make((uint64_t)count, d->key, hbp__pattern_length_stream(plan, row));
     for (int64_t at = 0, number; at < count; at += number) {
-        uint32_t place[DRAWN];
-        number = hbp__min_i64(DRAWN, count - at);
+        uint32_t place[HBP__DRAWN];
+        number = hbp__min_i64(HBP__DRAWN, count - at);
         hbp__permutation_range(&draw, (uint32_t)at, number, place);
         for (int64_t i = 0; i < number; i++)
             to[at + i] = from ? from[place[i]] : (uint32_t)(first + place[i]);
-        if (at / DRAWN % DRAWN_LOOK == 0 && (at || count >= DRAWN || row % DRAWN_LOOK == 0))
+        if (at / HBP__DRAWN % DRAWN_LOOK == 0 && (at || count >= HBP__DRAWN || row % DRAWN_LOOK == 0))
             HBP__TRY(hbp__tick(context, "draw samples", row, plan->lengths));
     }
     return HBP_OK;
@@ -43,11 +41,11 @@ static hbp_status draw_length(hbp_context *context, void *user, int64_t row)
     const drawing *d = user;
     const int64_t count = d->of->plan->length_samples[row], first = d->of->length_first[row];
     const uint32_t *from = d->sample ? d->sample + first : NULL;
-    uint32_t *to = d->of->order + first, few[DRAWN], *drawn = few;
+    uint32_t *to = d->of->order + first, few[HBP__DRAWN], *drawn = few;
     if (from != to)
         return draw_row(context, d, row, from, to);
     const int64_t mark = hbp__scratch_mark(context);
-    if (count > DRAWN) {
+    if (count > HBP__DRAWN) {
         drawn = hbp__take(context, (uint64_t)count, sizeof *drawn);
         HBP__TRY(hbp__scratch_check(context, "the draw of samples"));
     }
