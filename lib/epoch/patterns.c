@@ -7,10 +7,12 @@
 
 #include "base/methods.h"
 #include "base/options.h"
+#include "base/parallel.h"
 #include "base/scratch.h"
 #include "base/sort.h"
 #include "cost/cost.h"
 #include "cost/straight.h"
+#include "data/lengths/length_deal.h"
 #include "epoch/bound.h"
 #include "epoch/choose.h"
 #include "epoch/thin.h"
@@ -387,14 +389,46 @@ hbp_status hbp__epoch_plan_patterns(hbp__epoch *epoch, hbp_pattern_plan **out)
     return status;
 }
 
+/* What a listed plan is made from. */
+typedef struct source {
+    const hbp__epoch *epoch;
+    hbp_pattern_plan *patterns;
+    uint32_t *order; /* [samples] NULL: yet to be dealt */
+} source;
+
+enum { PLAN, DEAL, SOURCES };
+
+static hbp_status make_source(hbp_context *context, void *user, int64_t job)
+{
+    source *s = user;
+    hbp__epoch own = *s->epoch;
+    own.context = context;
+    return job == PLAN ? hbp__epoch_plan_patterns(&own, &s->patterns)
+                       : hbp__lengths_deal(context, own.lengths, s->order);
+}
+
+/* Samples are put in order of length while the patterns are planned, where there is a thread for it and the
+ * plan is listed in any case. */
+static hbp_status make_sources(source *s, int is_listed)
+{
+    hbp_context *context = s->epoch->context;
+    const hbp_lengths *lengths = s->epoch->lengths;
+    const int32_t threads = hbp__threads(context, s->epoch->options.threads);
+    if (is_listed && threads > 1 && lengths->length && lengths->count > HBP__DEALT_ALONE)
+        s->order = hbp__new(&context->memory, (uint64_t)lengths->count, sizeof *s->order);
+    return s->order ? hbp__parallel(context, threads, SOURCES, make_source, s)
+                    : make_source(context, s, PLAN);
+}
+
 hbp_status hbp__epoch_list_patterns(hbp__epoch *epoch, int64_t most_ns, hbp_plan **out)
 {
-    hbp_pattern_plan *patterns = NULL;
-    hbp_status status = hbp__epoch_plan_patterns(epoch, &patterns);
-    if (status >= 0 && patterns->predicted_ns <= most_ns)
-        status =
-            hbp__pattern_plan_list(epoch->context, patterns, epoch->lengths, epoch->options.threads, out);
-    hbp_pattern_plan_free(patterns);
+    source s = {.epoch = epoch};
+    hbp_status status = make_sources(&s, most_ns == INT64_MAX);
+    if (status >= 0 && s.patterns->predicted_ns <= most_ns)
+        status = hbp__pattern_plan_list(epoch->context, s.patterns, epoch->lengths, s.order,
+                                        epoch->options.threads, out);
+    hbp_pattern_plan_free(s.patterns);
+    hbp__delete(&epoch->context->memory, s.order);
     return status;
 }
 

@@ -122,5 +122,7 @@
 /* Past so many samples the search is a plan by patterns unless effort asks for more: as fast or faster but
  * for many ranks, in a tenth of the time. bench_patterns. */
 #define HBP__SEARCHED_SAMPLES (INT64_C(1) << 21)
+/* Up to so many samples are not worth a thread that puts them in order while patterns are planned. Chosen. */
+#define HBP__DEALT_ALONE (INT64_C(1) << 18)
 
 #endif

@@ -437,12 +437,14 @@ hbp_status hbp__pattern_plan_expand(hbp_context *context, const hbp_pattern_plan
 }
 
 hbp_status hbp__pattern_plan_list(hbp_context *context, const hbp_pattern_plan *plan,
-                                  const hbp_lengths *lengths, int32_t threads, hbp_plan **out)
+                                  const hbp_lengths *lengths, const uint32_t *order, int32_t threads,
+                                  hbp_plan **out)
 {
     expansion e = {.context = context,
                    .plan = plan,
+                   .sample = order,
                    .lengths = lengths->length ? lengths : NULL,
-                   .is_dealt = lengths->length != NULL,
+                   .is_dealt = lengths->length && !order,
                    .key = hbp__permutation_key(plan->seed, plan->epoch),
                    .steps = plan->steps,
                    .threads = hbp__threads(context, threads)};

@@ -248,9 +248,10 @@ hbp_status hbp__pattern_plan_expand(hbp_context *context, const hbp_pattern_plan
                                     const hbp_length_index *index, int64_t first_step, int64_t steps,
                                     int32_t threads, hbp_plan **out);
 
-/* All steps, of the lengths that the plan was made of: an array's samples are put in order where the plan's
- * tokens will stand, so that no index is needed. */
+/* All steps, of the lengths that the plan was made of. `order` [samples] holds those of an array as
+ * hbp__lengths_deal does; NULL: they are put in order where the plan's tokens will stand. */
 hbp_status hbp__pattern_plan_list(hbp_context *context, const hbp_pattern_plan *plan,
-                                  const hbp_lengths *lengths, int32_t threads, hbp_plan **out);
+                                  const hbp_lengths *lengths, const uint32_t *order, int32_t threads,
+                                  hbp_plan **out);
 
 #endif
