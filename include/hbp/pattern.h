@@ -122,11 +122,14 @@ HBP_API hbp_status hbp_pattern_plan_simulate(hbp_context *context, const hbp_pat
                                              const hbp_cost *cost, const hbp_simulate_options *options,
                                              hbp_report *report);
 
-/* hbp_plan_save_cursor and hbp_plan_load_cursor of a plan by patterns. */
+/* hbp_plan_save_cursor and hbp_plan_load_cursor of a plan by patterns whose samples `index` names; NULL: by
+ * their places. A cursor holds them to the same lengths in the same order: an index of chunks that came in
+ * another order is refused, as one of other lengths is. */
 HBP_API hbp_status hbp_pattern_plan_save_cursor(hbp_context *context, const hbp_pattern_plan *plan,
-                                                int64_t step, uint8_t *cursor);
+                                                const hbp_length_index *index, int64_t step, uint8_t *cursor);
 HBP_API hbp_status hbp_pattern_plan_load_cursor(hbp_context *context, const hbp_pattern_plan *plan,
-                                                const uint8_t *cursor, int64_t *step);
+                                                const hbp_length_index *index, const uint8_t *cursor,
+                                                int64_t *step);
 
 HBP_END_DECLS
 

@@ -40,10 +40,9 @@ void hbp__digest_u64(hbp__digest *digest, uint64_t value)
 }
 
 /* Four independent lanes, so that the multiplications overlap; the same result as one value at a time. */
-#define DIGEST_COLUMN(digest, values, count)                                                                 \
+#define DIGEST_VALUES(digest, values, number)                                                                \
     do {                                                                                                     \
-        int64_t n = (values) ? (count) : 0;                                                                  \
-        hbp__digest_u64(digest, (uint64_t)n);                                                                \
+        const int64_t n = (number);                                                                          \
         int64_t i = 0;                                                                                       \
         for (; i < n && ((digest)->count & 3); i++)                                                          \
             hbp__digest_u64(digest, (uint64_t)(int64_t)(values)[i]);                                         \
@@ -61,6 +60,18 @@ void hbp__digest_u64(hbp__digest *digest, uint64_t value)
         for (; i < n; i++)                                                                                   \
             hbp__digest_u64(digest, (uint64_t)(int64_t)(values)[i]);                                         \
     } while (0)
+
+#define DIGEST_COLUMN(digest, values, count)                                                                 \
+    do {                                                                                                     \
+        const int64_t rows = (values) ? (count) : 0;                                                         \
+        hbp__digest_u64(digest, (uint64_t)rows);                                                             \
+        DIGEST_VALUES(digest, values, rows);                                                                 \
+    } while (0)
+
+void hbp__digest_values_u32(hbp__digest *digest, const uint32_t *values, int64_t count)
+{
+    DIGEST_VALUES(digest, values, count);
+}
 
 void hbp__digest_column_i64(hbp__digest *digest, const int64_t *values, int64_t count)
 {

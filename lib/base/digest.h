@@ -19,6 +19,9 @@ void hbp__digest_column_i64(hbp__digest *digest, const int64_t *values, int64_t 
 void hbp__digest_column_i32(hbp__digest *digest, const int32_t *values, int64_t count);
 void hbp__digest_column_u32(hbp__digest *digest, const uint32_t *values, int64_t count);
 
+/* A part of a column, whose count was digested before its first one. */
+void hbp__digest_values_u32(hbp__digest *digest, const uint32_t *values, int64_t count);
+
 uint64_t hbp__digest_end(const hbp__digest *digest);
 
 #endif

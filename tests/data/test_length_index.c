@@ -60,6 +60,8 @@ START_TEST_IN_CONTEXT(streams_and_arrays_agree)
         OK(context, hbp_length_index_builder_finish(context, builder, &streamed));
         check_index(keep(streamed), values, count);
         ck_assert_uint_eq(streamed->histogram_digest, index->histogram_digest);
+        ck_assert_uint_eq(streamed->lengths_digest, lengths->digest);
+        ck_assert_uint_eq(index->lengths_digest, lengths->digest);
         ck_assert(streamed->is_counted && !index->is_counted);
         FAILS(context, HBP_E_INVALID, "the builder is finished",
               hbp_length_index_builder_finish(context, builder, &streamed));

@@ -73,6 +73,8 @@ START_TEST_IN_CONTEXT(numbers_that_cannot_be_are_named)
     REFUSES(plan, loss_tokens, -1, "loss_tokens is -1; it lies in 0 to");
     REFUSES(plan, loss_tokens, plan->loss_tokens - 1, "; the lengths make it");
     REFUSES(loss, loss_tokens, INT64_C(1) << 40, "loss_tokens is 1099511627776; the lengths make it at most");
+    REFUSES(plan, histogram_digest, plan->histogram_digest + 1, "; the lengths make it");
+    REFUSES(plan, dropped, plan->overlong_samples + 1, "dropped is 1; it lies in 0 to 0");
     REFUSES(plan, overlong_samples, -1, "overlong_samples is -1");
     REFUSES(plan, overlong_tokens, -2, "overlong_tokens is -2");
     REFUSES(plan, bound_ns, -1, "the bound on the time is -1 ns; it must lie between 0 and the predicted");

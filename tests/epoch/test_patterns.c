@@ -1,5 +1,6 @@
 /* Plans by patterns: listed, they are plans like others; a part of one is the same part of the whole; what is
  * said of them without a list is what is said of the list. */
+#include "data/lengths/length_index.h"
 #include "epoch/patterns.h"
 
 #include "epoch/planned.h"
@@ -283,11 +284,86 @@ START_TEST_IN_CONTEXT(another_epoch_is_another_draw)
     ck_assert_int_lt(equal, a->samples / 10);
     uint8_t cursor[HBP_CURSOR_BYTES];
     int64_t step = 0;
-    OK(context, hbp_pattern_plan_save_cursor(context, drawn, drawn->steps - 1, cursor));
-    OK(context, hbp_pattern_plan_load_cursor(context, drawn, cursor, &step));
+    OK(context, hbp_pattern_plan_save_cursor(context, drawn, NULL, drawn->steps - 1, cursor));
+    OK(context, hbp_pattern_plan_load_cursor(context, drawn, NULL, cursor, &step));
     ck_assert_int_eq(step, drawn->steps - 1);
     FAILS(context, HBP_E_INVALID, "the cursor is of seed 7, epoch 8",
-          hbp_pattern_plan_load_cursor(context, first, cursor, &step));
+          hbp_pattern_plan_load_cursor(context, first, NULL, cursor, &step));
+}
+END_TEST
+
+/* Two indexes of one histogram: the order of the samples is what tells them apart. */
+START_TEST_IN_CONTEXT(a_cursor_holds_the_index_to_its_order)
+{
+    uint32_t values[] = {700, 9, 9, 30, 700, 12, 30, 9, 5000, 700};
+    enum { COUNT = sizeof values / sizeof *values };
+    hbp_cost *cost = keep(test_cost(context));
+    hbp_lengths *lengths, *others;
+    hbp_length_index *index, *other;
+    hbp_pattern_plan *plan;
+    OK(context, hbp_lengths_create_u32(context, values, COUNT, NULL, &lengths));
+    OK(context, hbp_plan_patterns(context, keep(lengths), cost, NULL, &plan));
+    OK(context, hbp_length_index_create(context, lengths, &index));
+    values[0] = 9;
+    values[1] = 700;
+    OK(context, hbp_lengths_create_u32(context, values, COUNT, NULL, &others));
+    OK(context, hbp_length_index_create(context, keep(others), &other));
+    keep(plan);
+    keep(index);
+    keep(other);
+    const hbp_length_index *all[] = {index, other, NULL};
+    for (int i = 0; i < 3; i++)
+        for (int k = 0; k < 3; k++) {
+            uint8_t cursor[HBP_CURSOR_BYTES];
+            int64_t step = -1;
+            OK(context, hbp_pattern_plan_save_cursor(context, plan, all[i], 0, cursor));
+            if (i == k)
+                OK(context, hbp_pattern_plan_load_cursor(context, plan, all[k], cursor, &step));
+            else
+                FAILS(context, HBP_E_INVALID, "the lengths changed",
+                      hbp_pattern_plan_load_cursor(context, plan, all[k], cursor, &step));
+        }
+}
+END_TEST
+
+/* What a file may say of its lengths and their digests, where its columns are as they should be. */
+START_TEST_IN_CONTEXT(lengths_are_held_to_what_the_plan_says_of_them)
+{
+    hbp__rng rng = hbp__rng_make(21, 0, 0);
+    hbp_cost *cost = keep(test_cost(context));
+    hbp_lengths *lengths = draw_lengths(context, &rng, 2000, 9000, 1),
+                *few = draw_lengths(context, &rng, 50, 9000, 1);
+    hbp_pattern_plan *plan;
+    hbp_length_index *index;
+    hbp_plan *out;
+    OK(context, hbp_plan_patterns(context, lengths, cost, NULL, &plan));
+    OK(context, hbp_length_index_create(context, few, &index));
+    keep(plan);
+    keep(index);
+#define TELLS(field, change, text)                                                                           \
+    do {                                                                                                     \
+        const int64_t kept = (int64_t)plan->field;                                                           \
+        plan->field += (change);                                                                             \
+        plan->digest = hbp__pattern_plan_digest(plan);                                                       \
+        FAILS(context, HBP_E_INVALID, text, hbp_pattern_plan_validate(context, plan, lengths, cost));        \
+        plan->field -= (change);                                                                             \
+        plan->digest = hbp__pattern_plan_digest(plan);                                                       \
+        ck_assert_int_eq((int64_t)plan->field, kept);                                                        \
+    } while (0)
+    OK(context, hbp_pattern_plan_validate(context, plan, lengths, cost));
+    TELLS(loss_tokens, -1, "loss_tokens is");
+    TELLS(overlong_samples, 9, "overlong_samples is 9; the lengths make it 0");
+    TELLS(overlong_tokens, 9, "overlong_tokens is 9; the lengths make it 0");
+    TELLS(histogram_digest, 1, "histogram_digest is");
+    /* An index whose digests the plan claims, and that is too small for its samples. */
+    plan->histogram_digest = index->histogram_digest;
+    plan->lengths_digest = few->digest;
+    plan->is_bare = hbp__lengths_are_bare(few);
+    plan->shifted_loss = few->shifted_loss;
+    FAILS(context, HBP_E_INVALID, "the index is of 50 samples, the plan of 2000",
+          hbp_pattern_plan_expand(context, plan, index, 0, 1, &out));
+    FAILS(context, HBP_E_INVALID, "first_step is -9223372036854775808 and steps is 0; the plan has",
+          hbp_pattern_plan_expand(context, plan, index, INT64_MIN, 0, &out));
 }
 END_TEST
 
@@ -536,6 +612,7 @@ END_TEST
 TEST_MAIN("patterns", listed_they_are_plans_like_others, limits_are_those_of_the_listed_plan,
           very_many_samples_are_planned_as_few, histograms_of_any_size_are_planned,
           no_index_is_that_of_samples_in_order, another_epoch_is_another_draw,
+          a_cursor_holds_the_index_to_its_order, lengths_are_held_to_what_the_plan_says_of_them,
           bending_costs_and_lockstep_sets_are_timed, steps_keep_to_their_tokens,
           an_index_of_other_samples_is_refused, what_patterns_do_not_keep_is_refused,
           failures_leave_nothing_behind)

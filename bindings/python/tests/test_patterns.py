@@ -241,6 +241,21 @@ class TestPlan(unittest.TestCase):
         with self.assertRaises(ValueError):
             self.plan.load_cursor(cursor[:-1])
 
+    def test_cursors_hold_the_index_to_its_order(self):
+        bare, (first, second) = self.plan.with_index(None), np.array_split(LENGTHS, 2)
+        histogram = hbp.Lengths.count(LENGTHS)
+        whole = bare.with_index(hbp.LengthIndex.from_chunks(histogram, [first, second]))
+        other = bare.with_index(hbp.LengthIndex.from_chunks(histogram, [second, first]))
+        cursor = whole.save_cursor(3)
+        self.assertEqual(bare.with_index(LENGTHS).load_cursor(cursor), 3)
+        self.assertEqual(self.plan.load_cursor(cursor), 3)
+        self.assertEqual(bare.with_index(hbp.LengthIndex.from_chunks(histogram, LENGTHS)).load_cursor(cursor), 3)
+        for plan in (bare, other):
+            with self.assertRaisesRegex(hbp.InvalidError, "the lengths changed"):
+                plan.load_cursor(cursor)
+            with self.assertRaisesRegex(hbp.InvalidError, "the lengths changed"):
+                PlanSampler(plan, 0).load_state_dict(PlanSampler(whole, 0).state_dict(step=3))
+
     def test_options(self):
         self.assertLessEqual(set(patterns.PatternKeywords.__annotations__), set(EpochKeywords.__annotations__))
         for name in set(EpochKeywords.__annotations__) - set(patterns.PatternKeywords.__annotations__):
@@ -471,6 +486,18 @@ class TestSampler(unittest.TestCase):
         sampler.use_rest(rest, again)
         ids = sorted({sample for batch in sampler for sample in batch})
         self.assertEqual(ids, sorted(part.sample_ids.tolist()))
+
+    def test_a_rest_of_what_is_not_listed(self):
+        state = PlanSampler(self.plan, 2).state_dict(step=3)
+        rest, wanted = hbp.Rest(self.plan, state), hbp.Rest(self.whole, 3)
+        self.assertEqual(rest.ids.tolist(), wanted.ids.tolist())
+        self.assertEqual([batch.tolist() for batch in rest.batches], [batch.tolist() for batch in wanted.batches])
+        self.assertEqual(rest.has_pieces, wanted.has_pieces)
+        short = make_plan(max_length=8000, over_long="drop")
+        self.assertFalse(hbp.Rest(short, 1).has_pieces)
+        self.assertEqual(len(hbp.Rest(short, 1).batches), len(short) - 1)
+        with self.assertRaisesRegex(ValueError, "nothing is left"):
+            hbp.Rest(self.plan, len(self.plan))
 
     def test_others_are_refused(self):
         with self.assertRaisesRegex(TypeError, "it must be an hbp.Plan"):

@@ -1,11 +1,13 @@
 #include "data/lengths/length_index.h"
 
 #include "data/lengths/length_deal.h"
+#include "data/lengths/lengths_make.h"
 
 struct hbp_length_index_builder {
     hbp__memory memory;
     hbp_length_index *index; /* NULL: moved out */
     hbp__length_deal deal;
+    hbp__lengths_digest digest;
     int is_spoilt; /* a piece was refused */
 };
 
@@ -47,10 +49,12 @@ static hbp_status create(hbp_context *context, const hbp_lengths *lengths, hbp_l
     hbp_status status = open_index(context, lengths, &index);
     if (status >= 0)
         status = hbp__lengths_deal(context, lengths, index->sample);
-    if (status < 0)
+    if (status < 0) {
         hbp_length_index_free(index);
-    else
-        *out = index;
+        return status;
+    }
+    index->lengths_digest = lengths->digest;
+    *out = index;
     return status;
 }
 
@@ -78,6 +82,7 @@ hbp_status hbp_length_index_builder_create(hbp_context *context, const hbp_lengt
         return status;
     }
     builder->index->is_counted = 1;
+    builder->digest = hbp__lengths_digest_begin(histogram->count);
     *out = builder;
     return HBP_OK;
 }
@@ -112,6 +117,8 @@ hbp_status hbp_length_index_builder_append(hbp_context *context, hbp_length_inde
     hbp_status status =
         hbp__length_deal_take(context, &builder->deal, lengths, count, builder->index->sample, &has_place);
     builder->is_spoilt = status < 0 || !has_place;
+    if (!builder->is_spoilt)
+        hbp__lengths_digest_take(&builder->digest, lengths, count);
     HBP__TRY(status);
     return has_place ? HBP_OK : refuse_piece(context, builder, lengths, count);
 }
@@ -135,6 +142,7 @@ hbp_status hbp_length_index_builder_finish(hbp_context *context, hbp_length_inde
                          "histogram",
                          (long long)dealt, (long long)length);
     }
+    index->lengths_digest = hbp__lengths_digest_bare(&builder->digest, index->lengths->shifted_loss);
     *out = index;
     return HBP_OK;
 }

@@ -12,6 +12,7 @@ struct hbp_length_index {
     hbp_lengths *lengths; /* retained: whose samples they are, or with is_counted the histogram of them */
     int is_counted;
     uint64_t histogram_digest;
+    uint64_t lengths_digest; /* of the lengths in the order of the samples, however they came */
     uint32_t *sample; /* [count] ascending by length, then by index: bin b's from lengths->bin_first[b] on */
 };
 

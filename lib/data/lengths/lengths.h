@@ -56,6 +56,7 @@ hbp_status hbp__require_samples(hbp_context *context, const hbp_lengths *lengths
 /* The digest of lengths and how often each occurs, whatever else the samples have: that of the histogram.
  * O(bins). */
 uint64_t hbp__histogram_digest(const hbp_lengths *lengths);
+uint64_t hbp__bins_digest(const int64_t *length, const int64_t *count, int64_t bins);
 
 /* Whether a sample is no more than its length and its number. */
 static inline int hbp__lengths_are_bare(const hbp_lengths *lengths)

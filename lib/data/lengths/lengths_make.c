@@ -376,6 +376,45 @@ static hbp_status find_longest(hbp_context *context, const hbp_lengths *draft, u
     return HBP_OK;
 }
 
+hbp__lengths_digest hbp__lengths_digest_begin(int64_t count)
+{
+    hbp__lengths_digest d = {hbp__digest_begin(), count, 0};
+    hbp__digest_u64(&d.digest, 1); /* there is such a column */
+    return d;
+}
+
+void hbp__lengths_digest_take(hbp__lengths_digest *d, const uint32_t *length, int64_t count)
+{
+    for (int64_t taken = 0, part; taken < count; taken += part, d->done += part) {
+        const int64_t at = d->done % HBP__LENGTHS_BLOCK,
+                      block = hbp__min_i64(HBP__LENGTHS_BLOCK, d->count - (d->done - at));
+        part = hbp__min_i64(count - taken, block - at);
+        if (!at)
+            hbp__digest_u64(&d->digest, (uint64_t)block);
+        hbp__digest_values_u32(&d->digest, length + taken, part);
+    }
+}
+
+uint64_t hbp__lengths_digest_bare(const hbp__lengths_digest *d, int32_t shifted_loss)
+{
+    hbp__digest digest = d->digest;
+    hbp__digest_u64(&digest, 0); /* no column of loss tokens */
+    hbp__digest_u64(&digest, 0); /* no links */
+    if (shifted_loss)
+        hbp__digest_u64(&digest, (uint64_t)shifted_loss);
+    return hbp__digest_end(&digest);
+}
+
+static hbp_status digest_lengths(hbp_context *context, hbp__lengths_digest *digest, const hbp_lengths *draft)
+{
+    for (int64_t begin = 0; begin < draft->count; begin += HBP__LENGTHS_BLOCK) {
+        HBP__TRY(hbp__tick(context, "digest lengths", begin, draft->count));
+        hbp__lengths_digest_take(digest, draft->length + begin,
+                                 hbp__min_i64(HBP__LENGTHS_BLOCK, draft->count - begin));
+    }
+    return HBP_OK;
+}
+
 /* A column in blocks, so that a cancel is heard. */
 static hbp_status digest_column(hbp_context *context, hbp__digest *digest, const uint32_t *column,
                                 int64_t count)
@@ -415,38 +454,43 @@ static hbp_status count_draft(hbp_context *context, hbp_lengths *draft, uint32_t
 typedef struct sealing {
     hbp_lengths *draft;
     uint32_t longest; /* 0: not known */
-    hbp__digest digest;
+    hbp__lengths_digest digest;
 } sealing;
 
 /* The two that read the lengths and nothing of each other: job 0 counts them, job 1 digests them. */
 static hbp_status seal_lengths(hbp_context *context, void *user, int64_t job)
 {
     sealing *s = user;
-    return job ? digest_column(context, &s->digest, s->draft->length, s->draft->count)
-               : count_draft(context, s->draft, s->longest);
+    return job ? digest_lengths(context, &s->digest, s->draft) : count_draft(context, s->draft, s->longest);
 }
 
 hbp_status hbp__lengths_seal(hbp_context *context, hbp_lengths *draft, uint32_t longest)
 {
-    sealing s = {draft, longest, hbp__digest_begin()};
+    sealing s = {draft, longest, hbp__lengths_digest_begin(draft->count)};
+    hbp__digest *digest = &s.digest.digest;
     HBP__TRY(hbp__parallel(context, draft->count < SEAL_ALONE ? 1 : 0, 2, seal_lengths, &s));
     HBP__TRY(sum_loss(context, draft));
     HBP__TRY(sum_vision(context, draft));
-    HBP__TRY(digest_column(context, &s.digest, draft->loss, draft->count));
-    HBP__TRY(digest_column(context, &s.digest, draft->link, draft->count));
-    HBP__TRY(digest_vision(context, &s.digest, draft));
+    HBP__TRY(digest_column(context, digest, draft->loss, draft->count));
+    HBP__TRY(digest_column(context, digest, draft->link, draft->count));
+    HBP__TRY(digest_vision(context, digest, draft));
     if (draft->shifted_loss) /* as the second size */
-        hbp__digest_u64(&s.digest, (uint64_t)draft->shifted_loss);
-    draft->digest = hbp__digest_end(&s.digest);
+        hbp__digest_u64(digest, (uint64_t)draft->shifted_loss);
+    draft->digest = hbp__digest_end(digest);
     return HBP_OK;
+}
+
+uint64_t hbp__bins_digest(const int64_t *length, const int64_t *count, int64_t bins)
+{
+    hbp__digest digest = hbp__digest_begin();
+    hbp__digest_column_i64(&digest, length, bins);
+    hbp__digest_column_i64(&digest, count, bins);
+    return hbp__digest_end(&digest);
 }
 
 uint64_t hbp__histogram_digest(const hbp_lengths *lengths)
 {
-    hbp__digest digest = hbp__digest_begin();
-    hbp__digest_column_i64(&digest, lengths->bin_length, lengths->bins);
-    hbp__digest_column_i64(&digest, lengths->bin_count, lengths->bins);
-    return hbp__digest_end(&digest);
+    return hbp__bins_digest(lengths->bin_length, lengths->bin_count, lengths->bins);
 }
 
 hbp_status hbp__lengths_seal_histogram(hbp_context *context, hbp_lengths *draft)

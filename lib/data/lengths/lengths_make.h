@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "base/context.h"
+#include "base/digest.h"
 #include "data/lengths/lengths.h"
 
 /* Samples between two ticks; also the block of the digest, so it never changes. */
@@ -41,6 +42,19 @@ hbp_status hbp__lengths_new_bins(hbp_context *context, hbp_lengths *draft, int64
  * kinds that follow from the vision units. No length is above `longest`; 0: not known. O(count), one table of
  * at most 16 MiB beside the columns. */
 hbp_status hbp__lengths_seal(hbp_context *context, hbp_lengths *draft, uint32_t longest);
+
+/* The digest of a column of lengths that comes in pieces. */
+typedef struct hbp__lengths_digest {
+    hbp__digest digest;
+    int64_t count; /* of the column */
+    int64_t done;
+} hbp__lengths_digest;
+
+hbp__lengths_digest hbp__lengths_digest_begin(int64_t count);
+/* The next `count` of the column, no more than it has. */
+void hbp__lengths_digest_take(hbp__lengths_digest *digest, const uint32_t *length, int64_t count);
+/* Of samples that have nothing but these lengths: the digest that hbp__lengths_seal gives them. */
+uint64_t hbp__lengths_digest_bare(const hbp__lengths_digest *digest, int32_t shifted_loss);
 
 /* The same for a histogram, from bins, bin_length and bin_count. O(bins). */
 hbp_status hbp__lengths_seal_histogram(hbp_context *context, hbp_lengths *draft);

@@ -1,5 +1,6 @@
 /* Whether a plan by patterns keeps its promises, as far as neither lengths nor cost are needed. */
 #include "base/scratch.h"
+#include "data/lengths/lengths.h"
 #include "data/packs/padding.h"
 #include "data/pattern/pattern_plan.h"
 
@@ -46,7 +47,7 @@ static hbp_status check_numbers(hbp_context *context, const hbp_pattern_plan *pl
         {"loss_tokens", plan->loss_tokens, 0, INT64_MAX},
         {"overlong_samples", plan->overlong_samples, 0, HBP_MAX_HISTOGRAM_SAMPLES},
         {"overlong_tokens", plan->overlong_tokens, 0, INT64_MAX},
-        {"dropped", plan->dropped, 0, HBP_MAX_HISTOGRAM_SAMPLES},
+        {"dropped", plan->dropped, 0, plan->overlong_samples},
     };
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         if (numbers[i].value < numbers[i].least || numbers[i].value > numbers[i].most)
@@ -72,6 +73,10 @@ static hbp_status check_lengths(hbp_context *context, const hbp_pattern_plan *pl
     if (plan->loss_tokens > tokens || (plan->is_bare && plan->loss_tokens != tokens))
         return hbp__fail(context, HBP_E_INVALID, "loss_tokens is %lld; the lengths make it %s%lld",
                          (long long)plan->loss_tokens, plan->is_bare ? "" : "at most ", (long long)tokens);
+    const uint64_t digest = hbp__bins_digest(plan->length_tokens, plan->length_samples, plan->lengths);
+    if (plan->histogram_digest != digest)
+        return hbp__fail(context, HBP_E_INVALID, "histogram_digest is %016llx; the lengths make it %016llx",
+                         (unsigned long long)plan->histogram_digest, (unsigned long long)digest);
     return HBP_OK;
 }
 

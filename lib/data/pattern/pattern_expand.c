@@ -52,34 +52,6 @@ static int64_t first_of(const expansion *e, int64_t job)
     return e->first_step + hbp__part_begin(e->steps, e->jobs, job);
 }
 
-static hbp_status check_index(hbp_context *context, const hbp_pattern_plan *plan,
-                              const hbp_length_index *index)
-{
-    if (!index)
-        return HBP_OK;
-    if (index->histogram_digest != plan->histogram_digest)
-        return hbp__fail(context, HBP_E_INVALID,
-                         "the index is of other lengths: their histogram has digest %016llx, the plan's "
-                         "%016llx%s",
-                         (unsigned long long)index->histogram_digest,
-                         (unsigned long long)plan->histogram_digest, HBP__PATTERN_LIMIT_HINT(plan));
-    const hbp_lengths *lengths = index->lengths;
-    if (!plan->is_bare && lengths->digest != plan->lengths_digest)
-        return hbp__fail(context, HBP_E_INVALID,
-                         "the index is of other lengths: theirs have digest %016llx, the plan's %016llx%s",
-                         (unsigned long long)lengths->digest, (unsigned long long)plan->lengths_digest,
-                         HBP__PATTERN_LIMIT_HINT(plan));
-    /* What stands beside lengths and ids comes from the index's lengths. */
-    if (index->is_counted
-            ? !plan->is_bare || plan->dropped
-            : lengths->dropped != plan->dropped || (plan->is_bare && !hbp__lengths_are_bare(lengths)) ||
-                  lengths->shifted_loss != plan->shifted_loss)
-        return hbp__fail(context, HBP_E_INVALID,
-                         "the index is of samples with other loss tokens, cuts or dropped samples than the "
-                         "plan's");
-    return HBP_OK;
-}
-
 /* What all steps hold. */
 static hbp__plan_rows whole_rows(const expansion *e)
 {
@@ -429,10 +401,12 @@ hbp_status hbp__pattern_plan_expand(hbp_context *context, const hbp_pattern_plan
                    .steps = steps,
                    .threads = hbp__threads(context, threads)};
     if (first_step < 0 || steps < 1 || first_step > plan->steps || steps > plan->steps - first_step)
-        return hbp__fail(context, HBP_E_INVALID, "steps %lld to %lld; the plan has %lld",
-                         (long long)first_step, (long long)hbp__add_saturating(first_step, steps) - 1,
-                         (long long)plan->steps);
-    HBP__TRY(check_index(context, plan, index));
+        return hbp__fail(
+            context, HBP_E_INVALID,
+            "first_step is %lld and steps is %lld; the plan has %lld steps, of which at least one "
+            "is listed",
+            (long long)first_step, (long long)steps, (long long)plan->steps);
+    HBP__TRY(hbp__pattern_check_index(context, plan, index));
     return expand_steps(&e, out);
 }
 

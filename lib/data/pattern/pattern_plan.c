@@ -4,7 +4,6 @@
 #include "base/options.h"
 #include "base/scratch.h"
 #include "base/search.h"
-#include "data/plan/cursor.h"
 
 /* The streams of the draws of strata begin there. */
 #define STREAM_STRATUM (UINT64_C(0x73747261) << 32)
@@ -491,28 +490,4 @@ hbp_status hbp_pattern_plan_redraw(hbp_context *context, const hbp_pattern_plan 
     else
         *out = drawn;
     return status;
-}
-
-static hbp__cursor_of cursor_of(const hbp_pattern_plan *plan)
-{
-    return (hbp__cursor_of){plan->steps,          plan->ranks, plan->digest,
-                            plan->lengths_digest, plan->seed,  plan->epoch};
-}
-
-hbp_status hbp_pattern_plan_save_cursor(hbp_context *context, const hbp_pattern_plan *plan, int64_t step,
-                                        uint8_t *cursor)
-{
-    HBP__TRY(hbp__enter(context));
-    HBP__TRY(hbp__require(context, plan, "plan"));
-    const hbp__cursor_of of = cursor_of(plan);
-    return hbp__cursor_save(context, &of, step, cursor);
-}
-
-hbp_status hbp_pattern_plan_load_cursor(hbp_context *context, const hbp_pattern_plan *plan,
-                                        const uint8_t *cursor, int64_t *step)
-{
-    HBP__TRY(hbp__enter(context));
-    HBP__TRY(hbp__require(context, plan, "plan"));
-    const hbp__cursor_of of = cursor_of(plan);
-    return hbp__cursor_load(context, &of, cursor, step);
 }

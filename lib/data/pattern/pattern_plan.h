@@ -241,6 +241,10 @@ static inline uint64_t hbp__pattern_length_stream(const hbp_pattern_plan *plan, 
     return HBP__PATTERN_LENGTH_STREAM + (uint64_t)plan->length_tokens[row];
 }
 
+/* Refuses an index of other samples than the plan's; NULL: none. */
+hbp_status hbp__pattern_check_index(hbp_context *context, const hbp_pattern_plan *plan,
+                                    const hbp_length_index *index);
+
 /* hbp_pattern_plan_expand within a call; without an index samples are no more than their length and number,
  * whatever the plan is of. The same for any number of threads, 0 being
  * those of the context. *out is set on success alone. */

@@ -1,7 +1,7 @@
 /* The samples of a plan by patterns into the packs of a plan that lists them, pattern by pattern: each one's
  * packs hold the samples that follow one another in the drawn order of its lengths, which are read in a row,
  * where steps would gather them from everywhere. The ids of all packs come first and their tokens behind
- * them, so that until then the column of tokens can hold the order: listing needs no room of its own. */
+ * them, so that until then the column of tokens can hold the order: listing needs little room of its own. */
 #ifndef HBP_DATA_PATTERN_SAMPLES_H
 #define HBP_DATA_PATTERN_SAMPLES_H
 
@@ -20,7 +20,8 @@ typedef struct hbp__pattern_samples {
 /* Draws all samples, and gives no pack a row: those of `sample` [samples], an index; NULL: samples by their
  * place in order of length; `order` itself: it holds an index, and is drawn in place. Samples of the plan are
  * at most HBP_MAX_SAMPLES. `order` [samples] may be the column of tokens of the plan to be written. In
- * scratch, 4 bytes for each pack. O(samples). */
+ * scratch, 4 bytes for each pack and, drawn in place, on each thread for each sample of a length. O(samples).
+ */
 hbp_status hbp__pattern_samples_open(hbp_context *context, const hbp_pattern_plan *plan,
                                      const int64_t *length_first, const uint32_t *sample, uint32_t *order,
                                      int32_t threads, hbp__pattern_samples *samples);

@@ -5,6 +5,28 @@
 #include "data/lengths/length_index.h"
 #include "data/pattern/pattern_plan.h"
 
+/* What the plan says of its lengths as a whole. */
+static hbp_status check_numbers(hbp_context *context, const hbp_pattern_plan *plan,
+                                const hbp_lengths *lengths)
+{
+    const struct {
+        const char *name;
+        int64_t told;
+        int64_t made;
+    } numbers[] = {{"loss_tokens", plan->loss_tokens, lengths->loss_tokens},
+                   {"shifted_loss", plan->shifted_loss, lengths->shifted_loss},
+                   {"is_bare", plan->is_bare, hbp__lengths_are_bare(lengths)},
+                   {"overlong_samples", plan->overlong_samples, lengths->overlong_samples},
+                   {"overlong_tokens", plan->overlong_tokens, lengths->overlong_tokens},
+                   {"dropped", plan->dropped, lengths->dropped}};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (numbers[i].told != numbers[i].made)
+            return hbp__fail(context, HBP_E_INVALID, "%s is %lld; the lengths make it %lld%s",
+                             numbers[i].name, (long long)numbers[i].told, (long long)numbers[i].made,
+                             HBP__PATTERN_LIMIT_HINT(plan));
+    return HBP_OK;
+}
+
 static hbp_status check_lengths(hbp_context *context, const hbp_pattern_plan *plan,
                                 const hbp_lengths *lengths)
 {
@@ -24,7 +46,7 @@ static hbp_status check_lengths(hbp_context *context, const hbp_pattern_plan *pl
                          "the plan is of lengths with digest %016llx; these have %016llx%s",
                          (unsigned long long)plan->lengths_digest, (unsigned long long)lengths->digest,
                          HBP__PATTERN_LIMIT_HINT(plan));
-    return HBP_OK;
+    return check_numbers(context, plan, lengths);
 }
 
 static hbp_status check_value(hbp_context *context, const char *what, int64_t row, int64_t told, int64_t made)

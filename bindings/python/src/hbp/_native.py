@@ -343,8 +343,8 @@ DECLARATIONS: dict[str, tuple[Any, list[Any]]] = {
         Status,
         [Context, PatternPlan, Cost, _to(s.SimulateOptions), _to(s.Report)],
     ),
-    "hbp_pattern_plan_save_cursor": (Status, [Context, PatternPlan, Int64, Array]),
-    "hbp_pattern_plan_load_cursor": (Status, [Context, PatternPlan, Array, Count]),
+    "hbp_pattern_plan_save_cursor": (Status, [Context, PatternPlan, LengthIndex, Int64, Array]),
+    "hbp_pattern_plan_load_cursor": (Status, [Context, PatternPlan, LengthIndex, Array, Count]),
     # simulate.h
     "hbp_simulate": (Status, [Context, Plan, Cost, _to(s.SimulateOptions), _to(s.Report)]),
     "hbp_bound_epoch": (Status, [Context, Lengths, Cost, Int64, Count]),

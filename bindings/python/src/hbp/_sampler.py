@@ -237,8 +237,9 @@ class PlanSampler:
         plan = self.plan
         counts = np.array(plan._step_rows.counts()) if isinstance(plan, PatternPlan) else np.diff(plan.step_offsets)
         if len(counts) and counts.min() != counts.max():
+            how = "plan_epoch plans with" if isinstance(plan, PatternPlan) else "plan with"
             raise ValueError(
-                f"steps have {counts.min()} to {counts.max()} micro-batches; plan with "
+                f"steps have {counts.min()} to {counts.max()} micro-batches; {how} "
                 f"micro_batches_per_step={counts.max()} for a constant number"
             )
         return int(counts[0]) if len(counts) else 1

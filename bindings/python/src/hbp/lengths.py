@@ -29,6 +29,11 @@ _CREATE = {
 COUNTED = 1 << 22  # lengths up to here are counted in an array
 
 
+def pieces(chunks: Iterable[Integers]) -> Iterable[Integers]:
+    """The chunks of lengths that come in pieces; one array is a piece."""
+    return [chunks] if isinstance(chunks, np.ndarray) and chunks.ndim == 1 else chunks
+
+
 class Lengths(Owned):
     """A data set of sample lengths in tokens. Immutable."""
 
@@ -90,7 +95,7 @@ class Lengths(Owned):
         """The histogram of lengths that come in pieces and are held nowhere; samples are named by their place in
         ascending order of length. O(longest length)."""
         counts, rare = np.zeros(0, np.int64), dict[int, int]()
-        for chunk in chunks:
+        for chunk in pieces(chunks):
             array = integers("a chunk", chunk, np.uint32)
             few = np.bincount(array[array < COUNTED], minlength=len(counts))
             few[: len(counts)] += counts

@@ -24,7 +24,7 @@ from .cost import Cost
 from .epoch import INPUTS
 from .errors import InvalidError
 from .groups import Groups
-from .lengths import Lengths
+from .lengths import Lengths, pieces
 from .plans import CURSOR_BYTES, Plan, Step, Steps
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class LengthIndex(Owned):
         """Of lengths that come in pieces, in the order of the samples, and are held nowhere; `histogram` says how
         often each occurs, as Lengths.count of the same pieces does. Refused where the pieces have other lengths."""
         builder = _LengthIndexBuilder._make(lib.hbp_length_index_builder_create, histogram)
-        for chunk in chunks:
+        for chunk in pieces(chunks):
             array = integers("a chunk", chunk, np.uint32)
             if len(array):
                 call_long(lib.hbp_length_index_builder_append, builder, address(array), len(array))
@@ -64,8 +64,9 @@ class LengthIndex(Owned):
 
 
 class PatternPlan(Steps, Saved):
-    """A plan by patterns: what equal packs hold is one pattern, runs of samples of one length. As large as the variety
-    of the lengths, in memory and as a file, however many samples there are. Immutable; any thread may read it.
+    """A plan by patterns: packs that hold as many samples of each length, made together, are one pattern, runs of
+    samples of one length. As large as a plan of some hundred thousand samples at most, in memory and as a file,
+    however many there are. Immutable; any thread may read it.
 
     Steps are listed when they are asked for: `expand` gives some of them as a Plan, `step`, `[]` and iteration one at
     a time, and hbp.torch.PlanSampler walks all of them so. `index` says which samples those are.
@@ -229,17 +230,17 @@ class PatternPlan(Steps, Saved):
         return report
 
     def save_cursor(self, step: int) -> bytes:
-        """Where to resume, before step `step`, as 64 bytes."""
+        """Where to resume, before step `step`, as 64 bytes, which hold the index to its lengths in their order."""
         cursor = np.zeros(CURSOR_BYTES, np.uint8)
-        call(lib.hbp_pattern_plan_save_cursor, self, int64("step", step), address(cursor))
+        call(lib.hbp_pattern_plan_save_cursor, self, self.index, int64("step", step), address(cursor))
         return cursor.tobytes()
 
     def load_cursor(self, cursor: bytes) -> int:
-        """The step of a cursor; refused when plan or world size are not the ones it was written for."""
+        """The step of a cursor; refused when plan, index or world size are not the ones it was written for."""
         if len(cursor) != CURSOR_BYTES:
             raise ValueError(f"the cursor has {len(cursor)} bytes; a cursor has {CURSOR_BYTES}")
         data, step = np.frombuffer(cursor, np.uint8), ctypes.c_int64()
-        call(lib.hbp_pattern_plan_load_cursor, self, address(data), ctypes.byref(step))
+        call(lib.hbp_pattern_plan_load_cursor, self, self.index, address(data), ctypes.byref(step))
         return step.value
 
     def __repr__(self) -> str:

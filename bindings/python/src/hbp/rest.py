@@ -10,13 +10,14 @@ import numpy.typing as npt
 from ._numbers import int64
 from ._sampler_state import SamplerState, invalid
 from .lengths import Lengths
+from .patterns import PatternPlan
 from .plans import Plan
 
 
 class Rest:
     """The samples (pieces) of a plan from step `step` on: its number, a cursor of the plan, or the state of a
     sampler or loader, whose step begins again where it was not finished. What the earlier steps held is done;
-    samples that the plan dropped stay out.
+    samples that the plan dropped stay out. Of a plan by patterns what remains is listed.
 
         rest = hbp.Rest(old_plan, cursor)
         plan = hbp.plan_epoch(rest.lengths, new_cost, batches=rest.batches)
@@ -39,7 +40,7 @@ class Rest:
 
     def __init__(
         self,
-        plan: Plan,
+        plan: Union[Plan, PatternPlan],
         step: Union[int, bytes, Mapping[str, Any]],
         *,
         links: Optional[npt.ArrayLike] = None,
@@ -49,6 +50,9 @@ class Rest:
         at = plan.load_cursor(cursor) if isinstance(cursor, bytes) else int64("step", cursor)
         if not 0 <= at < len(plan):
             raise ValueError(f"step is {at}; the plan has {len(plan)} steps, nothing is left from there on")
+        has_pieces = plan.has_pieces
+        if isinstance(plan, PatternPlan):
+            plan, at = plan.expand(at, len(plan) - at), 0
         packs = plan.micro_batch_offsets[plan.step_offsets[at:]]
         borders = plan.pack_offsets[packs]
         span = slice(int(borders[0]), int(borders[-1]))
@@ -57,7 +61,7 @@ class Rest:
         if of is not None:
             ends = firsts + plan.sample_tokens[span]
             known = of.tokens[np.minimum(ids, len(of) - 1)]
-            wrong = (ids >= len(of)) | (ends > known) | (not plan.has_pieces and ends != known)
+            wrong = (ids >= len(of)) | (ends > known) | (not has_pieces and ends != known)
             for row in np.flatnonzero(wrong)[:1].tolist():
                 held = f"{known[row]} there" if ids[row] < len(of) else f"there are {len(of)} there"
                 raise invalid(f"{plan!r} is no plan of {of!r}: its sample {ids[row]} has {ends[row]} tokens, {held}")
@@ -67,7 +71,7 @@ class Rest:
         place[order] = np.arange(len(order))
         self.ids, self.first_tokens = ids[order], firsts[order]
         self._is_split = plan.sample_first_tokens is not None or (of is not None and of._is_split)
-        self.has_pieces = plan.has_pieces or (of is not None and of.has_pieces)
+        self.has_pieces = has_pieces or (of is not None and of.has_pieces)
         self.tokens = plan.sample_tokens[span][order]
         cuts = np.diff(borders)[:-1].cumsum()
         self.batches = [np.sort(batch) for batch in np.split(place, cuts)]
