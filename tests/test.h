@@ -11,8 +11,8 @@
 #include "hbp/hbp.h"
 #include "views.h"
 
-/* Nonzero where a sanitizer makes everything several times slower: tests of very many cases then take a
- * quarter of them. Twice as many rounds are run with HBP_ALL_ROUNDS set, without sanitizers all. */
+/* Nonzero where a sanitizer makes everything several times slower. Tests of very many cases take a quarter
+ * of them, and a sixteenth with one; with HBP_ALL_ROUNDS set (tests/run.sh --long) all, and a quarter. */
 #if defined(__SANITIZE_ADDRESS__)
 #define TEST_SANITIZED 1
 #elif defined(__has_feature)
@@ -24,7 +24,8 @@
 #define TEST_SANITIZED 0
 #endif
 #define TEST_DIVIDED(all, parts) (((all) + (parts)-1) / (parts))
-#define TEST_ROUNDS(all)         TEST_DIVIDED(all, (TEST_SANITIZED ? 4 : 1) * (getenv("HBP_ALL_ROUNDS") ? 1 : 2))
+#define TEST_LONG                (getenv("HBP_ALL_ROUNDS") != NULL)
+#define TEST_ROUNDS(all)         TEST_DIVIDED(all, (TEST_SANITIZED ? 4 : 1) * (TEST_LONG ? 1 : 4))
 
 /* A fresh context with defaults; the test frees it. */
 static inline hbp_context *test_context(void)

@@ -185,7 +185,7 @@ END_TEST
 START_TEST_IN_CONTEXT(a_plan_is_a_function_of_its_inputs)
 {
     hbp_cost *cost = keep(test_cost(context));
-    hbp_lengths *lengths = keep(test_long_tail(context, 5, 3000, 30000));
+    hbp_lengths *lengths = keep(test_long_tail(context, 5, TEST_ROUNDS(3000), 30000));
     hbp_epoch_options options = {.struct_size = sizeof options, .seed = 3};
     hbp_plan *one = keep(plan_with(context, lengths, cost, &options));
     hbp_plan *same = keep(plan_with(context, lengths, cost, &options));

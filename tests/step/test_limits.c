@@ -11,7 +11,7 @@
 #include "modes.h"
 
 /* Batches with few samples a pack, and the first of them. */
-#define CAPPED       (TEST_SANITIZED ? 8 : 60)
+#define CAPPED       (TEST_SANITIZED ? 8 : TEST_LONG ? 60 : 24)
 #define FIRST_CAPPED 40
 
 /* The oracle's two ways agree on what the limits allow. */

@@ -39,7 +39,7 @@ START_TEST(nothing_is_written_out_of_bounds)
     /* The first reports one by one, where the array is read most, then a few of all the others. */
     int64_t reports = INT64_MAX - w.left, live = f.live;
     for (int64_t n = 0, k = 0; n < reports;
-         n += n < 4 ? 1 : 1 + (reports - 4) / (TEST_SANITIZED ? 3 : 8), k++)
+         n += n < 4 ? 1 : 1 + (reports - 4) / (TEST_SANITIZED || !TEST_LONG ? 3 : 8), k++)
         for (int turn = 0; turn < 5; turn++) {
             memcpy(e.tokens, before, sizeof before);
             w.left = n;
