@@ -1,8 +1,9 @@
 #!/bin/bash
 # Builds the library in several ways and runs every test. Ends with "N passed, N failed"; exit status 0 when none failed.
-# usage: sh tests/run.sh [--long]      --long runs twice the rounds of random tests, all of them without sanitizers, and the longest
-#                                      tests with sanitizers, too, fuzzes for two minutes a target, and builds the wheel that
-#                                      is published, and tries it in an old Debian
+# usage: sh tests/run.sh [--long]      --long runs four times the rounds of random tests, all of them without sanitizers, sweeps of failing
+#                                      allocations place by place, the whole record, the comparisons on whole files, the loop on
+#                                      4 ranks, and the longest tests with sanitizers, too, fuzzes for two minutes a target, and
+#                                      builds the wheel that is published, and tries it in an old Debian
 [ -n "${BASH_VERSION:-}" ] || exec bash "$0" "$@"
 set -u
 cd "$(dirname "$0")/.." || exit 1

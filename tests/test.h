@@ -13,10 +13,10 @@
 
 /* Nonzero where a sanitizer makes everything several times slower. Tests of very many cases take a quarter
  * of them, and a sixteenth with one; with HBP_ALL_ROUNDS set (tests/run.sh --long) all, and a quarter. */
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define TEST_SANITIZED 1
 #elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
 #define TEST_SANITIZED 1
 #endif
 #endif

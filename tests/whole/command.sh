@@ -291,8 +291,8 @@ for m, b in enumerate(plan['steps'][0]['micro_batches']):
           r['times'] == 'scaled' and r['terms']['ns_per_token']['source'].startswith('prior scaled by a fit of')" fit timeline.csv $on -o cost.json
     good fit timeline.csv --cost cost.json && has "packs, fitted" && has "fit of"
     json "r['prior']['median_pack_error'] < 1e-3" fit timeline.csv --cost cost.json
-    for command in "plan -o fitted.msgpack" groups compare "step --samples-per-step 512"; do
-        good $command l.npy --cost cost.json
+    for command in "plan -o fitted.msgpack l.npy" "groups l.npy" "compare part.npy" "step --samples-per-step 512 l.npy"; do
+        good $command --cost cost.json
     done
     good validate fitted.msgpack --cost cost.json && has "fits the machine"
     wrong 2 "--cost and --max-sp exclude one another: a cost file has all terms already" plan l.npy --cost cost.json --max-sp 4
@@ -473,15 +473,16 @@ micro_batches='r["bound_ns"] <= r["predicted_ns"] and r["gap"] >= 0 and r["compl
     json "all(m['recompute'] == 32 for m in r['groups'])" step $step $on --recompute all
     json "all(m['recompute'] == 0 for m in r['groups'])" step $step $on --recompute none --any-degree
     json "r['predicted_ns'] <= json.load(open('step.json'))['predicted_ns']" step $step $on --effort 3
-    compared=$step
-    [ "${HBP_ALL_ROUNDS:-}" ] || compared="l.npy --samples-per-step 40 --skip 7 --sequence-multiple 128"
+    compared="$step $on"
+    [ "${HBP_ALL_ROUNDS:-}" ] ||
+        compared="l.npy --samples-per-step 40 --skip 7 --sequence-multiple 128 --model llama-3.1-8b --machine h100:2"
     json "len(r['methods']) == 6 and r['methods'][0]['method'] == 'search' and r['methods'][0]['ratio'] == 1 and
           all('failed' in w or w['predicted_ns'] >= r['bound_ns'] for w in r['methods']) and
           all(w['tokens_per_rank'] > 0 for w in r['methods'][2:]) and r['methods'][2]['sp'] > 0 and
           r['methods'][1]['buckets'] in (16, 64, -1) and not any(w['buckets'] for w in r['methods'][2:]) and
           all((w['min_sp'] > 0) == (w['method'] in ('hybrid-cp', 'dynamic-cp')) for w in r['methods'])" \
-        step $compared $on --compare
-    good step $compared $on --compare && has "x search" && has "hybrid-cp" && has "16 as published, 64 and none"
+        step $compared --compare
+    good step $compared --compare && has "x search" && has "hybrid-cp" && has "16 as published, 64 and none"
     good step $step $on && has "300 samples" && has "<" && has "predicted"
     good validate step.msgpack && has "keeps every promise"
     json "r['bound_ns'] == json.load(open('step.json'))['bound_ns'] and

@@ -83,7 +83,7 @@ train)
     ;;
 quickstart)
     need_numpy "$2"
-    "$1/examples/draw_lengths" "$2/examples/data/wikipedia.csv" "$work/lengths.npy" 20000 1 131072 || fail "no lengths"
+    "$1/examples/draw_lengths" "$2/examples/data/wikipedia.csv" "$work/lengths.npy" "$([ "${HBP_ALL_ROUNDS:-}" ] && echo 20000 || echo 4000)" 1 131072 || fail "no lengths"
     sh "$2/examples/quickstart.sh" --build "$1" --out "$work/here" --lengths "$work/lengths.npy" >"$work/out" 2>&1 || fail "status"
     for title in "The lengths" "the packing groups" "beside the classic ways" "Step 0, as rank 0 runs it" "examples/train.py" "A plan that is run" "Next"; do
         grep -q "^== .*$title" "$work/out" || fail "nothing under '$title'"

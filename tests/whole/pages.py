@@ -4,7 +4,7 @@
 ```python blocks: a block that imports hbp begins a session, others go on in it. ```c blocks: inside tests/whole/pages/PAGE_N.c.
 A comment "needs A, B and C" on a line of sh, or on a block's first line, says what a reader must have: where each is a program or a module
 that is here, the line runs; where not, it is listed, and Python is still compiled. What a line that did not run would have written,
-later ones are not asked for. A plain block behind a ```sh block is what that prints, times of planning aside; ```text is not compared.
+later ones are not asked for. Lines that take longest run with HBP_ALL_ROUNDS alone. A plain block behind a ```sh block is what that prints, times of planning aside; ```text is not compared.
 
 usage: pages.py ROOT SOURCE PYTHON_WITH_NUMPY_OR_EMPTY
 """
@@ -23,6 +23,7 @@ SKIPPED_PAGES = "reference"  # made from the headers
 QUOTES = "decisions"  # their C blocks quote headers
 COMPILE = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-Wno-unused"]
 NEEDS = re.compile(r"(?:#|/\*) needs ([^;:]*?)\s*(?:$|[;:]|\*/)")
+SLOW = ("build/hbp compare build/lengths.npy ", "build/hbp plan build/lengths.npy --model llama-3.1-8b --machine h100:4 --samples-per-step ")
 SETS = re.compile(r"^(?:export\s+)?[A-Za-z_]\w*=\S*$")
 
 
@@ -194,6 +195,8 @@ class Run:
                 settings.append(command)
                 continue
             why = self.not_here(command)
+            if why is None and "HBP_ALL_ROUNDS" not in os.environ and " ".join(command.split()).startswith(SLOW):
+                why = "HBP_ALL_ROUNDS: all methods, or many steps, of a million samples"
             named = [path for path in re.findall(r"build/[\w.]+", command) if path in self.absent and not (self.here / path).exists()]
             if why is None and named:
                 why = f"{named[0]}, of a line that was not run"
