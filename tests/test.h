@@ -12,7 +12,7 @@
 #include "views.h"
 
 /* Nonzero where a sanitizer makes everything several times slower. Tests of very many cases take a quarter
- * of them, and a sixteenth with one; with HBP_ALL_ROUNDS set (tests/run.sh --long) all, and a quarter. */
+ * of them, and an eighth with one; with HBP_ALL_ROUNDS set (tests/run.sh --long) all, and a quarter. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define TEST_SANITIZED 1
 #elif defined(__has_feature)
@@ -25,7 +25,7 @@
 #endif
 #define TEST_DIVIDED(all, parts) (((all) + (parts)-1) / (parts))
 #define TEST_LONG                (getenv("HBP_ALL_ROUNDS") != NULL)
-#define TEST_ROUNDS(all)         TEST_DIVIDED(all, (TEST_SANITIZED ? 4 : 1) * (TEST_LONG ? 1 : 4))
+#define TEST_ROUNDS(all)         TEST_DIVIDED(all, TEST_SANITIZED ? (TEST_LONG ? 4 : 8) : (TEST_LONG ? 1 : 4))
 
 /* A fresh context with defaults; the test frees it. */
 static inline hbp_context *test_context(void)

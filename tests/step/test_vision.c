@@ -151,7 +151,7 @@ START_TEST(searches_come_near_the_optimum)
         }
         small_close(&s);
     }
-    ck_assert_int_gt(planned, TEST_SANITIZED ? 3 : 10);
+    ck_assert_int_gt(planned, TEST_ROUNDS(90) / 8);
     ck_assert_double_lt(over / (double)planned, .05);
     ck_assert_double_lt(below / (double)planned, .15);
 }
