@@ -1,7 +1,11 @@
 #include "costs.h"
 #include "data/pattern/pattern_plan.h"
 #include "hbp/io.h"
+#include "io/file/file_head.h"
+#include "io/pipeline/pipeline_file.h"
 #include "io/plan/pattern_file.h"
+#include "io/plan/plan_format.h"
+#include "io/tasks/task_file.h"
 #include "table_files.h"
 
 static hbp_pattern_plan *make(hbp_context *context, int64_t count, uint64_t seed)
@@ -38,10 +42,57 @@ START_TEST_IN_CONTEXT(a_plan_comes_back_as_it_was)
 }
 END_TEST
 
+START_TEST_IN_CONTEXT(other_files_are_called_what_they_are)
+{
+    char folder[64], patterns[128], listed[128];
+    hbp_pattern_plan *plan = make(context, 300, 1), *none;
+    hbp_plan *all;
+    hbp_cost *cost;
+    folder_make(folder);
+    folder_path(patterns, folder, "plan.patterns");
+    folder_path(listed, folder, "plan.msgpack");
+    OK(context, hbp_pattern_plan_save(context, plan, patterns));
+    OK(context, hbp_pattern_plan_expand(context, plan, NULL, 0, 1, &all));
+    OK(context, hbp_plan_save(context, keep(all), listed, NULL));
+    FAILS(context, HBP_E_FORMAT,
+          "plan.patterns is a file of a plan by patterns, not a plan file; hbp_pattern_plan_load (Python: "
+          "PatternPlan.load; command: hbp expand) reads it",
+          hbp_plan_load(context, patterns, &all));
+    FAILS(context, HBP_E_FORMAT,
+          "plan.msgpack is a plan file, whose samples are listed, not a file of a plan by patterns; "
+          "hbp_plan_load (Python: Plan.load; command: hbp show) reads it",
+          hbp_pattern_plan_load(context, listed, &none));
+    FAILS(context, HBP_E_FORMAT,
+          "plan.patterns is a file of a plan by patterns, not a cost file or a plan file; ",
+          hbp_cost_load(context, patterns, &cost));
+    folder_remove(folder);
+}
+END_TEST
+
+/* A kind that the head of files does not know is called no file of ours. */
+START_TEST_IN_CONTEXT(every_kind_is_known)
+{
+    const char *const formats[] = {HBP__PLAN_FORMAT, hbp__pattern_format.name, hbp__task_format.name,
+                                   hbp__task_run_format.name, hbp__pipeline_run_format.name};
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
+        hbp__buffer head = {.memory = context->memory};
+        hbp__file_bytes file;
+        const hbp__file_kind *kind = NULL;
+        hbp__pack_format(&head, 2, formats[i], 1);
+        hbp__file_open_memory(head.data, (int64_t)head.bytes, &file);
+        OK(context, hbp__file_find_kind(context, &file, &kind));
+        ck_assert_ptr_nonnull(kind);
+        ck_assert_str_eq(kind->format, formats[i]);
+        hbp__buffer_free(&head);
+    }
+}
+END_TEST
+
 START_TEST_IN_CONTEXT(harm_is_found)
 {
     table_bears_harm(context, &hbp__pattern_format, make(context, 12, 3));
 }
 END_TEST
 
-TEST_MAIN("pattern_file", a_plan_comes_back_as_it_was, harm_is_found)
+TEST_MAIN("pattern_file", a_plan_comes_back_as_it_was, other_files_are_called_what_they_are,
+          every_kind_is_known, harm_is_found)

@@ -61,10 +61,10 @@ START_TEST_IN_CONTEXT(what_is_wrong_is_named)
     OK(context, hbp_pipeline_run_save(context, run, path));
     FAILS(context, HBP_E_FORMAT, "operation_stages of operation 0 is 7; it must be in 0..0",
           hbp_pipeline_run_load(context, path, &back));
-    FAILS(context, HBP_E_FORMAT, "are not a file of a pipeline's run",
+    FAILS(context, HBP_E_FORMAT, "is a file of a task schedule, not a file of a pipeline's run",
           hbp_pipeline_run_load(context, HBP_TESTS_DIR "/golden/tasks.msgpack", &back));
     hbp_task_schedule *schedule;
-    FAILS(context, HBP_E_FORMAT, "are not a file of a task schedule",
+    FAILS(context, HBP_E_FORMAT, "is a file of a pipeline's run, not a file of a task schedule",
           hbp_task_schedule_load(context, path, &schedule));
     FAILS(context, HBP_E_INVALID, "path is NULL", hbp_pipeline_run_load(context, NULL, &back));
     FAILS(context, HBP_E_INVALID, "out is NULL", hbp_pipeline_run_load(context, path, NULL));

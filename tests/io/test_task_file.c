@@ -215,10 +215,10 @@ START_TEST(other_files_are_refused_by_what_they_are)
           hbp_task_schedule_load(context, path, &s));
     file_write(path, "abc", 3);
     FAILS(context, HBP_E_FORMAT, "its 3 bytes are not", hbp_task_schedule_load(context, path, &s));
-    FAILS(context, HBP_E_FORMAT, "are not a file of a task schedule",
+    FAILS(context, HBP_E_FORMAT, "is a plan file, whose samples are listed, not a file of a task schedule",
           hbp_task_schedule_load(context, HBP_TESTS_DIR "/golden/plan.msgpack", &s));
     hbp_plan *plan;
-    FAILS(context, HBP_E_FORMAT, "are not a plan file",
+    FAILS(context, HBP_E_FORMAT, "is a file of a task schedule, not a plan file",
           hbp_plan_load(context, HBP_TESTS_DIR "/golden/tasks.msgpack", &plan));
     size_t bytes;
     uint8_t *data = small_file(context, 1, &bytes, NULL);

@@ -1,4 +1,5 @@
 /* A cost from a file of its own, or from the header of a plan's. */
+#include <string.h>
 #include <sys/stat.h>
 
 #include "base/options.h"
@@ -20,9 +21,13 @@ static hbp_status find_plan(hbp_context *context, const char *path, int *is_plan
     *is_plan = 0;
     if (stat(path, &there) != 0 || !S_ISREG(there.st_mode))
         return HBP_OK;
+    const hbp__file_kind *kind = NULL;
     hbp_status status = hbp__file_open(context, path, &file);
     if (status == HBP_OK)
-        status = hbp__file_is(context, &file, HBP__PLAN_FORMAT, is_plan);
+        status = hbp__file_find_kind(context, &file, &kind);
+    *is_plan = kind && strcmp(kind->format, HBP__PLAN_FORMAT) == 0;
+    if (kind && !*is_plan)
+        status = hbp__file_fail_kind(context, &file, kind, "a cost file or a plan file");
     hbp__file_close(&file);
     return status;
 }

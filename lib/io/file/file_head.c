@@ -29,35 +29,62 @@ static int take_text(const uint8_t *head, int64_t *at, const char *text)
     return same;
 }
 
-/* Where the version stands in a file of this format; 0: it is of another. */
-static hbp_status find_version(hbp_context *context, const hbp__file_bytes *file, const char *format,
-                               uint8_t head[HEAD_BYTES], int64_t *at)
+static hbp_status read_head(hbp_context *context, const hbp__file_bytes *file, uint8_t head[HEAD_BYTES])
+{
+    memset(head, 0, HEAD_BYTES);
+    return hbp__file_read(context, file, 0, hbp__min_i64(file->bytes, HEAD_BYTES), head);
+}
+
+/* Where the version stands in a file of `bytes` bytes of this format; 0: it is of another. */
+static int64_t find_version(const uint8_t *head, int64_t bytes, const char *format)
 {
     int64_t next = 3;
-    memset(head, 0, HEAD_BYTES);
-    HBP__TRY(hbp__file_read(context, file, 0, hbp__min_i64(file->bytes, HEAD_BYTES), head));
-    int same = file->bytes > hbp__format_version_at(format) && head[0] == 0xde &&
+    int same = bytes > hbp__format_version_at(format) && head[0] == 0xde &&
                take_text(head, &next, "format") && take_text(head, &next, format) &&
                take_text(head, &next, "version");
-    *at = same ? next : 0;
+    return same ? next : 0;
+}
+
+static const hbp__file_kind *find_kind(const uint8_t *head, int64_t bytes)
+{
+    static const hbp__file_kind kinds[] = {
+        {"hbp-plan", "a plan file, whose samples are listed", "hbp_plan_load", "Plan.load", "show"},
+        {"hbp-patterns", "a file of a plan by patterns", "hbp_pattern_plan_load", "PatternPlan.load",
+         "expand"},
+        {"hbp-tasks", "a file of a task schedule", "hbp_task_schedule_load", "TaskSchedule.load", "show"},
+        {"hbp-task-run", "a file of a run of tasks", "hbp_task_run_load", "TaskRun.load", "show"},
+        {"hbp-pipeline-run", "a file of a pipeline's run", "hbp_pipeline_run_load", "PipelineRun.load",
+         "show"}};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (find_version(head, bytes, kinds[i].format))
+            return &kinds[i];
+    return NULL;
+}
+
+hbp_status hbp__file_find_kind(hbp_context *context, const hbp__file_bytes *file, const hbp__file_kind **kind)
+{
+    uint8_t head[HEAD_BYTES];
+    HBP__TRY(read_head(context, file, head));
+    *kind = find_kind(head, file->bytes);
     return HBP_OK;
 }
 
-hbp_status hbp__file_is(hbp_context *context, const hbp__file_bytes *file, const char *format, int *is)
+hbp_status hbp__file_fail_kind(hbp_context *context, const hbp__file_bytes *file, const hbp__file_kind *kind,
+                               const char *what)
 {
-    uint8_t head[HEAD_BYTES];
-    int64_t at;
-    HBP__TRY(find_version(context, file, format, head, &at));
-    *is = at > 0;
-    return HBP_OK;
+    return hbp__fail(context, HBP_E_FORMAT, "%s is %s, not %s; %s (Python: %s; command: hbp %s) reads it",
+                     file->name.text, kind->what, what, kind->call, kind->python, kind->command);
 }
 
 hbp_status hbp__file_version(hbp_context *context, const hbp__file_bytes *file, const char *format,
                              const char *what, int32_t newest, int32_t *version)
 {
     uint8_t head[HEAD_BYTES];
-    int64_t at;
-    HBP__TRY(find_version(context, file, format, head, &at));
+    HBP__TRY(read_head(context, file, head));
+    const int64_t at = find_version(head, file->bytes, format);
+    const hbp__file_kind *kind = at ? NULL : find_kind(head, file->bytes);
+    if (kind)
+        return hbp__file_fail_kind(context, file, kind, what);
     if (!at)
         return hbp__fail(context, HBP_E_FORMAT, "%s: byte 0: its %lld bytes are not %s", file->name.text,
                          (long long)file->bytes, what);

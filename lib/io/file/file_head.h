@@ -18,8 +18,22 @@ static inline int64_t hbp__format_version_at(const char *format)
  * bytes, versions below 128. */
 void hbp__pack_format(hbp__buffer *buffer, uint32_t entries, const char *format, int32_t version);
 
-/* Whether the file is of this format, whatever its version. HBP_E_SYSTEM for a failed read. */
-hbp_status hbp__file_is(hbp_context *context, const hbp__file_bytes *file, const char *format, int *is);
+/* One kind of such files, and what reads it. */
+typedef struct hbp__file_kind {
+    const char *format;
+    const char *what;
+    const char *call; /* of the library, of Python and of the command */
+    const char *python;
+    const char *command;
+} hbp__file_kind;
+
+/* The kind that the file begins as, whatever its version; NULL: none. HBP_E_SYSTEM for a failed read. */
+hbp_status hbp__file_find_kind(hbp_context *context, const hbp__file_bytes *file,
+                               const hbp__file_kind **kind);
+
+/* HBP_E_FORMAT: what the file is, that it is not `what` ("a plan file"), and what reads it. */
+hbp_status hbp__file_fail_kind(hbp_context *context, const hbp__file_bytes *file, const hbp__file_kind *kind,
+                               const char *what);
 
 /* *version gets the file's. HBP_E_FORMAT when it is of another format (`what`: "a plan file"), HBP_E_VERSION
  * for a version above `newest`. */
