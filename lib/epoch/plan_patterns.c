@@ -38,6 +38,11 @@ static hbp_status plan_patterns(hbp_context *context, const hbp_lengths *lengths
         return hbp__fail(context, HBP_E_INVALID,
                          "method %s lists its samples; hbp_plan_patterns has method %s", all.method,
                          hbp__epoch_name(HBP__EPOCH_PATTERNS));
+    if (all.mixture_slack)
+        return hbp__fail(
+            context, HBP_E_INVALID,
+            "`mixture_slack` is %d, which is for composition auto; steps by patterns are stratified",
+            (int)all.mixture_slack);
     all.method = hbp__epoch_name(HBP__EPOCH_PATTERNS);
     hbp_pattern_plan *best = NULL;
     hbp_status status = HBP_OK;

@@ -532,6 +532,8 @@ START_TEST_IN_CONTEXT(what_patterns_do_not_keep_is_refused)
     } while (0)
     REFUSED(HBP_E_INVALID, "`samples_per_step` is for methods all but patterns", o.samples_per_step = 4);
     REFUSED(HBP_E_INVALID, "`drop_last` is for methods", o.drop_last = 1);
+    REFUSED(HBP_E_INVALID, "`mixture_slack` is 5, which is for composition auto", o.mixture_slack = 5);
+    REFUSED(HBP_E_INVALID, "`mixture_slack` is -1, which", o.mixture_slack = -1);
     REFUSED(HBP_E_INVALID, "composition hierarchy is for", o.composition = HBP_COMPOSITION_HIERARCHY);
     REFUSED(HBP_E_INVALID, "`window_samples` is for", o.window_samples = 100);
     REFUSED(HBP_E_INVALID, "`curriculum_steps` is for", o.curriculum_steps = 1);
