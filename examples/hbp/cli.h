@@ -323,10 +323,10 @@ int cli_check_step(const cli *c, int64_t step, int64_t first, int64_t steps);
  * status. */
 int cli_check_place(const cli *c, const hbp_plan_summary *summary, int64_t step);
 int cli_print_step(cli *c, const hbp_plan_summary *summary, int64_t step);
-/* trace.c: what --step and --steps alone can have wrong; steps [*first, *end) of `all` that --steps asks for.
- * The exit status. */
+/* trace.c: what --step and --steps alone can have wrong; rows [*first, *end) of the `all` steps from
+ * first_step on that --steps, whose numbers are the whole plan's, asks for. The exit status. */
 int cli_check_steps(const cli *c);
-int cli_find_steps(const cli *c, int64_t all, int64_t *first, int64_t *end);
+int cli_find_steps(const cli *c, int64_t first_step, int64_t all, int64_t *first, int64_t *end);
 /* c->plan from c->file, and c->vlm_plan where it is the data of one. */
 hbp_status cli_load_plan(cli *c);
 /* A kind of object that has files, other than plans. */
@@ -349,6 +349,7 @@ enum {
 
 /* objects.c: the kind of c->file; NULL for plans and what is none of these. */
 const cli_object *cli_find_object(const cli *c);
+int cli_is_plan(const char *path); /* begins as a plan file does */
 /* Loads it; options that it has no use for are wrong usage. The exit status. */
 int cli_load_object(cli *c, const cli_object *object);
 /* Ends of commands: what a validator came to, `what` of a valid file; that c->output is a trace. */

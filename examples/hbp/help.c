@@ -176,9 +176,9 @@ void cli_print_help(FILE *to)
         "`hbp help COMMAND` lists a command's options with their defaults, and has examples; `hbp help "
         "--OPTION` says what an option does. Every command that answers takes --json, and --wide where a "
         "screen is too narrow. FILE holds lengths: .npy, text, CSV, JSON lines, Megatron .idx or MDS, any of "
-        "them compressed with gzip or zstd, Parquet or Arrow; or - for standard input. PLAN is a plan, "
-        "listed "
-        "or by patterns, or the file of a task schedule, of a run of tasks or of a run of a pipeline.",
+        "them compressed with gzip or zstd, Parquet or Arrow; or - for standard input. PLAN is a plan, or "
+        "the file of a task schedule, of a run of tasks or of a run of a pipeline; expand takes a plan by "
+        "patterns, as show and validate do too.",
         0, 0);
     print_wrapped(to, "Exit status: 0 success, 1 failure, 2 wrong usage, 130 Ctrl-C.", 0, 0);
     fprintf(to, "\npresets\n");
@@ -261,8 +261,8 @@ void cli_print_man(void)
            ".SH SYNOPSIS\n.B hbp\n.I COMMAND\n[\\fIFILE\\fR] [\\fIoptions\\fR]\n"
            ".SH DESCRIPTION\n.I FILE\nholds lengths: .npy, text, CSV, JSON lines, Megatron .idx or MDS,\n"
            "any of them compressed with gzip or zstd, Parquet or Arrow; or \\- for standard input.\n.I PLAN\n"
-           "is a plan, listed or by patterns, or the file of a task schedule, of a run of tasks or of a run "
-           "of a pipeline.\n"
+           "is a plan, or the file of a task schedule, of a run of tasks or of a run of a pipeline;\n"
+           "expand takes a plan by patterns, as show and validate do too.\n"
            ".SH COMMANDS\n",
            hbp_version_string());
     for (int i = 0; i < count; i++)

@@ -88,6 +88,13 @@ static void read_format(const char *path, char name[32])
     fclose(file);
 }
 
+int cli_is_plan(const char *path)
+{
+    char name[32];
+    read_format(path, name);
+    return strcmp(name, "hbp-plan") == 0;
+}
+
 const cli_object *cli_find_object(const cli *c)
 {
     static const cli_object *const all[] = {&cli_schedule_object, &cli_task_run_object, &pipeline_object,

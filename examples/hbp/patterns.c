@@ -134,26 +134,35 @@ static hbp_status load_plan(cli *c)
     return hbp_pattern_plan_load(c->context, c->file, &c->pattern_plan);
 }
 
+/* The index of --lengths. The samples of a histogram are in order of length as they are: it has none, and is
+ * held against the plan instead. */
+static hbp_status read_index(cli *c)
+{
+    hbp_status status = cli_read_lengths(c, c->lengths_file);
+    if (status < 0)
+        return status;
+    status = hbp_length_index_create(c->context, c->lengths, &c->length_index);
+    return status == HBP_E_INVALID ? hbp_pattern_plan_validate(c->context, c->pattern_plan, c->lengths, NULL)
+                                   : status;
+}
+
 /* c->plan: these steps, with the samples of --lengths where given. */
 static hbp_status list_steps(cli *c, int64_t first, int64_t steps)
 {
-    hbp_status status = HBP_OK;
-    if (c->lengths_file) {
-        status = cli_read_lengths(c, c->lengths_file);
-        if (status >= 0)
-            status = hbp_length_index_create(c->context, c->lengths, &c->length_index);
-    }
-    return status < 0 ? status
-                      : hbp_pattern_plan_expand(c->context, c->pattern_plan, c->length_index, first, steps,
-                                                &c->plan);
+    hbp_status status = c->lengths_file ? read_index(c) : HBP_OK;
+    if (status < 0)
+        return status;
+    status = hbp_pattern_plan_expand(c->context, c->pattern_plan, c->length_index, first, steps, &c->plan);
+    if ((status == HBP_E_NO_MEMORY || status == HBP_E_OVERFLOW) && steps > 1)
+        return cli_own_failure("%s; --steps A:B lists a part", cli_message(c));
+    return status;
 }
 
 static void print_numbering(const cli *c)
 {
-    if (!c->lengths_file)
-        say("samples are numbered in order of length, the shortest first; --lengths FILE names those of a "
-            "data "
-            "set\n");
+    if (!c->length_index)
+        say("samples are numbered in order of length, the shortest first%s\n",
+            c->lengths_file ? "" : "; --lengths FILE names those of a data set");
 }
 
 static int show_one_step(cli *c, const hbp_plan_summary *s)
@@ -259,7 +268,7 @@ static int print_listed(cli *c, const hbp_plan_summary *s)
         c->result = json_pack("{s:o,s:s,s:I,s:I,s:I,s:b}", "path", json_path(c->output), "digest",
                               show_digest(s->digest).s, "first_step", (json_int_t)s->first_step, "steps",
                               (json_int_t)s->steps, "samples", (json_int_t)s->samples, "by_length",
-                              c->lengths_file == NULL);
+                              c->length_index == NULL);
         return cli_print_json(c);
     }
     say("%s from step %lld on: %s\n", show_number(s->steps, "step").s, (long long)s->first_step,
@@ -282,11 +291,12 @@ int cli_expand(cli *c)
         return wrong;
     progress_begin(parts);
     const cli_object *object = cli_find_object(c);
-    if (object && object != &cli_pattern_object)
-        return cli_usage("%s is %s; hbp expand takes a plan by patterns", c->file, object->what);
+    if (object != &cli_pattern_object && (object || cli_is_plan(c->file)))
+        return cli_usage("%s is %s; hbp expand takes a plan by patterns", c->file,
+                         object ? object->what : "a plan whose samples are listed already");
     CLI_TRY(c, load_plan(c));
     CLI_TRY(c, hbp_pattern_plan_get_summary(c->context, c->pattern_plan, &s));
-    wrong = cli_find_steps(c, s.steps, &first, &end);
+    wrong = cli_find_steps(c, 0, s.steps, &first, &end);
     if (wrong)
         return wrong;
     CLI_TRY(c, list_steps(c, first, end - first));

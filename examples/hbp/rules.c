@@ -27,6 +27,9 @@ static const struct {
     {CLI_EXPAND, "", NEEDS, "output", " FILE, where the plan goes, such as -o plan.msgpack"},
     {CLI_SHOW | CLI_EXPAND, "max-length", NEEDS, "lengths", ", whose samples it limits"},
     {CLI_SHOW | CLI_EXPAND, "column", NEEDS, "lengths", ", whose column it names"},
+    {CLI_SHOW | CLI_EXPAND, "count-column", NEEDS, "lengths", ", whose column it names"},
+    {CLI_SHOW | CLI_EXPAND, "loss-column", NEEDS, "lengths", ", whose column it names"},
+    {CLI_SHOW | CLI_EXPAND, "shifted-loss", NEEDS, "lengths", ", whose samples it is of"},
     {CLI_SHOW | CLI_EXPAND, "format", NEEDS, "lengths", ", whose format it names"},
     {CLI_MAY_COST, "model", NEEDS, "machine", ": a cost is made of both; they go together"},
     {CLI_TRACE | CLI_REPORT, "machine", NEEDS, "model", ": a cost is made of both; they go together"},
@@ -53,6 +56,7 @@ static const struct {
     {CLI_PLAN | CLI_COMPARE, "batches", EXCLUDES, "tokens-per-step window curriculum drop-last",
      "batches say what each step holds"},
     {CLI_PLAN, "patterns", EXCLUDES, "method", "it is method patterns, whose samples are not listed"},
+    {CLI_PLAN, "patterns", EXCLUDES, "mixture-slack", "steps by patterns are stratified"},
     {CLI_PLAN, "patterns", EXCLUDES, "batches samples-per-step", "steps by patterns are made by tokens"},
     {CLI_STEP, "samples-per-step", EXCLUDES, "loss-column link-column",
      "samples cut out of a file keep neither loss tokens nor links"},
@@ -96,6 +100,13 @@ static const char *typed(const char *name)
     return strcmp(name, "output") == 0 ? "" : name;
 }
 
+/* --patterns --method patterns says one thing twice. */
+static int agree(const cli *c, const char *option, const char *other)
+{
+    return strcmp(option, "patterns") == 0 && strcmp(other, "method") == 0 &&
+           strcmp(cli_value_name("HBP_EPOCH_METHODS", c->method), "patterns") == 0;
+}
+
 int cli_check_rules(const cli *c, const cli_command *command)
 {
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
@@ -110,7 +121,7 @@ int cli_check_rules(const cli *c, const cli_command *command)
                                          rules[i].why);
         }
         while (rules[i].rule == EXCLUDES && next_word(&others, name, sizeof name))
-            if (cli_is_given(c, name))
+            if (cli_is_given(c, name) && !agree(c, option, name))
                 return cli_usage("--%s and %s%s exclude one another: %s; leave one of them out", option,
                                  dashes(name), typed(name), rules[i].why);
     }

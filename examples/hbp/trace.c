@@ -10,10 +10,11 @@
  * 900 bytes with its parts. */
 enum { USUAL_STEPS = 20, USUAL_PACKS = 100000 };
 
-/* Steps [first, first + count), and whether nobody asked for just these. */
+/* Steps [first, first + count) of those in the file, and whether nobody asked for just these. */
 typedef struct range {
     int64_t first;
     int64_t count;
+    int64_t first_step; /* of the file, in the whole plan */
     int is_usual;
 } range;
 
@@ -136,7 +137,7 @@ static int read_steps(const char *text, int64_t all, int64_t *first, int64_t *en
         *end = all;
         return 1;
     }
-    int64_t a = *at == ':' ? 0 : take_steps(&at);
+    int64_t a = *at == ':' ? *first : take_steps(&at);
     if (a < 0)
         return 0;
     if (!*at) { /* 0 steps are all, as in hbp_trace_options */
@@ -167,12 +168,15 @@ int cli_check_steps(const cli *c)
     return 0;
 }
 
-int cli_find_steps(const cli *c, int64_t all, int64_t *first, int64_t *end)
+int cli_find_steps(const cli *c, int64_t first_step, int64_t all, int64_t *first, int64_t *end)
 {
-    *end = all;
-    if (c->steps_text)
-        (void)read_steps(c->steps_text, all, first, end);
-    return cli_check_step(c, *first, 0, all);
+    int64_t from = first_step + *first, to = first_step + all;
+    if (c->steps_text && !read_steps(c->steps_text, to, &from, &to)) /* :B before the first one */
+        from = 0;
+    const int wrong = cli_check_step(c, from, first_step, all);
+    *first = from - first_step;
+    *end = to - first_step;
+    return wrong;
 }
 
 /* The first step that was measured, or 0. */
@@ -208,16 +212,19 @@ static int64_t usual_steps(const cli *c, const hbp_plan_view *view, int64_t firs
     return count;
 }
 
-static int find_steps(const cli *c, const hbp_plan_view *view, range *shown_steps)
+static int find_steps(cli *c, const hbp_plan_view *view, range *shown_steps)
 {
-    int64_t first = c->step < 0 ? 0 : c->step, end;
+    hbp_plan_summary s = {.struct_size = sizeof s};
+    CLI_TRY(c, hbp_plan_get_summary(c->context, c->plan, &s));
+    int64_t first = c->step < 0 ? 0 : c->step - s.first_step, end;
     int is_usual = c->steps_text == NULL;
     if (is_usual && c->timeline && c->step < 0)
         first = first_measured(c);
-    int wrong = cli_find_steps(c, view->steps, &first, &end);
+    int wrong = cli_find_steps(c, s.first_step, view->steps, &first, &end);
     if (wrong)
         return wrong;
-    *shown_steps = (range){first, is_usual ? usual_steps(c, view, first) : end - first, is_usual};
+    *shown_steps =
+        (range){first, is_usual ? usual_steps(c, view, first) : end - first, s.first_step, is_usual};
     return 0;
 }
 
@@ -244,7 +251,7 @@ static void print_written(const cli *c, const hbp_plan_view *view, const range *
     say("wrote %s: ", show_name(c->output).s);
     if (r->count < view->steps && r->is_usual)
         say("%s of %s from step %lld on (--steps N, A:B or all shows others)", show_count(r->count).s,
-            show_number(view->steps, "step").s, (long long)r->first);
+            show_number(view->steps, "step").s, (long long)(r->first_step + r->first));
     else
         say("%s", show_number(r->count, "step").s);
     if (c->timeline)
@@ -258,7 +265,7 @@ static void print_written(const cli *c, const hbp_plan_view *view, const range *
 static json_t *written_json(const cli *c, const hbp_plan_view *view, const range *r)
 {
     return json_pack("{s:o,s:I,s:I,s:I,s:b}", "path", json_path(c->output), "first_step",
-                     (json_int_t)r->first, "steps", (json_int_t)r->count, "plan_steps",
+                     (json_int_t)(r->first_step + r->first), "steps", (json_int_t)r->count, "plan_steps",
                      (json_int_t)view->steps, "parts", c->cost != NULL);
 }
 

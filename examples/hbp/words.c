@@ -101,6 +101,38 @@ static const cli_option *find_option(int bit, const char *word, size_t length, i
     return is_field ? find_setter(bit, word + start, length - start) : NULL;
 }
 
+/* What messages of the library advise its callers to do, and what is typed instead. */
+static const struct {
+    const char *said;
+    const char *typed;
+} remedies[] = {
+    {"; a limit has cut or dropped some of the plan's, so take what hbp_lengths_limit makes of yours",
+     "; a limit has cut or dropped some of the plan's, so give its --max-length and --over-long again"},
+    {"give the index of their lengths", "give --lengths FILE, the data set"},
+    {"the index is of ", "--lengths is of "},
+    {"`lengths` has ", "the data set has "},
+    {", hbp_plan_patterns lists none", "; hbp plan --patterns lists none"},
+};
+
+/* Bytes at `from` that a remedy stands for, which *typed is; 0: none. "; hbp_plan_load (Python: Plan.load;
+ * command: hbp show) reads it" keeps its command. */
+static size_t find_remedy(const char *from, char typed[160])
+{
+    char command[24];
+    int end = 0;
+    for (size_t i = 0; i < sizeof remedies / sizeof *remedies; i++)
+        if (strncmp(from, remedies[i].said, strlen(remedies[i].said)) == 0) {
+            snprintf(typed, 160, "%s", remedies[i].typed);
+            return strlen(remedies[i].said);
+        }
+    if (sscanf(from, "; hbp_%*[a-z_] (Python: %*[A-Za-z.]; command: hbp %23[a-z]) reads it%n", command,
+               &end) < 1 ||
+        !end)
+        return 0;
+    snprintf(typed, 160, "; hbp %s reads it", command);
+    return (size_t)end;
+}
+
 const char *cli_message(const cli *c)
 {
     static char text[4096];
@@ -116,6 +148,13 @@ const char *cli_message(const cli *c)
     const char *from = hbp_context_message(c->context);
     size_t at = 0;
     while (*from && at + 160 < sizeof text) {
+        char typed[160];
+        const size_t said = find_remedy(from, typed);
+        if (said) {
+            at += (size_t)snprintf(text + at, sizeof text - at, "%s", typed);
+            from += said;
+            continue;
+        }
         int is_quoted = *from == '`';
         const char *word = from + is_quoted;
         size_t length = 0;

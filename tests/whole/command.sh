@@ -208,18 +208,51 @@ printf 'length,count\n100,600000000\n900,400000000\n' >histogram.csv
 good plan histogram.csv --count-column count $on --max-pack-length 1M --patterns -o many.patterns && has "2 lengths"
 good show many.patterns --step 5 && has "step 5 of "
 good validate many.patterns --lengths histogram.csv --count-column count $on
-wrong 1 "an index of a histogram" expand many.patterns --steps 1 --lengths histogram.csv -o part.msgpack
-wrong 1 "the index is of other lengths" show plan.patterns --step 1 --lengths in.txt
+good show many.patterns --step 5 --rank 3 --lengths histogram.csv && has "numbered in order of length, the shortest first" && cp out of_histogram
+good show many.patterns --step 5 --rank 3 --lengths histogram.csv --count-column count && cmp -s out of_histogram || fail "--count-column: $(cat out)"
+json "r['by_length'] and r['first_step'] == 5" expand many.patterns --steps 5:6 --lengths histogram.csv -o part.msgpack
+printf 'length,count\n100,6\n900,4\n' >other.csv
+wrong 1 "the plan has 600000000 samples of 100 tokens" expand many.patterns --steps 1 --lengths other.csv -o part.msgpack
+printf 'length,count\n100,6000000000\n900,3000000007\n' >wide.csv
+good plan wide.csv $on --max-pack-length 1M --patterns -o wide.patterns
+wrong 1 "at most 4294967294 can be listed; --steps A:B lists a part" expand wide.patterns -o part.msgpack
+wrong 1 "the data set has 9000000007 samples; at most 4294967294 can be listed; hbp plan --patterns lists none" plan wide.csv $on
+good plan l.npy $on --patterns --max-length 4K --over-long truncate -o cut.patterns
+wrong 1 "so give its --max-length and --over-long again" show cut.patterns --step 1 --lengths l.npy
+wrong 1 "so give its --max-length and --over-long again" validate cut.patterns --lengths l.npy
+good show cut.patterns --step 1 --lengths l.npy --max-length 4K --over-long truncate
+good plan l.npy $on --patterns --shifted-loss --max-length 8K --over-long split -o shifted.patterns
+wrong 1 "give --lengths FILE, the data set" show shifted.patterns --step 1
+good show shifted.patterns --step 1 --lengths l.npy --shifted-loss --max-length 8K --over-long split
+wrong 1 "--lengths is of other lengths" show plan.patterns --step 1 --lengths in.txt
 wrong 1 "there is no step 999999" show plan.patterns --step 999999
 wrong 1 "there is no rank 99" show plan.patterns --rank 99
-wrong 1 "not a file of a plan by patterns" expand plan.msgpack -o listed.msgpack
+wrong 2 "plan.msgpack is a plan whose samples are listed already; hbp expand takes" expand plan.msgpack -o listed.msgpack
+wrong 1 "l.npy: byte 0: its " expand l.npy -o listed.msgpack
+wrong 1 "plan.patterns is a file of a plan by patterns, not a cost file or a plan file; hbp expand reads it" plan l.npy --cost plan.patterns
+wrong 1 "plan.msgpack is a plan file, whose samples are listed, not a file of a task schedule; hbp show reads it" tasks clip-4 --machine a800-80:2 --previous plan.msgpack
+# Part of a plan has the numbers of the whole plan's steps, for trace as for show and report.
+good expand plan.patterns --steps 3:8 -o part.msgpack
+json "(r['first_step'], r['steps'], r['plan_steps']) == (5, 2, 5)" trace part.msgpack --steps 5:7 -o part.json
+json "(r['first_step'], r['steps']) == (3, 2)" trace part.msgpack --steps 2 -o part.json
+json "(r['first_step'], r['steps']) == (3, 2)" trace part.msgpack --steps :5 -o part.json
+json "(r['first_step'], r['steps']) == (7, 1)" trace part.msgpack --step 7 -o part.json
+json "(r['first_step'], r['steps']) == (3, 5)" trace part.msgpack --steps all -o part.json
+wrong 1 "there is no step 2; part.msgpack holds steps 3 to 7" trace part.msgpack --steps 2:4 -o part.json
+wrong 1 "there is no step 0; part.msgpack holds steps 3 to 7" trace part.msgpack --steps :3 -o part.json
+wrong 1 "there is no step 8; part.msgpack holds steps 3 to 7" trace part.msgpack --step 8 -o part.json
+good show part.msgpack --step 7 --rank 3
+good report part.msgpack --step 7 -o part.html
 wrong 2 "hbp expand plan.patterns -o FILE writes a plan that hbp trace takes" trace plan.patterns -o x.json
 wrong 2 "writes a plan that hbp dump takes" dump plan.patterns
 wrong 2 "writes a plan that hbp report takes" report plan.patterns -o x.html
 wrong 2 "--lengths names the samples of a step; add --step K or --rank R" show plan.patterns --lengths l.npy
 wrong 2 "--lengths is for plans by patterns" show plan.msgpack --lengths l.npy
 wrong 2 "--max-length needs --lengths" show plan.patterns --step 1 --max-length 8K
+wrong 2 "--shifted-loss needs --lengths" show plan.patterns --step 1 --shifted-loss
 wrong 2 "--patterns and --method exclude one another" plan l.npy $on --patterns --method flexsp
+good plan l.npy $on --patterns --method patterns -o same.patterns && cmp -s plan.patterns same.patterns || fail "--patterns --method patterns"
+wrong 2 "--patterns and --mixture-slack exclude one another: steps by patterns are stratified" plan l.npy $on --patterns --mixture-slack 5
 wrong 2 "--patterns and --samples-per-step exclude one another" plan l.npy $on --patterns --samples-per-step 512
 wrong 2 "--window is for methods search and hbp" plan l.npy $on --patterns --window 512
 wrong 2 "hbp expand needs -o FILE" expand plan.patterns
