@@ -15,10 +15,10 @@ typedef struct expansion {
     const hbp_pattern_plan *plan;
     const uint32_t *sample;     /* of an index; NULL: samples by their place in order of length */
     const hbp_lengths *lengths; /* what stands beside lengths and ids; NULL: nothing */
-    int is_dealt;               /* the samples are those of the lengths, which no index has in order */
     hbp__pattern_deal deal;
     hbp__pattern_blocks blocks; /* without first: few packs are listed */
     int64_t *length_first;      /* [lengths] samples that are shorter */
+    int64_t all;                /* samples of the plan */
     int is_drawn_whole;         /* samples are drawn all at once, and written pattern by pattern */
     hbp__pattern_samples samples;
     uint64_t key; /* of the run */
@@ -56,10 +56,9 @@ static int64_t first_of(const expansion *e, int64_t job)
 static hbp__plan_rows whole_rows(const expansion *e)
 {
     const hbp_pattern_plan *plan = e->plan;
-    const int64_t last = plan->lengths - 1;
     hbp__plan_rows rows = {.steps = plan->steps,
                            .micro_batches = hbp__pattern_units(plan) * plan->micro_batch_multiple,
-                           .samples = e->length_first[last] + plan->length_samples[last]};
+                           .samples = e->all};
     for (int64_t g = 0; g < plan->groups; g++)
         rows.packs +=
             hbp__pattern_group_units(plan, g) * plan->micro_batch_multiple * hbp__pattern_width(plan, g);
@@ -244,8 +243,7 @@ static hbp_status finish_whole(const expansion *e, hbp_plan *to)
         return hbp__plan_write_dropped(e->context, to, e->lengths);
     for (int64_t i = 0; i < to->dropped; i++) { /* a histogram's are the longest */
         HBP__TRY(hbp__tick_row(e->context, "plan", i, to->dropped));
-        to->dropped_ids[i] =
-            e->length_first[e->plan->lengths - 1] + e->plan->length_samples[e->plan->lengths - 1] + i;
+        to->dropped_ids[i] = e->all + i;
         to->dropped_reasons[i] = HBP_DROPPED_OVERLONG;
     }
     return HBP_OK;
@@ -336,16 +334,16 @@ static hbp_status draw_whole(expansion *e, int is_whole)
 {
     hbp_context *context = e->context;
     const hbp_pattern_plan *plan = e->plan;
-    const int64_t last = plan->lengths - 1, all = e->length_first[last] + plan->length_samples[last];
-    e->is_drawn_whole = e->steps > plan->steps / LARGE_PART && all <= HBP_MAX_SAMPLES;
+    const int is_dealt = e->lengths && !e->sample; /* the samples of an array that no index has in order */
+    e->is_drawn_whole = e->steps > plan->steps / LARGE_PART && e->all <= HBP_MAX_SAMPLES;
     if (!e->is_drawn_whole)
         return HBP_OK;
     uint32_t *order = is_whole ? (uint32_t *)e->writer.plan->sample_tokens
-                               : hbp__take(context, (uint64_t)all, sizeof *order);
+                               : hbp__take(context, (uint64_t)e->all, sizeof *order);
     HBP__TRY(hbp__scratch_check(context, "the draw of samples"));
-    if (e->is_dealt)
+    if (is_dealt)
         HBP__TRY(hbp__lengths_deal(context, e->lengths, order));
-    return hbp__pattern_samples_open(context, plan, e->length_first, e->is_dealt ? order : e->sample, order,
+    return hbp__pattern_samples_open(context, plan, e->length_first, is_dealt ? order : e->sample, order,
                                      e->threads, &e->samples);
 }
 
@@ -359,8 +357,8 @@ static hbp_status expand(expansion *e)
     e->length_first = hbp__take(context, (uint64_t)plan->lengths, sizeof *e->length_first);
     e->start = hbp__take(context, (uint64_t)e->jobs + 1, sizeof *e->start);
     HBP__TRY(hbp__scratch_check(context, "the steps"));
-    for (int64_t i = 0, before = 0; i < plan->lengths; before += plan->length_samples[i++])
-        e->length_first[i] = before;
+    for (int64_t i = 0; i < plan->lengths; e->all += plan->length_samples[i++])
+        e->length_first[i] = e->all;
     if (e->steps > plan->steps / LARGE_PART)
         HBP__TRY(hbp__pattern_blocks_open(context, plan, &e->blocks));
     HBP__TRY(open_rows(e, is_whole));
@@ -418,7 +416,6 @@ hbp_status hbp__pattern_plan_list(hbp_context *context, const hbp_pattern_plan *
                    .plan = plan,
                    .sample = order,
                    .lengths = lengths->length ? lengths : NULL,
-                   .is_dealt = lengths->length && !order,
                    .key = hbp__permutation_key(plan->seed, plan->epoch),
                    .steps = plan->steps,
                    .threads = hbp__threads(context, threads)};

@@ -15,9 +15,7 @@ hbp_status hbp__pattern_check_index(hbp_context *context, const hbp_pattern_plan
                          (unsigned long long)index->histogram_digest,
                          (unsigned long long)plan->histogram_digest, HBP__PATTERN_LIMIT_HINT(plan));
     const hbp_lengths *lengths = index->lengths;
-    int64_t samples = 0;
-    for (int64_t i = 0; i < plan->lengths; i++)
-        samples += plan->length_samples[i];
+    const int64_t samples = hbp__pattern_all_samples(plan);
     if (lengths->count != samples) /* where two digests are equal by ill will, places stay in the index */
         return hbp__fail(context, HBP_E_INVALID, "the index is of %lld samples, the plan of %lld%s",
                          (long long)lengths->count, (long long)samples, HBP__PATTERN_LIMIT_HINT(plan));

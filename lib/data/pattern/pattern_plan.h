@@ -234,6 +234,15 @@ typedef struct hbp__pattern_unit {
 int hbp__pattern_unit_at(const hbp_pattern_plan *plan, const hbp__pattern_deal *deal, int64_t step,
                          int64_t stratum, hbp__pattern_unit *unit);
 
+/* Samples of all packs: at most HBP_MAX_HISTOGRAM_SAMPLES. O(lengths). */
+static inline int64_t hbp__pattern_all_samples(const hbp_pattern_plan *plan)
+{
+    int64_t samples = 0;
+    for (int64_t i = 0; i < plan->lengths; i++)
+        samples += plan->length_samples[i];
+    return samples;
+}
+
 /* The stream of the permutation of the samples of a length, in row `row` of the lengths. */
 #define HBP__PATTERN_LENGTH_STREAM (UINT64_C(0x6c656e67) << 32)
 static inline uint64_t hbp__pattern_length_stream(const hbp_pattern_plan *plan, int64_t row)

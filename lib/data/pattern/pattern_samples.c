@@ -91,7 +91,6 @@ typedef struct writing {
     hbp__plan_writer writer;
     int64_t jobs;
     int what;
-    int resolves;  /* there is more to samples than ids and tokens */
     int64_t since; /* rows since the last look at a request to cancel */
 } writing;
 
@@ -152,8 +151,7 @@ static hbp_status write_pattern(writing *w, hbp_context *context, int64_t patter
         }
         write_tokens(w->writer.plan->sample_tokens + row, cuts, runs);
         w->writer.sample = row + number;
-        if (w->resolves)
-            HBP__TRY(hbp__resolve_samples(&w->writer, NULL, row));
+        HBP__TRY(hbp__resolve_samples(&w->writer, NULL, row));
     }
     hbp__scratch_release(context, mark);
     return HBP_OK;
@@ -178,8 +176,7 @@ static hbp_status write_job(hbp_context *context, void *user, int64_t job)
 hbp_status hbp__pattern_samples_write(hbp_context *context, const hbp__pattern_samples *samples,
                                       const hbp__plan_writer *writer, int32_t threads, int64_t jobs)
 {
-    writing w = {
-        .of = samples, .writer = *writer, .jobs = jobs, .what = IDS, .resolves = hbp__resolves(writer)};
+    writing w = {.of = samples, .writer = *writer, .jobs = jobs, .what = IDS};
     HBP__TRY(hbp__parallel(context, threads, jobs, write_job, &w));
     w.what = TOKENS;
     return hbp__parallel(context, threads, jobs, write_job, &w);

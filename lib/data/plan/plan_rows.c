@@ -93,6 +93,8 @@ static void resolve(hbp__plan_writer *w, const uint32_t *sample, int64_t from, i
 
 hbp_status hbp__resolve_samples(hbp__plan_writer *w, const uint32_t *sample, int64_t from)
 {
+    if (!sample && !w->has_beside && !(w->lengths && w->lengths->origin))
+        return HBP_OK;
     for (int64_t at = from; at < w->sample; at += HBP__TICK_ROWS) {
         if (at > from)
             HBP__TRY(hbp__tick(w->context, "plan", at, w->plan->samples));

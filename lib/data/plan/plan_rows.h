@@ -75,12 +75,6 @@ static inline void hbp__write_place(hbp__plan_writer *w, int64_t place, int32_t 
  * likely to miss the caches. HBP_E_CANCELLED. */
 hbp_status hbp__resolve_samples(hbp__plan_writer *w, const uint32_t *sample, int64_t from);
 
-/* Whether that does anything where there is no order. */
-static inline int hbp__resolves(const hbp__plan_writer *w)
-{
-    return w->has_beside || (w->lengths && w->lengths->origin);
-}
-
 /* How a pack is run. */
 typedef struct hbp__pack_place {
     int32_t rank; /* the first */

@@ -55,9 +55,7 @@ static hbp_status simulate(walk *w, const hbp_cost *cost, const hbp_simulate_opt
 {
     const hbp_pattern_plan *plan = w->plan;
     hbp_context *context = w->context;
-    int64_t samples = 0;
-    for (int64_t i = 0; i < plan->lengths; i++)
-        samples += plan->length_samples[i];
+    const int64_t samples = hbp__pattern_all_samples(plan);
     const int64_t part = hbp__max_i64(1, LISTED / hbp__ceil_div(samples, plan->steps));
     HBP__TRY(open_walk(w, cost));
     for (int64_t first = 0; first < plan->steps; first += part) {

@@ -29,8 +29,8 @@ _CREATE = {
 COUNTED = 1 << 22  # lengths up to here are counted in an array
 
 
-def pieces(chunks: Iterable[Integers]) -> Iterable[Integers]:
-    """The chunks of lengths that come in pieces; one array is a piece."""
+def chunks_of(chunks: Iterable[Integers]) -> Iterable[Integers]:
+    """Chunks of lengths; one array is a chunk."""
     return [chunks] if isinstance(chunks, np.ndarray) and chunks.ndim == 1 else chunks
 
 
@@ -95,7 +95,7 @@ class Lengths(Owned):
         """The histogram of lengths that come in pieces and are held nowhere; samples are named by their place in
         ascending order of length. O(longest length)."""
         counts, rare = np.zeros(0, np.int64), dict[int, int]()
-        for chunk in pieces(chunks):
+        for chunk in chunks_of(chunks):
             array = integers("a chunk", chunk, np.uint32)
             few = np.bincount(array[array < COUNTED], minlength=len(counts))
             few[: len(counts)] += counts

@@ -24,7 +24,7 @@ from .cost import Cost
 from .epoch import INPUTS
 from .errors import InvalidError
 from .groups import Groups
-from .lengths import Lengths, pieces
+from .lengths import Lengths, chunks_of
 from .plans import CURSOR_BYTES, Plan, Step, Steps
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class LengthIndex(Owned):
         """Of lengths that come in pieces, in the order of the samples, and are held nowhere; `histogram` says how
         often each occurs, as Lengths.count of the same pieces does. Refused where the pieces have other lengths."""
         builder = _LengthIndexBuilder._make(lib.hbp_length_index_builder_create, histogram)
-        for chunk in pieces(chunks):
+        for chunk in chunks_of(chunks):
             array = integers("a chunk", chunk, np.uint32)
             if len(array):
                 call_long(lib.hbp_length_index_builder_append, builder, address(array), len(array))
@@ -65,8 +65,8 @@ class LengthIndex(Owned):
 
 class PatternPlan(Steps, Saved):
     """A plan by patterns: packs that hold as many samples of each length, made together, are one pattern, runs of
-    samples of one length. As large as a plan of some hundred thousand samples at most, in memory and as a file,
-    however many there are. Immutable; any thread may read it.
+    samples of one length. No larger than a plan of half a million samples and a few numbers for each distinct length,
+    in memory and as a file, however many samples there are. Immutable; any thread may read it.
 
     Steps are listed when they are asked for: `expand` gives some of them as a Plan, `step`, `[]` and iteration one at
     a time, and hbp.torch.PlanSampler walks all of them so. `index` says which samples those are.
