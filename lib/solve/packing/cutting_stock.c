@@ -119,7 +119,6 @@ static int pivot_column(master *m, int64_t column, const hbp__run *run, int64_t 
  * its terms in the pattern's order. Patterns of fewer runs than their neighbours end with none of class 0. */
 enum { LANES = 4 };
 typedef struct known {
-    int64_t patterns;
     int64_t groups;
     int64_t *first;       /* [groups + 1] rows */
     int32_t *class_index; /* [rows, LANES] */
@@ -134,7 +133,6 @@ static int64_t runs_of(const hbp__patterns *patterns, int64_t pattern)
 static hbp_status list_known(const master *m, known *k)
 {
     const hbp__patterns *patterns = m->patterns;
-    k->patterns = patterns->count;
     k->groups = hbp__ceil_div(patterns->count, LANES);
     k->first = hbp__take(m->context, (uint64_t)k->groups + 1, sizeof *k->first);
     HBP__TRY(hbp__scratch_check(m->context, "cutting patterns"));
@@ -182,7 +180,7 @@ static int64_t price_known(const known *k, const double *y, double *best)
 static hbp_status pivot_known(master *m, const known *k)
 {
     for (int64_t done = 0; *m->work > 0; done++) {
-        *m->work -= m->rows * m->rows + 4 * k->patterns;
+        *m->work -= m->rows * m->rows + 4 * m->patterns->count;
         if (done % 64 == 0)
             HBP__TRY(hbp__tick(m->context, "pack", 0, 0));
         double best = 1.0 + EPSILON, lowest = -EPSILON;
