@@ -6,6 +6,7 @@
 #include "cost/cost.h"
 #include "epoch/tuning.h"
 #include "epoch/vision.h"
+#include "pack/fill/fill.h"
 #include "pack/fill/score.h"
 #include "pack/groups/hierarchy.h"
 
@@ -23,50 +24,75 @@ hbp_status hbp__epoch_plan_groups(const hbp__epoch *epoch, const hbp_groups_opti
                             out);
 }
 
-/* Fills the trial's groups. */
-static hbp_status run_trial(const hbp__epoch *epoch, hbp__trial *out)
+/* A hierarchy that is filled but for the search for fewer packs. */
+typedef struct contender {
+    hbp__trial trial;
+    hbp__filling filling; /* its packs are the trial's */
+    int64_t least_ns;     /* what the trial may come to take once searched; an estimate */
+    int is_searched;
+} contender;
+
+/* Those that are compared: of the table, and the published one. */
+enum { MOST_CONTENDERS = HBP__TRY_HIERARCHIES + 1 };
+
+static hbp_status score_trial(const hbp__epoch *epoch, hbp__trial *t, int64_t *least_ns)
+{
+    double vision_ns[HBP_MAX_GROUPS];
+    hbp__epoch_vision_ns(epoch, t->groups, vision_ns);
+    return hbp__packs_score(epoch->context, t->packs, t->groups, vision_ns, epoch->cost->terms.step_ns,
+                            &t->ns, least_ns);
+}
+
+/* Takes groups and fills them. */
+static hbp_status contender_open(const hbp__epoch *epoch, hbp_groups *groups, contender *c)
 {
     hbp_fill_options fill;
     hbp__epoch_fill_options(&epoch->options, &fill);
-    double vision_ns[HBP_MAX_GROUPS];
-    hbp__epoch_vision_ns(epoch, out->groups, vision_ns);
-    hbp_status status = hbp__epoch_fill(epoch, epoch->lengths, out->groups, &fill, &out->packs);
+    *c = (contender){.trial = {groups, NULL, 0}};
+    hbp_status status = hbp__epoch_fill_begin(epoch, epoch->lengths, groups, &fill, &c->filling);
+    c->trial.packs = c->filling.packs;
     if (status >= 0)
-        status = hbp__packs_score(epoch->context, out->packs, out->groups, vision_ns,
-                                  epoch->cost->terms.step_ns, &out->ns);
-    if (status < 0)
-        hbp__trial_close(out);
-    return status;
-}
-
-/* Runs one more hierarchy, takes its groups and keeps the better of the two; one that cannot be filled is no
- * failure. */
-static hbp_status challenge_trial(const hbp__epoch *epoch, hbp_groups *groups, hbp__trial *best)
-{
-    hbp__trial other = {groups, NULL, 0};
-    hbp_status status = run_trial(epoch, &other);
-    if (status == HBP_E_INFEASIBLE)
-        return hbp__forgive(epoch->context);
-    HBP__TRY(status);
-    if (other.ns < best->ns) {
-        hbp__trial worse = *best;
-        *best = other;
-        other = worse;
+        status = score_trial(epoch, &c->trial, &c->least_ns);
+    if (status < 0) {
+        hbp__trial_close(&c->trial);
+        return status;
     }
-    hbp__trial_close(&other);
+    c->is_searched = c->filling.saving <= 0;
     return HBP_OK;
 }
 
-/* Tries the first hierarchies of the table, which stays with `table`, and the published one. */
-static hbp_status try_other_groups(const hbp__epoch *epoch, hbp_groups_options *options,
-                                   const hbp_groups *table, hbp__trial *best)
+static hbp_status contender_search(const hbp__epoch *epoch, contender *c)
+{
+    hbp_fill_options fill;
+    hbp__epoch_fill_options(&epoch->options, &fill);
+    const hbp_status status =
+        hbp__epoch_fill_search(epoch, epoch->lengths, c->trial.groups, &fill, &c->filling);
+    c->trial.packs = c->filling.packs;
+    c->is_searched = 1;
+    HBP__TRY(status);
+    return score_trial(epoch, &c->trial, NULL);
+}
+
+/* One more hierarchy, whose groups it takes; one that cannot be filled is no failure. */
+static hbp_status add_contender(const hbp__epoch *epoch, hbp_groups *groups, contender *all, int64_t *count)
+{
+    const hbp_status status = contender_open(epoch, groups, &all[*count]);
+    if (status == HBP_E_INFEASIBLE)
+        return hbp__forgive(epoch->context);
+    ++*count;
+    return status;
+}
+
+/* Fills the first hierarchies of the table, which stays with `table`, and the published one. */
+static hbp_status add_other_groups(const hbp__epoch *epoch, hbp_groups_options *options,
+                                   const hbp_groups *table, contender *all, int64_t *count)
 {
     int64_t tries = hbp__min_i64(table->candidates, HBP__TRY_FILLED / epoch->lengths->count);
     tries = hbp__min_i64(tries, HBP__TRY_HIERARCHIES);
     hbp_groups *groups = NULL;
     for (int64_t i = 1; i < tries; i++) {
         HBP__TRY(hbp__groups_candidate(epoch->context, epoch->cost, table, i, &groups));
-        HBP__TRY(challenge_trial(epoch, groups, best));
+        HBP__TRY(add_contender(epoch, groups, all, count));
     }
     options->method = hbp__groups_name(HBP__GROUPS_HBP);
     options->tokens_per_step = table->tokens_per_step;
@@ -74,25 +100,67 @@ static hbp_status try_other_groups(const hbp__epoch *epoch, hbp_groups_options *
     if (status == HBP_E_INFEASIBLE)
         return hbp__forgive(epoch->context);
     HBP__TRY(status);
-    return challenge_trial(epoch, groups, best);
+    return add_contender(epoch, groups, all, count);
+}
+
+/* The contender that takes least as it is, the first of those that take as long. */
+static int64_t find_best(const contender *all, int64_t count)
+{
+    int64_t best = 0;
+    for (int64_t i = 1; i < count; i++)
+        if (all[i].trial.ns < all[best].trial.ns)
+            best = i;
+    return best;
+}
+
+/* The one that a search may bring lowest, -1 when all are searched. */
+static int64_t find_promising(const contender *all, int64_t count)
+{
+    int64_t promising = -1;
+    for (int64_t i = 0; i < count; i++)
+        if (!all[i].is_searched && (promising < 0 || all[i].least_ns < all[promising].least_ns))
+            promising = i;
+    return promising;
+}
+
+/* Searches the most promising contender, as long as it may come out enough below the best. */
+static hbp_status settle_contenders(const hbp__epoch *epoch, contender *all, int64_t count, int64_t *best)
+{
+    for (;;) {
+        const int64_t next = find_promising(all, count);
+        *best = find_best(all, count);
+        const int64_t best_ns = all[*best].trial.ns;
+        if (next < 0 || all[next].least_ns >= best_ns - best_ns / HBP__TRY_WORTH)
+            return HBP_OK;
+        HBP__TRY(contender_search(epoch, &all[next]));
+    }
 }
 
 /* The groups of these options with the least time; *is_planned whether there are groups, filled or not. */
 static hbp_status choose_trial(const hbp__epoch *epoch, hbp_groups_options *options, hbp__trial *best,
                                int *is_planned)
 {
-    hbp_groups *table = NULL;
+    hbp_groups *table = NULL, *first = NULL;
+    contender all[MOST_CONTENDERS];
+    int64_t count = 0, winner = 0;
     HBP__TRY(hbp__epoch_plan_groups(epoch, options, &table));
     *is_planned = 1;
-    hbp_status status = hbp__groups_candidate(epoch->context, epoch->cost, table, 0, &best->groups);
-    if (status >= 0)
-        status = run_trial(epoch, best);
-    if (status >= 0 && hbp__epoch_method(epoch->options.method) != HBP__EPOCH_HBP &&
-        epoch->lengths->count <= HBP__TRY_SAMPLES) {
-        status = try_other_groups(epoch, options, table, best);
-        if (status < 0)
-            hbp__trial_close(best);
+    hbp_status status = hbp__groups_candidate(epoch->context, epoch->cost, table, 0, &first);
+    if (status >= 0) {
+        status = contender_open(epoch, first, &all[0]);
+        count = status >= 0;
     }
+    if (status >= 0 && hbp__epoch_method(epoch->options.method) != HBP__EPOCH_HBP &&
+        epoch->lengths->count <= HBP__TRY_SAMPLES)
+        status = add_other_groups(epoch, options, table, all, &count);
+    if (status >= 0)
+        status = settle_contenders(epoch, all, count, &winner);
+    if (status >= 0) {
+        *best = all[winner].trial;
+        all[winner].trial = (hbp__trial){NULL, NULL, 0};
+    }
+    for (int64_t i = 0; i < count; i++)
+        hbp__trial_close(&all[i].trial);
     hbp_groups_free(table);
     return status;
 }

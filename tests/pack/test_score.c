@@ -46,14 +46,44 @@ START_TEST_IN_CONTEXT(the_score_is_the_best_cut_into_micro_batches)
         OK(context, hbp__packs_measure(context, packs));
         for (int i = 0; i < count; i++)
             time[i] = packs->tokens[i];
-        OK(context, hbp__packs_score(context, packs, groups, NULL, 0, &ns));
+        OK(context, hbp__packs_score(context, packs, groups, NULL, 0, &ns, NULL));
         /* The fewest micro-batches are taken; more never help, each pays for its slowest pack. */
         ck_assert_int_eq(ns, best_cut(time, count, (1u << count) - 1, width));
         int64_t with_steps;
         groups->micro_batches[0] = 2;
-        OK(context, hbp__packs_score(context, packs, groups, NULL, 1000, &with_steps));
+        OK(context, hbp__packs_score(context, packs, groups, NULL, 1000, &with_steps, NULL));
         ck_assert_int_eq(with_steps, ns + 1000 * (((count + width - 1) / width + 1) / 2));
     }
+}
+END_TEST
+
+/* What a search can reach: nothing at the bound; else what the micro-batches over it are paid for, and one of
+ * them. */
+START_TEST_IN_CONTEXT(a_search_may_save_micro_batches_over_the_bound)
+{
+    hbp__rng rng = hbp__rng_make(73, 0, 0);
+    hbp_groups *groups = keep(check_groups(context, 1, (int64_t[]){100}));
+    hbp_lengths *lengths = keep(check_lengths(context, &rng, 9, 100, 0));
+    hbp_packs *packs = keep(hbp__packs_new(context, lengths, 9));
+    for (int i = 0; i < 9; i++) {
+        packs->sample[i] = (uint32_t)i;
+        packs->offsets[i + 1] = i + 1;
+        packs->group[i] = 0;
+    }
+    OK(context, hbp__packs_measure(context, packs));
+    groups->packs[0] = 2; /* 5 micro-batches, 3 steps */
+    groups->micro_batches[0] = 2;
+    groups->token_ns[0] = 1;
+    groups->square_ns[0] = 0;
+    groups->fixed_ns[0] = 500;
+    int64_t ns, least_ns;
+    packs->bound[0] = 9;
+    OK(context, hbp__packs_score(context, packs, groups, NULL, 1000, &ns, &least_ns));
+    ck_assert_int_eq(least_ns, ns);
+    packs->bound[0] = 4; /* 2 and 1 */
+    OK(context, hbp__packs_score(context, packs, groups, NULL, 1000, &ns, &least_ns));
+    const int64_t slowest = ns - 3 * 1000 - 5 * 500; /* tokens of the slowest pack of each */
+    ck_assert_int_le(llabs(ns - least_ns - (3 * 500 + 2 * 1000 + slowest / 5)), 1);
 }
 END_TEST
 
@@ -66,7 +96,7 @@ static hbp_status score(hbp_context *context, void *user)
 {
     const scored *s = user;
     int64_t ns;
-    return hbp__packs_score(context, s->packs, s->groups, NULL, 0, &ns);
+    return hbp__packs_score(context, s->packs, s->groups, NULL, 0, &ns, NULL);
 }
 
 START_TEST_IN_CONTEXT(nothing_is_left_behind)
@@ -87,4 +117,5 @@ START_TEST_IN_CONTEXT(nothing_is_left_behind)
 }
 END_TEST
 
-TEST_MAIN("score", the_score_is_the_best_cut_into_micro_batches, nothing_is_left_behind)
+TEST_MAIN("score", the_score_is_the_best_cut_into_micro_batches,
+          a_search_may_save_micro_batches_over_the_bound, nothing_is_left_behind)

@@ -64,7 +64,7 @@ START_TEST_IN_CONTEXT(time_balance_is_as_good_as_sorting)
                     slowest = hbp__max_i64(slowest, pack_ns(&p, batches.place[i]));
             total += slowest;
         }
-        OK(p.context, hbp__packs_score(p.context, p.packs, p.groups, NULL, 0, &best));
+        OK(p.context, hbp__packs_score(p.context, p.packs, p.groups, NULL, 0, &best, NULL));
         ck_assert_int_ge(total, best - batches.count);
         ck_assert_int_le(total, best + best / 512);
         hbp__micro_batches_close(&batches);

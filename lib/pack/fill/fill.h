@@ -12,6 +12,21 @@
 hbp_status hbp__greedy_fill(hbp_context *context, const hbp_lengths *lengths, const hbp_groups *groups,
                             const hbp_fill_options *options, hbp_packs **out);
 
+/* A fill, and the most that a search for fewer packs could save, in ns; 0 where there is none to come. */
+typedef struct hbp__filling {
+    hbp_packs *packs;
+    int64_t ns; /* what the packs take; unset without a search to come */
+    double saving;
+} hbp__filling;
+
+/* The two parts of hbp__greedy_fill, for whoever compares several fills: everything but the brief search for
+ * fewer packs, and that, which saves at most filling->saving. filling->packs is the caller's to free, also
+ * when the search fails. */
+hbp_status hbp__fill_begin(hbp_context *context, const hbp_lengths *lengths, const hbp_groups *groups,
+                           const hbp_fill_options *options, hbp__filling *filling);
+hbp_status hbp__fill_search(hbp_context *context, const hbp_lengths *lengths, const hbp_groups *groups,
+                            const hbp_fill_options *options, hbp__filling *filling);
+
 /* The fewest packs: each group packed tightly, its gaps filled best fit from the shorter groups. */
 hbp_status hbp__fill_tight(hbp_context *context, const hbp_lengths *lengths, const hbp_groups *groups,
                            const hbp_fill_options *options, hbp_packs **out);

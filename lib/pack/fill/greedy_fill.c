@@ -51,61 +51,53 @@ static double possible_saving(const hbp_packs *packs, const hbp_groups *groups)
 
 /* Keeps the fill with the lower predicted time, the first when they are equal. */
 static hbp_status keep_quicker(hbp_context *context, const hbp_groups *groups, hbp_packs *fresh,
-                               hbp_packs **best, int64_t *best_ns)
+                               hbp__filling *best)
 {
     int64_t ns = 0;
-    const hbp_status status = hbp__packs_score(context, fresh, groups, NULL, 0, &ns);
-    if (status >= 0 && (!*best || ns < *best_ns)) {
-        hbp_packs *slower = *best;
-        *best = fresh;
-        *best_ns = ns;
+    const hbp_status status = hbp__packs_score(context, fresh, groups, NULL, 0, &ns, NULL);
+    if (status >= 0 && (!best->packs || ns < best->ns)) {
+        hbp_packs *slower = best->packs;
+        best->packs = fresh;
+        best->ns = ns;
         fresh = slower;
     }
     hbp_packs_free(fresh);
     return status;
 }
 
-/* Runs a fill unless what the one before could be quicker by, *saving, is not worth it; *saving becomes that
- * of what this one made. */
+/* Whether what a fill could be quicker by is worth another. */
+static int is_worth(const hbp__filling *best)
+{
+    return best->saving > (double)best->ns / HBP__FILL_WORTH_TIGHT;
+}
+
+/* Runs a fill; best->saving becomes that of what it made. */
 static hbp_status try_fill(hbp_context *context, fill_function fill, const hbp_lengths *lengths,
-                           const hbp_groups *groups, const hbp_fill_options *options, hbp_packs **best,
-                           int64_t *best_ns, double *saving)
+                           const hbp_groups *groups, const hbp_fill_options *options, hbp__filling *best)
 {
     hbp_packs *fresh = NULL;
-    if (*best && *saving <= (double)*best_ns / HBP__FILL_WORTH_TIGHT)
-        return HBP_OK;
     HBP__TRY(run_fill(context, fill, lengths, groups, options, &fresh));
-    *saving = possible_saving(fresh, groups);
-    return keep_quicker(context, groups, fresh, best, best_ns);
+    best->saving = possible_saving(fresh, groups);
+    return keep_quicker(context, groups, fresh, best);
 }
 
 /* Narrow data leaves a balanced fill with gaps that a tight one avoids. Where that could save enough, the one
- * with the lower predicted time wins, the balanced one when they are equal; where it could still, or effort
- * was asked for, a search for fewer packs has its turn, a brief one unless it was. */
+ * with the lower predicted time wins, the balanced one when they are equal; where it could still, and no
+ * effort was asked for, a brief search for fewer packs is to come. */
 static hbp_status balanced_or_tight(hbp_context *context, const hbp_lengths *lengths,
                                     const hbp_groups *groups, const hbp_fill_options *options,
-                                    hbp_packs **out)
+                                    hbp__filling *best)
 {
-    hbp_packs *best = NULL;
-    int64_t best_ns = 0;
-    double saving = 0;
-    hbp_fill_options tight = *options;
-    hbp_status status =
-        try_fill(context, hbp__fill_balanced, lengths, groups, options, &best, &best_ns, &saving);
-    if (status >= 0)
-        status = try_fill(context, hbp__fill_tight, lengths, groups, &tight, &best, &best_ns, &saving);
-    tight.effort = HBP__BRIEF_EFFORT;
-    if (status >= 0 && !options->effort)
-        status = try_fill(context, hbp__fill_tight, lengths, groups, &tight, &best, &best_ns, &saving);
-    if (status < 0)
-        hbp_packs_free(best);
-    else
-        *out = best;
-    return status;
+    HBP__TRY(try_fill(context, hbp__fill_balanced, lengths, groups, options, best));
+    if (is_worth(best))
+        HBP__TRY(try_fill(context, hbp__fill_tight, lengths, groups, options, best));
+    if (options->effort || !is_worth(best))
+        best->saving = 0;
+    return HBP_OK;
 }
 
-static hbp_status greedy_fill(hbp_context *context, const hbp_lengths *lengths, const hbp_groups *groups,
-                              const hbp_fill_options *options, hbp_packs **out)
+static hbp_status begin(hbp_context *context, const hbp_lengths *lengths, const hbp_groups *groups,
+                        const hbp_fill_options *options, hbp__filling *filling)
 {
     HBP__TRY(hbp__require_samples(context, lengths, "lengths"));
     HBP__TRY(hbp__require(context, groups, "groups"));
@@ -118,17 +110,51 @@ static hbp_status greedy_fill(hbp_context *context, const hbp_lengths *lengths, 
                              "a pack of %lld tokens is shorter than pack_multiple %lld",
                              (long long)groups->pack_length[g], (long long)all.pack_multiple);
     if (hbp__fill_method(all.method) == HBP__FILL_BALANCED)
-        return balanced_or_tight(context, lengths, groups, &all, out);
+        return balanced_or_tight(context, lengths, groups, &all, filling);
     return run_fill(context,
                     hbp__fill_method(all.method) == HBP__FILL_TIGHT ? hbp__fill_tight : hbp__fill_paper,
-                    lengths, groups, &all, out);
+                    lengths, groups, &all, &filling->packs);
+}
+
+hbp_status hbp__fill_begin(hbp_context *context, const hbp_lengths *lengths, const hbp_groups *groups,
+                           const hbp_fill_options *options, hbp__filling *filling)
+{
+    *filling = (hbp__filling){NULL, 0, 0};
+    const int64_t mark = hbp__scratch_mark(context);
+    const hbp_status status = hbp__leave(context, mark, begin(context, lengths, groups, options, filling));
+    if (status < 0) {
+        hbp_packs_free(filling->packs);
+        filling->packs = NULL;
+    }
+    return status;
+}
+
+hbp_status hbp__fill_search(hbp_context *context, const hbp_lengths *lengths, const hbp_groups *groups,
+                            const hbp_fill_options *options, hbp__filling *filling)
+{
+    if (filling->saving <= 0)
+        return HBP_OK;
+    const int64_t mark = hbp__scratch_mark(context);
+    hbp_fill_options brief;
+    HBP__TRY(hbp__options_read(context, &brief, sizeof brief, options, "hbp_fill_options"));
+    fill_defaults(&brief);
+    brief.effort = HBP__BRIEF_EFFORT;
+    const hbp_status status = try_fill(context, hbp__fill_tight, lengths, groups, &brief, filling);
+    filling->saving = 0;
+    return hbp__leave(context, mark, status);
 }
 
 hbp_status hbp__greedy_fill(hbp_context *context, const hbp_lengths *lengths, const hbp_groups *groups,
                             const hbp_fill_options *options, hbp_packs **out)
 {
-    int64_t mark = hbp__scratch_mark(context);
-    return hbp__leave(context, mark, greedy_fill(context, lengths, groups, options, out));
+    hbp__filling filling;
+    HBP__TRY(hbp__fill_begin(context, lengths, groups, options, &filling));
+    const hbp_status status = hbp__fill_search(context, lengths, groups, options, &filling);
+    if (status < 0)
+        hbp_packs_free(filling.packs);
+    else
+        *out = filling.packs;
+    return status;
 }
 
 hbp_status hbp_greedy_fill(hbp_context *context, const hbp_lengths *lengths, const hbp_groups *groups,
