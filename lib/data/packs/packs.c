@@ -45,6 +45,7 @@ hbp_packs *hbp__packs_new(hbp_context *context, const hbp_lengths *lengths, int6
     packs->sequence_multiple = packs->pack_multiple = 1;
     for (int64_t g = 0; g < HBP_MAX_GROUPS; g++)
         packs->max_vision[g] = INT64_MAX;
+    packs->unmeasured = INT64_MAX;
     packs->sample = hbp__new(memory, (uint64_t)packs->samples, sizeof *packs->sample);
     if (!packs->sample || !hbp__packs_reserve(packs, count)) {
         hbp_packs_free(packs);
@@ -103,33 +104,47 @@ static inline int sum_brief(const uint16_t *brief, int64_t first, int64_t end, i
     return !absent;
 }
 
+void hbp__packs_measure_pack(hbp_packs *packs, int64_t pack)
+{
+    const int64_t multiple = packs->sequence_multiple, first = packs->offsets[pack],
+                  end = packs->offsets[pack + 1];
+    int64_t tokens = 0, padded = 0, squares = 0;
+    if (packs->brief && multiple == 1 && sum_brief(packs->brief, first, end, &tokens, &squares)) {
+        padded = tokens;
+    } else {
+        tokens = squares = 0;
+        for (int64_t i = first; i < end; i++) {
+            int64_t length = hbp__packs_length(packs, i);
+            tokens += length;
+            padded += hbp__round_up(length, multiple);
+            squares += length * length;
+        }
+    }
+    packs->tokens[pack] = tokens;
+    packs->padded[pack] = hbp__round_up(padded, packs->pack_multiple);
+    packs->squares[pack] = squares;
+    if (packs->vision)
+        packs->vision[pack] = vision_of(packs, pack);
+}
+
 hbp_status hbp__packs_measure(hbp_context *context, hbp_packs *packs)
 {
-    int64_t multiple = packs->sequence_multiple, ticked = 0;
-    for (int64_t p = 0; p < packs->count; p++) {
-        int64_t tokens = 0, padded = 0, squares = 0;
-        const int64_t first = packs->offsets[p], end = packs->offsets[p + 1];
-        if (packs->brief && multiple == 1 && sum_brief(packs->brief, first, end, &tokens, &squares)) {
-            padded = tokens;
-        } else {
-            tokens = squares = 0;
-            for (int64_t i = first; i < end; i++) {
-                int64_t length = hbp__packs_length(packs, i);
-                tokens += length;
-                padded += hbp__round_up(length, multiple);
-                squares += length * length;
-            }
-        }
-        packs->tokens[p] = tokens;
-        packs->padded[p] = hbp__round_up(padded, packs->pack_multiple);
-        packs->squares[p] = squares;
-        if (packs->vision)
-            packs->vision[p] = vision_of(packs, p);
+    packs->unmeasured = packs->count;
+    return hbp__packs_measure_rest(context, packs);
+}
+
+hbp_status hbp__packs_measure_rest(hbp_context *context, hbp_packs *packs)
+{
+    const int64_t end = hbp__min_i64(packs->unmeasured, packs->count);
+    int64_t ticked = 0;
+    for (int64_t p = 0; p < end; p++) {
+        hbp__packs_measure_pack(packs, p);
         if (packs->offsets[p + 1] - ticked >= SAMPLES_A_TICK) {
             ticked = packs->offsets[p + 1];
             HBP__TRY(hbp__tick(context, "measure", ticked, packs->samples));
         }
     }
+    packs->unmeasured = 0;
     return HBP_OK;
 }
 

@@ -25,7 +25,7 @@ struct hbp_packs {
     /* [samples] lengths of the pieces in `sample`, 0 for one past 65535; NULL where the fill did not have
      * them at hand. Looking a length up by its piece is a cache miss, and a plan needs every one. */
     uint16_t *brief;
-    int is_measured; /* tokens, padded without the packs' own padding, and squares are there */
+    int64_t unmeasured; /* packs before this one lack tokens, padded and squares; all of new packs do */
     int64_t max_vision[HBP_MAX_GROUPS]; /* that a pack of the group may hold; INT64_MAX: no limit */
     int64_t dropped; /* pieces that the fill left out; samples + dropped = lengths->count */
     uint32_t *dropped_sample;
@@ -49,6 +49,9 @@ int hbp__packs_reserve(hbp_packs *packs, int64_t count);
 /* Fills tokens, padded, squares and vision from offsets, sample and the lengths; HBP_OK or HBP_E_CANCELLED.
  * O(samples). */
 hbp_status hbp__packs_measure(hbp_context *context, hbp_packs *packs);
+/* The same of the packs that are still unmeasured, and of one pack. */
+hbp_status hbp__packs_measure_rest(hbp_context *context, hbp_packs *packs);
+void hbp__packs_measure_pack(hbp_packs *packs, int64_t pack);
 
 /* Length of the i-th sample of the packs. */
 static inline int64_t hbp__packs_length(const hbp_packs *packs, int64_t i)

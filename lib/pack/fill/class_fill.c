@@ -260,7 +260,8 @@ static hbp_status open_packs(const hbp__class_fill *fill, int64_t count, hbp_pac
         return hbp__fail_memory(fill->context, "packs");
     }
     packs->groups = fill->groups->count;
-    packs->is_measured = !lengths->link && !lengths->vision;
+    if (!lengths->link && !lengths->vision)
+        packs->unmeasured = 0;
     *out = packs;
     return HBP_OK;
 }

@@ -22,6 +22,16 @@ hbp_status hbp__fills_open(hbp_context *context, int64_t count, int64_t capacity
     return hbp__zero(context, fills->members, bytes);
 }
 
+hbp_status hbp__fills_open_untimed(hbp_context *context, int64_t count, int64_t capacity, int64_t max_members,
+                                   hbp__fills *fills)
+{
+    const hbp__memory *memory = &context->memory;
+    *fills = (hbp__fills){*memory, count, count, capacity, max_members, 0, 0, NULL, NULL, NULL};
+    fills->load = hbp__new(memory, (uint64_t)count, sizeof *fills->load);
+    fills->members = hbp__new(memory, (uint64_t)count, sizeof *fills->members);
+    return fills->load && fills->members ? HBP_OK : hbp__fail_memory(context, "the packs");
+}
+
 void hbp__fills_close(hbp__fills *fills)
 {
     hbp__delete(&fills->memory, fills->load);
@@ -44,13 +54,15 @@ int hbp__fills_grow(hbp__fills *fills)
 {
     if (fills->count == fills->room_for) {
         int64_t rows = fills->room_for + fills->room_for / 8 + 64;
-        if (!widen(&fills->memory, &fills->load, rows) || !widen(&fills->memory, &fills->time_ns, rows) ||
-            !widen(&fills->memory, &fills->members, rows))
+        if (!widen(&fills->memory, &fills->load, rows) || !widen(&fills->memory, &fills->members, rows) ||
+            (fills->time_ns && !widen(&fills->memory, &fills->time_ns, rows)))
             return 0;
         fills->room_for = rows;
     }
     int64_t p = fills->count++;
-    fills->load[p] = fills->time_ns[p] = fills->members[p] = 0;
+    fills->load[p] = fills->members[p] = 0;
+    if (fills->time_ns)
+        fills->time_ns[p] = 0;
     return 1;
 }
 
@@ -69,7 +81,8 @@ static int64_t size_ns(const hbp__fills *fills, int64_t size)
 void hbp__fills_put(hbp__fills *fills, const hbp__items *items, int64_t pack, int64_t item)
 {
     fills->load[pack] += items->size[item];
-    fills->time_ns[pack] = hbp__add_saturating(fills->time_ns[pack], item_ns(fills, items, item));
+    if (fills->time_ns)
+        fills->time_ns[pack] = hbp__add_saturating(fills->time_ns[pack], item_ns(fills, items, item));
     fills->members[pack] += hbp__items_members(items, item);
 }
 
@@ -194,13 +207,15 @@ int hbp__bin_deal_alike(hbp__fills *fills, const hbp__items *items, const hbp__l
         if (run[i].longest != run[i].shortest || (run[i].run + INT64_C(1)) * width > listing->count)
             return 0;
         load += run[i].longest;
-        time_ns = hbp__add_saturating(time_ns, size_ns(fills, run[i].longest));
+        if (fills->time_ns)
+            time_ns = hbp__add_saturating(time_ns, size_ns(fills, run[i].longest));
     }
     if (items->next || load > fills->capacity || runs > fills->max_members)
         return 0;
     for (int64_t p = first_pack; p < first_pack + width; p++) {
         fills->load[p] = load;
-        fills->time_ns[p] = time_ns;
+        if (fills->time_ns)
+            fills->time_ns[p] = time_ns;
         fills->members[p] = runs;
     }
     return 1;

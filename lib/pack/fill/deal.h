@@ -22,7 +22,7 @@ typedef struct hbp__fills {
     double token_ns;     /* time of a pack: token_ns S + square_ns Q */
     double square_ns;
     int64_t *load;    /* [count] tokens */
-    int64_t *time_ns; /* [count] */
+    int64_t *time_ns; /* [count]; NULL: not kept */
     int64_t *members; /* [count] samples */
 } hbp__fills;
 
@@ -30,6 +30,10 @@ typedef struct hbp__fills {
 hbp_status hbp__fills_open(hbp_context *context, int64_t count, int64_t capacity, int64_t max_members,
                            double token_ns, double square_ns, hbp__fills *fills);
 void hbp__fills_close(hbp__fills *fills);
+
+/* The same without time_ns, and not set to empty: for packs that are dealt elsewhere. */
+hbp_status hbp__fills_open_untimed(hbp_context *context, int64_t count, int64_t capacity, int64_t max_members,
+                                   hbp__fills *fills);
 
 /* One more empty pack; 0 when memory is short. */
 int hbp__fills_grow(hbp__fills *fills);

@@ -22,8 +22,7 @@ hbp_status hbp__packs_finish(hbp_context *context, const hbp_groups *groups, con
 {
     packs->sequence_multiple = options->sequence_multiple;
     packs->pack_multiple = 1; /* first without the packs' own padding, which another packing may not need */
-    if (!packs->is_measured)
-        HBP__TRY(hbp__packs_measure(context, packs));
+    HBP__TRY(hbp__packs_measure_rest(context, packs));
     hbp__packs_bound(groups, options, packs);
     return HBP_OK;
 }

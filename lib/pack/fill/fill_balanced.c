@@ -415,8 +415,7 @@ static hbp_status append_packs(balanced *b, int64_t *cursor)
     hbp_packs *packs = b->packs;
     for (int64_t p = 0; p < b->fills.count; p++) {
         HBP__TRY(hbp__tick_row(b->context, "fill", p, b->fills.count));
-        if (cursor)
-            cursor[p] = b->done;
+        cursor[p] = b->done;
         if (!b->fills.members[p])
             continue;
         b->done += b->fills.members[p];
@@ -438,10 +437,10 @@ static hbp_status write_packs(balanced *b)
     return HBP_OK;
 }
 
-/* The packs of the last group, which get nothing from shorter ones: written as they are dealt. */
-static hbp_status write_last(balanced *b)
+/* The last group, whose packs get nothing from shorter ones: written, and measured, pack after pack. */
+static hbp_status deal_and_write(balanced *b, hbp__dealt *dealt)
 {
-    const int64_t packs = b->fills.count;
+    hbp_packs *packs = b->packs;
     const hbp__dealing dealing = {.items = &b->items,
                                   .listing = &b->own.listing,
                                   .bins = b->bins.count,
@@ -450,26 +449,28 @@ static hbp_status write_last(balanced *b)
                                   .bin_of = b->own.bin_of,
                                   .run_at = b->own.run_at,
                                   .bin_start = b->own.bin_start,
-                                  .fills = &b->fills,
-                                  .samples = b->packs->samples};
-    int64_t *start = hbp__take(b->context, (uint64_t)packs + 1, sizeof *start);
-    HBP__TRY(check(b));
-    int64_t end = b->done, losses = 0;
-    uint32_t *lost = NULL;
-    hbp_status status = hbp__deal_and_write(b->context, &dealing, b->packs->sample, b->packs->brief, start,
-                                            &end, &lost, &losses);
-    if (status >= 0)
-        status = place_lost(b, lost, losses);
-    hbp__delete(&b->context->memory, lost);
-    HBP__TRY(status);
-    if (b->stray_count) {
-        int64_t *moved = hbp__take(b->context, (uint64_t)b->fills.count + 1, sizeof *moved);
-        HBP__TRY(check(b));
-        HBP__TRY(hbp__write_strays(b->context, &dealing, b->strays, b->stray_count, packs, b->packs->sample,
-                                   b->packs->brief, start, moved));
-    }
+                                  .token_ns = b->groups->token_ns[b->group],
+                                  .square_ns = b->groups->square_ns[b->group],
+                                  .samples = packs->samples};
+    HBP__TRY(hbp__deal_bins(b->context, &dealing, &b->fills, dealt));
+    HBP__TRY(place_lost(b, dealt->lost, dealt->losses));
+    if (!hbp__packs_reserve(packs, packs->count + b->fills.count))
+        return no_memory(b);
+    if (packs->brief)
+        packs->unmeasured = packs->count;
+    HBP__TRY(hbp__write_bins(b->context, &dealing, dealt, &b->fills, b->strays, b->stray_count,
+                             (int32_t)b->group, packs));
+    b->done = packs->offsets[packs->count];
     b->items.count = 0; /* all of them are written */
-    return append_packs(b, NULL);
+    return HBP_OK;
+}
+
+static hbp_status write_last(balanced *b)
+{
+    hbp__dealt dealt;
+    const hbp_status status = deal_and_write(b, &dealt);
+    hbp__dealt_close(&dealt);
+    return status;
 }
 
 /* Drops written items from the list; the rest keeps its order. */
@@ -509,10 +510,13 @@ static hbp_status fill_group(balanced *b, int64_t capacity)
     HBP__TRY(source_index(b, &b->own));
     if (b->low > 0)
         HBP__TRY(spread_filler(b));
-    HBP__TRY(hbp__fills_open(b->context, b->bins.count * b->width, capacity, max_members, groups->token_ns[g],
-                             groups->square_ns[g], &b->fills));
-    if (b->low == 0)
+    const int64_t packs = b->bins.count * b->width;
+    if (b->low == 0) {
+        HBP__TRY(hbp__fills_open_untimed(b->context, packs, capacity, max_members, &b->fills));
         return write_last(b);
+    }
+    HBP__TRY(hbp__fills_open(b->context, packs, capacity, max_members, groups->token_ns[g],
+                             groups->square_ns[g], &b->fills));
     HBP__TRY(deal_source(b, &b->own));
     HBP__TRY(place_unpacked(b));
     HBP__TRY(deal_source(b, &b->filler));
@@ -558,6 +562,8 @@ static hbp_status fill_all(balanced *b, const hbp_lengths *lengths)
         b->packs->brief = hbp__new(&b->context->memory, count, sizeof *b->packs->brief);
     if (!b->packs || (plain && !b->packs->brief))
         return no_memory(b);
+    b->packs->sequence_multiple = options->sequence_multiple;
+    b->packs->pack_multiple = 1; /* packs are measured without their own padding at first */
     return fill_groups(b, capacity, largest);
 }
 

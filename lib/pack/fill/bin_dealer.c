@@ -1,0 +1,156 @@
+#include "pack/fill/bin_dealer.h"
+
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/scratch.h"
+#include "base/sort.h"
+
+typedef struct dealer {
+    hbp_context *context;
+    const hbp__dealing *dealing;
+    hbp__fills *fills;
+    hbp__dealt *dealt;
+    hbp__fills bin;  /* the packs of the bin at hand */
+    uint32_t *order; /* [width] of them */
+} dealer;
+
+/* Makes a column hold `rows` rows more than `used`. */
+static hbp_status make_room(hbp_context *context, uint32_t **column, int64_t used, int64_t rows,
+                            int64_t *room)
+{
+    if (used + rows <= *room)
+        return HBP_OK;
+    const int64_t wide = used + rows + used / 2 + 4096;
+    uint32_t *wider = hbp__renew(&context->memory, *column, (uint64_t)wide, sizeof *wider);
+    if (!wider)
+        return hbp__fail_memory(context, "the packs");
+    *column = wider;
+    *room = wide;
+    return HBP_OK;
+}
+
+/* Lists the items of a run without a pack; pack_of NULL: all of them. */
+static hbp_status lose(dealer *d, int64_t run, const uint32_t *pack_of)
+{
+    hbp__dealt *dealt = d->dealt;
+    const int64_t width = d->dealing->width, first = run * width;
+    const int64_t number = hbp__min_i64(width, d->dealing->listing->count - first);
+    HBP__TRY(make_room(d->context, &dealt->lost, dealt->losses, number, &dealt->losses_room));
+    for (int64_t k = 0; k < number; k++)
+        if (!pack_of || pack_of[k] == HBP__NO_PACK)
+            dealt->lost[dealt->losses++] = (uint32_t)(first + k);
+    return HBP_OK;
+}
+
+static void clear_bin(dealer *d)
+{
+    const int64_t width = d->dealing->width;
+    for (int64_t j = 0; j < width; j++) {
+        d->order[j] = (uint32_t)j;
+        d->bin.load[j] = d->bin.time_ns[j] = d->bin.members[j] = 0;
+    }
+}
+
+/* Runs that are alike follow one another with one order of packs: the first of them has its places. */
+static hbp_status deal_bin(dealer *d, int64_t bin)
+{
+    const hbp__dealing *dealing = d->dealing;
+    hbp__dealt *dealt = d->dealt;
+    const int64_t width = dealing->width, begin = dealing->bin_start[bin], end = dealing->bin_start[bin + 1];
+    HBP__TRY(make_room(d->context, &dealt->pack_of, dealt->places, (end - begin) * width, &dealt->room));
+    clear_bin(d);
+    hbp__bin_deal deal;
+    hbp__bin_deal_begin(&d->bin, dealing->items, dealing->listing, width, d->order, &deal);
+    for (int64_t i = begin; i < end; i++) {
+        const int is_alike = hbp__bin_deal_is_alike(&deal, dealing->run_at[i]);
+        const int follows = is_alike && i > begin && dealt->is_alike[i - 1];
+        uint32_t *pack_of = dealt->pack_of + dealt->places;
+        int64_t lost;
+        HBP__TRY(hbp__bin_deal_run(d->context, &deal, dealing->run_at[i], follows ? NULL : pack_of, &lost));
+        if (lost)
+            HBP__TRY(lose(d, dealing->run_at[i].run, pack_of));
+        dealt->is_alike[i] = (uint8_t)is_alike;
+        dealt->places += follows ? 0 : width;
+    }
+    hbp__bin_deal_end(&deal);
+    memcpy(d->fills->load + bin * width, d->bin.load, (size_t)width * sizeof *d->bin.load);
+    memcpy(d->fills->members + bin * width, d->bin.members, (size_t)width * sizeof *d->bin.members);
+    return HBP_OK;
+}
+
+static hbp_status lose_runs(dealer *d)
+{
+    const hbp__dealing *dealing = d->dealing;
+    for (int64_t r = 0; r < dealing->runs; r++) {
+        HBP__TRY(hbp__tick_row(d->context, "fill", r, dealing->runs));
+        if (dealing->bin_of[r] == HBP__NO_BIN)
+            HBP__TRY(lose(d, r, NULL));
+    }
+    return HBP_OK;
+}
+
+static hbp_status sort_lost(dealer *d)
+{
+    hbp__dealt *dealt = d->dealt;
+    const int64_t mark = hbp__scratch_mark(d->context);
+    uint64_t *key = hbp__take(d->context, (uint64_t)dealt->losses, sizeof *key);
+    uint32_t *order = hbp__take(d->context, (uint64_t)dealt->losses, sizeof *order);
+    HBP__TRY(hbp__scratch_check(d->context, "the packs"));
+    for (int64_t i = 0; i < dealt->losses; i++) {
+        key[i] = dealt->lost[i];
+        order[i] = (uint32_t)i;
+    }
+    HBP__TRY(hbp__order_by_u64(d->context, key, order, dealt->losses, "the packs"));
+    for (int64_t i = 0; i < dealt->losses; i++)
+        dealt->lost[i] = (uint32_t)key[order[i]];
+    hbp__scratch_release(d->context, mark);
+    return HBP_OK;
+}
+
+static hbp_status deal_bins(dealer *d)
+{
+    const hbp__dealing *dealing = d->dealing;
+    hbp__dealt *dealt = d->dealt;
+    int64_t since = 0;
+    HBP__TRY(lose_runs(d));
+    dealt->place_start[0] = 0;
+    for (int64_t bin = 0; bin < dealing->bins; bin++) {
+        const int64_t first = dealing->bin_start[bin], runs = dealing->bin_start[bin + 1] - first;
+        const int is_alike = hbp__bin_deal_alike(d->fills, dealing->items, dealing->listing, dealing->width,
+                                                 bin * dealing->width, dealing->run_at + first, runs);
+        if (is_alike)
+            memset(dealt->is_alike + first, 1, (size_t)runs);
+        else
+            HBP__TRY(deal_bin(d, bin));
+        dealt->place_start[bin + 1] = dealt->places;
+        HBP__TRY(hbp__tick_rows(d->context, "fill", &since, runs + (is_alike ? 1 : runs * dealing->width),
+                                bin, dealing->bins));
+    }
+    return dealt->losses ? sort_lost(d) : HBP_OK;
+}
+
+hbp_status hbp__deal_bins(hbp_context *context, const hbp__dealing *dealing, hbp__fills *fills,
+                          hbp__dealt *dealt)
+{
+    *dealt = (hbp__dealt){.memory = context->memory};
+    dealer d = {.context = context, .dealing = dealing, .fills = fills, .dealt = dealt};
+    const int64_t runs = dealing->bin_start[dealing->bins];
+    dealt->is_alike = hbp__take(context, (uint64_t)runs, sizeof *dealt->is_alike);
+    dealt->place_start = hbp__take(context, (uint64_t)dealing->bins + 1, sizeof *dealt->place_start);
+    d.order = hbp__take(context, (uint64_t)dealing->width, sizeof *d.order);
+    HBP__TRY(hbp__scratch_check(context, "the packs"));
+    hbp_status status = hbp__fills_open(context, dealing->width, fills->capacity, fills->max_members,
+                                        dealing->token_ns, dealing->square_ns, &d.bin);
+    if (status >= 0)
+        status = deal_bins(&d);
+    hbp__fills_close(&d.bin);
+    return status;
+}
+
+void hbp__dealt_close(hbp__dealt *dealt)
+{
+    hbp__delete(&dealt->memory, dealt->pack_of);
+    hbp__delete(&dealt->memory, dealt->lost);
+    dealt->pack_of = dealt->lost = NULL;
+}
