@@ -210,16 +210,23 @@ int hbp__bound_has_rooms(const hbp__step *step)
     return 0;
 }
 
+/* The fewest squares a token of degree j among the first `longs` sequences. */
+static double least_density(const hbp__step *step, int32_t j, int64_t longs)
+{
+    double density = (double)INFINITY;
+    for (int64_t k = 0; k < longs; k++) {
+        const double here = step->squares[k] / (double)step->degree[j].tokens[k];
+        density = here < density ? here : density;
+    }
+    return density;
+}
+
 void hbp__bound_one_rooms(const hbp__step *step, double time, double *room)
 {
     const double enough = time * (1 + hbp__bound_margin(step->count)) + 1;
     for (int32_t j = 0; j < step->degrees; j++) {
         const hbp__step_degree *d = &step->degree[j];
-        double density = (double)INFINITY;
-        for (int64_t k = 0; k < step->count; k++) {
-            double here = step->squares[k] / (double)d->tokens[k];
-            density = here < density ? here : density;
-        }
+        const double density = least_density(step, j, step->count);
         /* So many multiples are done in time, and one more is not: a group of so many is full but for one. */
         int64_t low = 0, high = d->capacity / d->pack_multiple + 1;
         while (high - low > 1) {
@@ -239,11 +246,10 @@ static void set_rooms(const hbp__step *step, double time, int64_t longs, hbp__bo
     double density = (double)INFINITY;
     count->longs = longs;
     count->time = time;
-    for (int64_t k = 0; k < longs; k++)
-        for (int32_t j = 0; j < step->degrees; j++) {
-            double here = step->squares[k] / (double)step->degree[j].tokens[k];
-            density = here < density ? here : density;
-        }
+    for (int32_t j = 0; j < step->degrees; j++) {
+        const double here = least_density(step, j, longs);
+        density = here < density ? here : density;
+    }
     for (int32_t j = 0; j < step->degrees; j++) {
         int64_t shortest = INT64_MAX;
         for (int64_t k = 0; k < longs; k++)
