@@ -19,9 +19,7 @@ typedef struct block_header {
 static void *default_alloc(void *user, uint64_t bytes)
 {
     (void)user;
-    void *block = bytes > SIZE_MAX ? NULL : malloc((size_t)bytes);
-    hbp__pages_advise(block, bytes);
-    return block;
+    return hbp__pages_alloc(bytes);
 }
 
 static void *default_resize(void *user, void *block, uint64_t old_bytes, uint64_t new_bytes)

@@ -3,22 +3,40 @@
 
 #include "base/pages.h"
 
+#include <stdlib.h>
+
 #ifdef __linux__
 #include <sys/mman.h>
 #endif
 
 #define LARGE_PAGE (UINT64_C(1) << 21)
 
+void *hbp__pages_alloc(uint64_t bytes)
+{
+    if (bytes > SIZE_MAX - LARGE_PAGE)
+        return NULL;
+#ifdef MADV_HUGEPAGE
+    if (bytes >= 2 * LARGE_PAGE) {
+        void *block = aligned_alloc(LARGE_PAGE, (size_t)((bytes + LARGE_PAGE - 1) / LARGE_PAGE * LARGE_PAGE));
+        hbp__pages_advise(block, bytes);
+        return block;
+    }
+#endif
+    return malloc((size_t)bytes);
+}
+
 void hbp__pages_advise(void *block, uint64_t bytes)
 {
 #ifdef MADV_HUGEPAGE
     if (!block || bytes < 2 * LARGE_PAGE)
         return;
-    const uint64_t from = ((uint64_t)(uintptr_t)block + LARGE_PAGE - 1) / LARGE_PAGE * LARGE_PAGE;
-    const uint64_t end = ((uint64_t)(uintptr_t)block + bytes) / LARGE_PAGE * LARGE_PAGE;
+    const uint64_t begin = (uint64_t)(uintptr_t)block, over = begin % LARGE_PAGE;
+    const uint64_t from = over ? begin - over + LARGE_PAGE : begin;
+    /* The last one where it is used to half at least, and the block's own: one that begins on a large page
+     * was made to end on one. */
+    const uint64_t end = (begin + bytes + (over ? 0 : LARGE_PAGE / 2)) / LARGE_PAGE * LARGE_PAGE;
     if (from < end)
-        (void)madvise((char *)block + (from - (uint64_t)(uintptr_t)block), (size_t)(end - from),
-                      MADV_HUGEPAGE);
+        (void)madvise((char *)block + (from - begin), (size_t)(end - from), MADV_HUGEPAGE);
 #else
     (void)block;
     (void)bytes;

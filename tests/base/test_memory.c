@@ -1,5 +1,6 @@
 #include "base/memory.h"
 
+#include "base/pages.h"
 #include "failing.h"
 #include "test.h"
 
@@ -51,6 +52,36 @@ START_TEST(zeroed_means_zeroed)
 }
 END_TEST
 
+/* Blocks for large pages: every size about two of them, grown and cut. */
+START_TEST(large_blocks_are_blocks_as_any)
+{
+    hbp__memory memory = hbp__memory_default();
+    const uint64_t page = UINT64_C(1) << 21;
+    for (uint64_t bytes = 2 * page - 100; bytes < 2 * page + 100; bytes += 33) {
+        unsigned char *block = hbp__pages_alloc(bytes);
+        ck_assert_ptr_nonnull(block);
+        memset(block, 1, bytes);
+        free(block);
+    }
+    for (uint64_t pages = 1; pages < 6; pages++) {
+        const uint64_t count = pages * page + 12345;
+        unsigned char *block = hbp__new(&memory, count, 1);
+        ck_assert_ptr_nonnull(block);
+        for (uint64_t i = 0; i < count; i += 4096)
+            block[i] = (unsigned char)(i >> 12);
+        block = hbp__renew(&memory, block, 2 * count, 1);
+        ck_assert_ptr_nonnull(block);
+        memset(block + count, 7, count);
+        block = hbp__renew(&memory, block, count / 2, 1);
+        ck_assert_ptr_nonnull(block);
+        for (uint64_t i = 0; i < count / 2; i += 4096)
+            ck_assert_int_eq(block[i], (unsigned char)(i >> 12));
+        hbp__delete(&memory, block);
+    }
+    ck_assert_ptr_null(hbp__pages_alloc(UINT64_MAX - 5));
+}
+END_TEST
+
 /* With the caller's resize, and without one. */
 START_TEST(growing_and_shrinking_keep_what_fits)
 {
@@ -77,4 +108,5 @@ END_TEST
 
 TEST_MAIN_LOOPS("memory", NULL, NULL, {blocks_are_aligned_counted_and_given_back, 0, 1},
                 {sizes_past_what_memory_can_hold_are_refused_without_asking, 0, 1},
-                {zeroed_means_zeroed, 0, 1}, {growing_and_shrinking_keep_what_fits, 0, 2})
+                {zeroed_means_zeroed, 0, 1}, {large_blocks_are_blocks_as_any, 0, 1},
+                {growing_and_shrinking_keep_what_fits, 0, 2})
