@@ -140,23 +140,39 @@ hbp_status hbp__items_open_order(hbp_context *context, const hbp_lengths *length
     return check_largest(context, items, hbp__round_up(longest, sequence_multiple), capacity);
 }
 
-hbp_status hbp__items_open(hbp_context *context, const hbp_lengths *lengths, int64_t sequence_multiple,
-                           int64_t capacity, uint64_t seed, uint64_t epoch, hbp__items *items)
+/* Sizes of ordered items, into items->size. */
+static hbp_status open_sizes(hbp_context *context, int64_t capacity, hbp__items *items)
 {
-    HBP__TRY(open_order(context, lengths, sequence_multiple, seed, epoch, items));
-    items->size = hbp__new(&context->memory, (uint64_t)lengths->count, sizeof *items->size);
-    if (!items->size)
-        return hbp__fail_memory(context, "the sizes of samples");
-    if (lengths->link)
+    if (items->lengths->link)
         HBP__TRY(open_linked(context, items));
     else
         HBP__TRY(sizes_from_histogram(context, items));
     return check_largest(context, items, items->size[items->count - 1], capacity);
 }
 
+hbp_status hbp__items_open(hbp_context *context, const hbp_lengths *lengths, int64_t sequence_multiple,
+                           int64_t capacity, uint64_t seed, uint64_t epoch, hbp__items *items)
+{
+    HBP__TRY(open_order(context, lengths, sequence_multiple, seed, epoch, items));
+    items->size = hbp__new(&context->memory, (uint64_t)lengths->count, sizeof *items->size);
+    return items->size ? open_sizes(context, capacity, items)
+                       : hbp__fail_memory(context, "the sizes of samples");
+}
+
+hbp_status hbp__items_open_in(hbp_context *context, const hbp_lengths *lengths, int64_t sequence_multiple,
+                              int64_t capacity, uint64_t seed, uint64_t epoch, uint32_t *size,
+                              hbp__items *items)
+{
+    HBP__TRY(open_order(context, lengths, sequence_multiple, seed, epoch, items));
+    items->size = size;
+    items->lends_size = 1;
+    return open_sizes(context, capacity, items);
+}
+
 void hbp__items_close(hbp__items *items)
 {
-    hbp__delete(&items->memory, items->size);
+    if (!items->lends_size)
+        hbp__delete(&items->memory, items->size);
     hbp__delete(&items->memory, items->sample);
     hbp__delete(&items->memory, items->next);
     items->size = items->sample = items->next = NULL;

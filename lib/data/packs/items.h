@@ -19,6 +19,7 @@ typedef struct hbp__items {
     uint32_t *next;   /* [samples] the next sample of the chain; NULL when nothing is linked */
     const hbp_lengths *lengths;
     int64_t multiple; /* sequence multiple */
+    int lends_size;   /* `size` is the caller's */
 } hbp__items;
 
 /* Items of `lengths` in ascending order of size, within a size in an order drawn from (seed, epoch).
@@ -27,6 +28,12 @@ typedef struct hbp__items {
 hbp_status hbp__items_open(hbp_context *context, const hbp_lengths *lengths, int64_t sequence_multiple,
                            int64_t capacity, uint64_t seed, uint64_t epoch, hbp__items *items);
 void hbp__items_close(hbp__items *items);
+
+/* The same with the caller's column [samples] for the sizes, which it may write over once it has read them.
+ */
+hbp_status hbp__items_open_in(hbp_context *context, const hbp_lengths *lengths, int64_t sequence_multiple,
+                              int64_t capacity, uint64_t seed, uint64_t epoch, uint32_t *size,
+                              hbp__items *items);
 
 /* The same without sizes, where nothing is linked: the order alone, whose sizes the histogram says. */
 hbp_status hbp__items_open_order(hbp_context *context, const hbp_lengths *lengths, int64_t sequence_multiple,

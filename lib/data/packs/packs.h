@@ -53,6 +53,12 @@ hbp_status hbp__packs_measure(hbp_context *context, hbp_packs *packs);
 hbp_status hbp__packs_measure_rest(hbp_context *context, hbp_packs *packs);
 void hbp__packs_measure_pack(hbp_packs *packs, int64_t pack);
 
+/* A length as a row of `brief`. */
+static inline uint16_t hbp__brief_of(int64_t length)
+{
+    return length <= UINT16_MAX ? (uint16_t)length : 0;
+}
+
 /* Length of the i-th sample of the packs. */
 static inline int64_t hbp__packs_length(const hbp_packs *packs, int64_t i)
 {

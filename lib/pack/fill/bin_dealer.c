@@ -15,18 +15,39 @@ typedef struct dealer {
     uint32_t *order; /* [width] of them */
 } dealer;
 
-/* Makes a column hold `rows` rows more than `used`. */
-static hbp_status make_room(hbp_context *context, uint32_t **column, int64_t used, int64_t rows,
-                            int64_t *room)
+/* Rows to allocate where `used` are and `more` come. */
+static int64_t wide_room(int64_t used, int64_t more)
 {
-    if (used + rows <= *room)
+    return used + more + used / 2 + 4096;
+}
+
+static hbp_status make_places(dealer *d, int64_t more)
+{
+    hbp__dealt *dealt = d->dealt;
+    if (dealt->places + more <= dealt->room)
         return HBP_OK;
-    const int64_t wide = used + rows + used / 2 + 4096;
-    uint32_t *wider = hbp__renew(&context->memory, *column, (uint64_t)wide, sizeof *wider);
-    if (!wider)
-        return hbp__fail_memory(context, "the packs");
-    *column = wider;
-    *room = wide;
+    const int64_t room = wide_room(dealt->places, more);
+    uint32_t *pack_of = hbp__renew(&dealt->memory, dealt->pack_of, (uint64_t)room, sizeof *pack_of);
+    dealt->pack_of = pack_of ? pack_of : dealt->pack_of;
+    uint16_t *brief = hbp__renew(&dealt->memory, dealt->brief, (uint64_t)room, sizeof *brief);
+    dealt->brief = brief ? brief : dealt->brief;
+    if (!pack_of || !brief)
+        return hbp__fail_memory(d->context, "the packs");
+    dealt->room = room;
+    return HBP_OK;
+}
+
+static hbp_status make_losses(dealer *d, int64_t more)
+{
+    hbp__dealt *dealt = d->dealt;
+    if (dealt->losses + more <= dealt->losses_room)
+        return HBP_OK;
+    const int64_t room = wide_room(dealt->losses, more);
+    uint32_t *lost = hbp__renew(&dealt->memory, dealt->lost, (uint64_t)room, sizeof *lost);
+    if (!lost)
+        return hbp__fail_memory(d->context, "the packs");
+    dealt->lost = lost;
+    dealt->losses_room = room;
     return HBP_OK;
 }
 
@@ -36,7 +57,7 @@ static hbp_status lose(dealer *d, int64_t run, const uint32_t *pack_of)
     hbp__dealt *dealt = d->dealt;
     const int64_t width = d->dealing->width, first = run * width;
     const int64_t number = hbp__min_i64(width, d->dealing->listing->count - first);
-    HBP__TRY(make_room(d->context, &dealt->lost, dealt->losses, number, &dealt->losses_room));
+    HBP__TRY(make_losses(d, number));
     for (int64_t k = 0; k < number; k++)
         if (!pack_of || pack_of[k] == HBP__NO_PACK)
             dealt->lost[dealt->losses++] = (uint32_t)(first + k);
@@ -52,13 +73,23 @@ static void clear_bin(dealer *d)
     }
 }
 
+/* What the items of a run weigh, for the writer: sizes may be gone by then. */
+static void keep_sizes(const dealer *d, int64_t run, uint16_t *brief)
+{
+    const hbp__listing *listing = d->dealing->listing;
+    const int64_t first = run * d->dealing->width;
+    const int64_t number = hbp__min_i64(d->dealing->width, listing->count - first);
+    for (int64_t k = 0; k < number; k++)
+        brief[k] = hbp__brief_of(hbp__listing_size(listing, first + k));
+}
+
 /* Runs that are alike follow one another with one order of packs: the first of them has its places. */
 static hbp_status deal_bin(dealer *d, int64_t bin)
 {
     const hbp__dealing *dealing = d->dealing;
     hbp__dealt *dealt = d->dealt;
     const int64_t width = dealing->width, begin = dealing->bin_start[bin], end = dealing->bin_start[bin + 1];
-    HBP__TRY(make_room(d->context, &dealt->pack_of, dealt->places, (end - begin) * width, &dealt->room));
+    HBP__TRY(make_places(d, (end - begin) * width));
     clear_bin(d);
     hbp__bin_deal deal;
     hbp__bin_deal_begin(&d->bin, dealing->items, dealing->listing, width, d->order, &deal);
@@ -70,6 +101,8 @@ static hbp_status deal_bin(dealer *d, int64_t bin)
         HBP__TRY(hbp__bin_deal_run(d->context, &deal, dealing->run_at[i], follows ? NULL : pack_of, &lost));
         if (lost)
             HBP__TRY(lose(d, dealing->run_at[i].run, pack_of));
+        if (!is_alike)
+            keep_sizes(d, dealing->run_at[i].run, dealt->brief + dealt->places);
         dealt->is_alike[i] = (uint8_t)is_alike;
         dealt->places += follows ? 0 : width;
     }
@@ -151,6 +184,8 @@ hbp_status hbp__deal_bins(hbp_context *context, const hbp__dealing *dealing, hbp
 void hbp__dealt_close(hbp__dealt *dealt)
 {
     hbp__delete(&dealt->memory, dealt->pack_of);
+    hbp__delete(&dealt->memory, dealt->brief);
     hbp__delete(&dealt->memory, dealt->lost);
     dealt->pack_of = dealt->lost = NULL;
+    dealt->brief = NULL;
 }

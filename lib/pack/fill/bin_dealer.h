@@ -7,6 +7,7 @@
 
 #include "base/context.h"
 #include "data/packs/items.h"
+#include "data/packs/packs.h"
 #include "pack/fill/deal.h"
 #include "pack/fill/spread.h"
 
@@ -33,9 +34,10 @@ typedef struct hbp__dealt {
     uint8_t *is_alike;    /* [runs with a bin]; scratch, as the next */
     int64_t *place_start; /* [bins + 1] into pack_of */
     int64_t places;
-    int64_t room;
+    int64_t room;      /* places allocated */
     uint32_t *pack_of; /* [places] the pack of the bin, counted from its first, or HBP__NO_PACK; width of them
                           for every run but those that share */
+    uint16_t *brief;   /* [places] the size of the item, where its run is not alike; 0: past 65535 */
     int64_t losses;
     int64_t losses_room;
     uint32_t *lost; /* [losses] places in the listing of items without a pack, ascending */

@@ -49,21 +49,26 @@ static inline void write_runs(const writer *w, const hbp__sized_run *run, int64_
     for (int64_t i = 0; i < runs; i++) {
         sample[i] = d->items->sample[hbp__listing_item(d->listing, run[i].run * d->width + item)];
         if (brief)
-            brief[i] = run[i].longest <= UINT16_MAX ? (uint16_t)run[i].longest : 0;
+            brief[i] = hbp__brief_of(run[i].longest);
     }
 }
 
-/* A run of any items. */
-static void write_run(writer *w, int64_t run, const uint32_t *pack_of)
+/* The samples of an item for a pack, whose size is `brief`. */
+static inline void write_item(writer *w, int64_t item, uint16_t brief, int64_t *cursor)
+{
+    if (w->packs->brief)
+        w->packs->brief[*cursor] = brief;
+    *cursor += hbp__items_write(w->dealing->items, item, w->packs->sample + *cursor);
+}
+
+/* A run of any items, the places of which are given. */
+static void write_run(writer *w, int64_t run, const uint32_t *pack_of, const uint16_t *brief)
 {
     const hbp__dealing *d = w->dealing;
     const int64_t first = run * d->width, number = hbp__min_i64(d->width, d->listing->count - first);
     for (int64_t k = 0; k < number; k++) {
-        if (pack_of[k] == HBP__NO_PACK)
-            continue;
-        int64_t *at = &w->cursor[pack_of[k]];
-        *at += hbp__write_item(d->items, hbp__listing_item(d->listing, first + k), w->packs->sample,
-                               w->packs->brief, *at);
+        if (pack_of[k] != HBP__NO_PACK)
+            write_item(w, hbp__listing_item(d->listing, first + k), brief[k], &w->cursor[pack_of[k]]);
     }
 }
 
@@ -77,7 +82,7 @@ static void write_bin(writer *w, int64_t bin)
         next = i + 1;
         if (!is_alike[i]) {
             look_ahead(w, 1);
-            write_run(w, d->run_at[i].run, pack_of);
+            write_run(w, d->run_at[i].run, pack_of, w->dealt->brief + (pack_of - w->dealt->pack_of));
             continue;
         }
         while (next < end && is_alike[next])
@@ -106,10 +111,8 @@ static void write_alike(writer *w, int64_t bin)
 /* Strays of packs before `end`; the cursor is that of the packs from `first` on. */
 static void write_strays(writer *w, int64_t first, int64_t end)
 {
-    for (; w->stray < w->stray_end && w->stray->pack < end; w->stray++) {
-        int64_t *at = &w->cursor[w->stray->pack - first];
-        *at += hbp__write_item(w->dealing->items, w->stray->item, w->packs->sample, w->packs->brief, *at);
-    }
+    for (; w->stray < w->stray_end && w->stray->pack < end; w->stray++)
+        write_item(w, w->stray->item, hbp__brief_of(w->stray->size), &w->cursor[w->stray->pack - first]);
 }
 
 /* Rows of the packs [first, end), the cursor is set to where each begins. */

@@ -127,7 +127,7 @@ static hbp_status add_stray(balanced *b, int64_t pack, int64_t item)
         b->strays = wider;
         b->stray_room = room;
     }
-    b->strays[b->stray_count++] = (hbp__stray){(uint32_t)pack, (uint32_t)item};
+    b->strays[b->stray_count++] = (hbp__stray){(uint32_t)pack, (uint32_t)item, b->items.size[item]};
     hbp__fills_put(&b->fills, &b->items, pack, item);
     return HBP_OK;
 }
@@ -388,7 +388,9 @@ static hbp_status top_up(balanced *b)
 
 static void write_item(balanced *b, int64_t *cursor, uint32_t pack, int64_t item)
 {
-    cursor[pack] += hbp__write_item(&b->items, item, b->packs->sample, b->packs->brief, cursor[pack]);
+    if (b->packs->brief)
+        b->packs->brief[cursor[pack]] = hbp__brief_of(b->items.size[item]);
+    cursor[pack] += hbp__items_write(&b->items, item, b->packs->sample + cursor[pack]);
     b->items.size[item] = 0; /* written; compacted away at the end of the group */
 }
 
@@ -544,23 +546,35 @@ static hbp_status fill_groups(balanced *b, const int64_t *capacity, const int64_
     return HBP_OK;
 }
 
+/* Sizes of plain items of one group stand in the column of samples until these are written. */
+static hbp_status open_items(balanced *b, const hbp_lengths *lengths, int64_t largest, int is_plain)
+{
+    const hbp_fill_options *o = &b->options;
+    return is_plain && b->groups->count == 1
+               ? hbp__items_open_in(b->context, lengths, o->sequence_multiple, largest, o->seed, o->epoch,
+                                    b->packs->sample, &b->items)
+               : hbp__items_open(b->context, lengths, o->sequence_multiple, largest, o->seed, o->epoch,
+                                 &b->items);
+}
+
 static hbp_status fill_all(balanced *b, const hbp_lengths *lengths)
 {
     const hbp_groups *groups = b->groups;
     const hbp_fill_options *options = &b->options;
     int64_t capacity[HBP_MAX_GROUPS], largest[HBP_MAX_GROUPS];
     hbp__fill_limits(groups, options, capacity, largest);
-    HBP__TRY(hbp__items_open(b->context, lengths, options->sequence_multiple, largest[groups->count - 1],
-                             options->seed, options->epoch, &b->items));
+    b->packs = hbp__packs_new(b->context, lengths, 0);
+    if (!b->packs)
+        return no_memory(b);
+    /* An item's size is its sample's length when nothing is linked or padded. */
+    const int is_plain = !lengths->link && options->sequence_multiple == 1;
+    HBP__TRY(open_items(b, lengths, largest[groups->count - 1], is_plain));
     uint64_t count = (uint64_t)b->items.count;
     b->taken = groups->count > 1 ? hbp__take_zero(b->context, count, sizeof *b->taken) : NULL;
     HBP__TRY(check(b));
-    b->packs = hbp__packs_new(b->context, lengths, 0);
-    /* An item's size is its sample's length when nothing is linked or padded. */
-    int plain = !b->items.next && options->sequence_multiple == 1;
-    if (b->packs && plain)
+    if (is_plain)
         b->packs->brief = hbp__new(&b->context->memory, count, sizeof *b->packs->brief);
-    if (!b->packs || (plain && !b->packs->brief))
+    if (is_plain && !b->packs->brief)
         return no_memory(b);
     b->packs->sequence_multiple = options->sequence_multiple;
     b->packs->pack_multiple = 1; /* packs are measured without their own padding at first */
