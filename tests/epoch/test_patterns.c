@@ -235,7 +235,8 @@ START_TEST_IN_CONTEXT(histograms_of_any_size_are_planned)
 }
 END_TEST
 
-/* A histogram's plan, and that of an array in the order of its lengths. */
+/* Without an index samples are those of the histogram: an array's in the order of its lengths, and no others
+ * though the plan is of them. */
 START_TEST_IN_CONTEXT(no_index_is_that_of_samples_in_order)
 {
     enum { SAMPLES = 900 };
@@ -252,8 +253,27 @@ START_TEST_IN_CONTEXT(no_index_is_that_of_samples_in_order)
     keep(plan);
     OK(context, hbp_length_index_create(context, lengths, &index));
     keep(index);
-    ck_assert_uint_eq(expand(context, plan, NULL, 0, plan->steps)->digest,
-                      expand(context, plan, index, 0, plan->steps)->digest);
+    const hbp_plan *placed = expand(context, plan, NULL, 0, plan->steps),
+                   *indexed = expand(context, plan, index, 0, plan->steps);
+    ck_assert_mem_eq(placed->sample_ids, indexed->sample_ids, SAMPLES * sizeof *placed->sample_ids);
+    ck_assert_mem_eq(placed->sample_tokens, indexed->sample_tokens, SAMPLES * sizeof *placed->sample_tokens);
+    int64_t bin[SAMPLES], count[SAMPLES];
+    for (int64_t b = 0; b < lengths->bins; b++) {
+        bin[b] = lengths->bin_length[b];
+        count[b] = lengths->bin_count[b];
+    }
+    hbp_lengths *histogram;
+    OK(context, hbp_lengths_create_histogram(context, bin, count, lengths->bins, &histogram));
+    keep(histogram);
+    OK(context, hbp_plan_validate(context, placed, histogram, cost));
+    FAILS(context, HBP_E_INVALID, "digest", hbp_plan_validate(context, placed, lengths, cost));
+    OK(context, hbp_plan_validate(context, indexed, lengths, cost));
+    /* A plan of lengths alone is of any order of them. */
+    hbp_pattern_plan *of_histogram;
+    OK(context, hbp_plan_patterns(context, histogram, cost, NULL, &of_histogram));
+    keep(of_histogram);
+    OK(context, hbp_pattern_plan_validate(context, of_histogram, lengths, cost));
+    OK(context, hbp_pattern_plan_validate(context, plan, histogram, cost));
 }
 END_TEST
 

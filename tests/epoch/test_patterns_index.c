@@ -150,6 +150,13 @@ START_TEST_IN_CONTEXT(an_index_of_other_samples_is_refused)
     keep(counted);
     OK(context, hbp_pattern_plan_expand(context, plan, counted, 0, 1, &listed));
     keep(listed);
+    /* A stream lists what an array of its lengths does, digest and all. */
+    hbp_plan *of_array;
+    OK(context,
+       hbp_pattern_plan_expand(context, plan, index_of(context, values, SAMPLES, NULL, 0), 0, 1, &of_array));
+    keep(of_array);
+    ck_assert_uint_eq(listed->digest, of_array->digest);
+    ck_assert_uint_eq(listed->lengths_digest, bare->digest);
     REFUSES(loss_plan, counted, "the index is of other lengths: theirs");
     loss[0] = 2;
     REFUSES(loss_plan, index_of(context, values, SAMPLES, &some, 0), "the index is of other lengths: theirs");

@@ -15,6 +15,7 @@ typedef struct expansion {
     const hbp_pattern_plan *plan;
     const uint32_t *sample;     /* of an index; NULL: samples by their place in order of length */
     const hbp_lengths *lengths; /* what stands beside lengths and ids; NULL: nothing */
+    uint64_t lengths_digest;    /* without them: of the lengths that the ids are of */
     hbp__pattern_deal deal;
     hbp__pattern_blocks blocks; /* without first: few packs are listed */
     int64_t *length_first;      /* [lengths] samples that are shorter */
@@ -320,7 +321,7 @@ static hbp_status open_rows(expansion *e, int is_whole)
     to->overlong_tokens = plan->overlong_tokens;
     to->shifted_loss = plan->shifted_loss;
     if (!e->lengths)
-        to->lengths_digest = plan->lengths_digest;
+        to->lengths_digest = e->lengths_digest;
     for (int64_t j = 1; j <= e->jobs; j++) {
         to->step_offsets[e->start[j].steps] = e->start[j].micro_batches;
         to->micro_batch_offsets[e->start[j].micro_batches] = e->start[j].packs;
@@ -394,6 +395,7 @@ hbp_status hbp__pattern_plan_expand(hbp_context *context, const hbp_pattern_plan
                    .plan = plan,
                    .sample = index ? index->sample : NULL,
                    .lengths = index && !index->is_counted ? index->lengths : NULL,
+                   .lengths_digest = index ? index->lengths_digest : plan->histogram_digest,
                    .key = hbp__permutation_key(plan->seed, plan->epoch),
                    .first_step = first_step,
                    .steps = steps,
@@ -416,6 +418,7 @@ hbp_status hbp__pattern_plan_list(hbp_context *context, const hbp_pattern_plan *
                    .plan = plan,
                    .sample = order,
                    .lengths = lengths->length ? lengths : NULL,
+                   .lengths_digest = lengths->digest,
                    .key = hbp__permutation_key(plan->seed, plan->epoch),
                    .steps = plan->steps,
                    .threads = hbp__threads(context, threads)};

@@ -41,7 +41,8 @@ static hbp_status check_lengths(hbp_context *context, const hbp_pattern_plan *pl
     if (plan->lengths != lengths->bins)
         return hbp__fail(context, HBP_E_INVALID, "the plan has %lld distinct lengths, the lengths %lld%s",
                          (long long)plan->lengths, (long long)lengths->bins, HBP__PATTERN_LIMIT_HINT(plan));
-    if (plan->lengths_digest != lengths->digest)
+    /* Patterns of lengths alone are of any order of them, a histogram's too. */
+    if (!plan->is_bare && plan->lengths_digest != lengths->digest)
         return hbp__fail(context, HBP_E_INVALID,
                          "the plan is of lengths with digest %016llx; these have %016llx%s",
                          (unsigned long long)plan->lengths_digest, (unsigned long long)lengths->digest,
