@@ -26,6 +26,8 @@
 #define TEST_DIVIDED(all, parts) (((all) + (parts)-1) / (parts))
 #define TEST_LONG                (getenv("HBP_ALL_ROUNDS") != NULL)
 #define TEST_ROUNDS(all)         TEST_DIVIDED(all, TEST_SANITIZED ? (TEST_LONG ? 4 : 8) : (TEST_LONG ? 1 : 4))
+/* All, but with HBP_ALL_ROUNDS unset `few` where a sanitizer is. */
+#define TEST_FEW(all, few) (TEST_SANITIZED && !TEST_LONG ? (few) : (all))
 
 /* A fresh context with defaults; the test frees it. */
 static inline hbp_context *test_context(void)

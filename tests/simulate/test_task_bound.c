@@ -50,9 +50,8 @@ START_TEST_IN_CONTEXT(is_the_optimum_of_few)
 {
     static oracle o;
     hbp__rng rng = hbp__rng_make(1, 0, 0);
-    enum { TRIALS = 10000 };
-    int above = 0;
-    for (int trial = 0; trial < TRIALS; trial++) {
+    int above = 0, trials = TEST_FEW(10000, 2500);
+    for (int trial = 0; trial < trials; trial++) {
         int32_t gpus = 1 + trial % 8;
         graph_sizes sizes = {.tasks = 3, .encoders = 2, .heads = 1, .chain = 3, .most_gpus = gpus};
         hbp_graph *graph = small_graph(context, &rng, &sizes, trial % 20 ? 5 : 6);
@@ -68,7 +67,7 @@ START_TEST_IN_CONTEXT(is_the_optimum_of_few)
         above += bounds.bound_ns > plain;
         many_close(&t);
     }
-    ck_assert(above > .05 * TRIALS);
+    ck_assert(above > .05 * trials);
 }
 END_TEST
 

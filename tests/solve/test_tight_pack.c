@@ -155,7 +155,7 @@ START_TEST(packs_vision_language_samples_at_4096)
 {
     static int64_t size[4097], number[4097];
     hbp__classes classes;
-    if (!read_mix("vlm_tokens.npy", 4096, 0, size, number, &classes))
+    if (TEST_FEW(0, 1) || !read_mix("vlm_tokens.npy", 4096, 0, size, number, &classes))
         return;
     hbp_context *context = test_context();
     int64_t bound, packs = pack(context, &classes, (hbp__room){4096, INT64_MAX}, 1, &bound);
@@ -203,7 +203,7 @@ START_TEST(more_effort_is_never_worse)
         const hbp__classes classes = {SIZES, size, number, NULL};
         int64_t bound, before = INT64_MAX;
         static const int32_t efforts[] = {0, HBP__BRIEF_EFFORT, 1, 2};
-        for (int i = 0; i < 4; i++) {
+        for (int i = 0; i < TEST_FEW(4, 3); i++) {
             const int64_t packs = pack(context, &classes, (hbp__room){8192, INT64_MAX}, efforts[i], &bound);
             ck_assert_int_le(packs, before);
             before = packs;

@@ -2,7 +2,7 @@
 #include "boards.h"
 #include "step/bound_class.h"
 
-#define STEPS 300
+#define STEPS (TEST_LONG ? 300 : TEST_FEW(150, 100))
 
 enum { ALPHAS = 150 };
 

@@ -4,7 +4,9 @@
 #include "exact_micro_batch.h"
 #include "step/bound_region.h"
 
-#define STEPS   2700
+enum { MOST_STEPS = 2700 };
+
+#define STEPS   TEST_FEW(MOST_STEPS, 540)
 #define WEIGHTS 7
 
 static const double weights[WEIGHTS] = {1, 0, 0.5, 0.75, 0.25, 0.9, 0.1};
@@ -113,7 +115,7 @@ static int compare(const void *a, const void *b)
 
 START_TEST(no_time_of_a_micro_batch_is_ruled_out)
 {
-    static double ratio[STEPS];
+    static double ratio[MOST_STEPS];
     int64_t count = 0;
     for (uint64_t i = 0; i < STEPS; i++) {
         static const int32_t ranks[] = {2, 4, 8, 16};
@@ -281,7 +283,7 @@ static void open_tiny(small_step *s, uint64_t seed)
 START_TEST(wide_groups_have_the_ranks_they_need)
 {
     int64_t count = 0, positive = 0;
-    for (uint64_t i = 0; i < 1500; i++) {
+    for (uint64_t i = 0; i < STEPS * 5 / 9; i++) {
         small_step s;
         hbp__step step;
         open_tiny(&s, i);
@@ -312,8 +314,8 @@ START_TEST(wide_groups_have_the_ranks_they_need)
         hbp__step_close(&step);
         small_close(&s);
     }
-    ck_assert_int_gt(count, 700);
-    ck_assert_int_gt(positive, 1000);
+    ck_assert_int_gt(count, STEPS * 7 / 27);
+    ck_assert_int_gt(positive, STEPS * 10 / 27);
 }
 END_TEST
 

@@ -6,7 +6,7 @@
 #include "stepped.h"
 
 /* Steps of a loop of the tests below; together 200. */
-#define CHUNKS (TEST_SANITIZED ? 2 : 8)
+#define CHUNKS (TEST_SANITIZED ? 2 : TEST_LONG ? 8 : 4)
 #define CHUNK  25
 
 /* The i-th of the 200; one in twenty is as large as the exact optimum can bear. */

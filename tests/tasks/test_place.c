@@ -130,8 +130,8 @@ START_TEST_IN_CONTEXT(random_slices_are_placed)
 {
     hbp__rng rng = hbp__rng_make(2, 0, 0);
     double sum = 0;
-    int32_t compared = 0, tight = 0, fitted = 0;
-    for (int32_t i = 0; i < 600; i++) {
+    int32_t compared = 0, tight = 0, fitted = 0, trials = TEST_FEW(600, 200);
+    for (int32_t i = 0; i < trials; i++) {
         static const int32_t counts[] = {1, 2, 3, 5, 8, 8, 12, 16, 24};
         place_case c;
         int32_t gpus = counts[hbp__rng_below(&rng, 9)];
@@ -174,7 +174,7 @@ START_TEST_IN_CONTEXT(random_slices_are_placed)
     }
     printf("random: flows %.3f of consecutive ranks'; %d of %d fit a tight limit\n", sum / compared, fitted,
            tight);
-    ck_assert_int_gt(compared, 300);
+    ck_assert_int_gt(compared, trials / 2);
     ck_assert(sum / compared < .8);
 }
 END_TEST

@@ -103,13 +103,14 @@ static int64_t rerun(const fixture *f, const hbp_vlm_plan *plan, int64_t step, c
 
 START_TEST_IN_CONTEXT(parts_agree)
 {
+    enum { SAMPLES = 600 };
     for (int32_t chunks = 1; chunks <= 2; chunks++) {
-        fixture f = setup(context, 1500);
+        fixture f = setup(context, SAMPLES);
         f.options.virtual_stages = chunks;
         hbp_vlm_plan_summary s;
         hbp_vlm_plan *plan = make(&f, &s);
         check(&f, plan, &s);
-        ck_assert_int_eq(s.samples, 1500);
+        ck_assert_int_eq(s.samples, SAMPLES);
         ck_assert_int_eq(s.dropped, 0);
         ck_assert_int_eq(s.replicas, 2);
         /* The mean pack, over again. */
