@@ -11,7 +11,8 @@ START_TEST(scratch_is_empty_after_a_failed_allocation)
     every_open(context, &e, 0);
     int64_t live = f.live;
     hbp_status status = HBP_E_NO_MEMORY;
-    for (int64_t n = 0; status == HBP_E_NO_MEMORY; n += 1 + n / (TEST_SANITIZED ? 2 : TEST_LONG ? 8 : 3)) {
+    for (int64_t n = 0; status == HBP_E_NO_MEMORY;
+         n += 1 + n / (TEST_LONG ? (TEST_SANITIZED ? 2 : 8) : (TEST_SANITIZED ? 1 : 2))) {
         f.left = n;
         f.once = n % 2 != 0;
         status = EVERY_CALL[_i].run(context, &e);
@@ -33,7 +34,7 @@ START_TEST(scratch_is_empty_after_a_cancelled_call)
     hbp_context *context = failing_context(&f, cancel_once, &left);
     every_open(context, &e, 0);
     int64_t live = f.live, reports = 0;
-    for (int64_t n = 0; reports <= 0; n += 1 + n / (TEST_LONG ? 4 : 2)) {
+    for (int64_t n = 0; reports <= 0; n += 1 + n / (TEST_LONG ? 4 : 1)) {
         left = n;
         (void)EVERY_CALL[_i].run(context, &e);
         reports = left + 1; /* above 0: there were fewer than n */
