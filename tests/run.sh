@@ -44,20 +44,49 @@ note() { # WHAT PASSED FAILED SECONDS [REMARK]
     summary+=$(printf '%-44s %4d passed %4d failed %5d s  %s' "$1" "$2" "$3" "$4" "${5:-}")$'\n'
 }
 
-# check WHAT COMMAND...: one check; 77 skips it. The last line of what it prints stands in the summary.
+# judge WHAT STATUS SECONDS LOG: what a check ended with; 77 skips it. The last line of what it printed stands in the summary.
+judge() {
+    case $2 in
+    0) note "$1" 1 0 "$3" "$(tail -n 1 "$4")" ;;
+    77) note "$1" 0 0 "$3" "skipped: $(tail -n 1 "$4")" ;;
+    *)
+        cat "$4"
+        note "$1" 0 1 "$3"
+        ;;
+    esac
+}
+
+# check WHAT COMMAND...: one check.
 check() {
     local what=$1 start=$SECONDS status=0
     shift
     echo "== $what"
     "$@" >"$logs/check" 2>&1 || status=$?
-    case $status in
-    0) note "$what" 1 0 $((SECONDS - start)) "$(tail -n 1 "$logs/check")" ;;
-    77) note "$what" 0 0 $((SECONDS - start)) "skipped: $(tail -n 1 "$logs/check")" ;;
-    *)
-        cat "$logs/check"
-        note "$what" 0 1 $((SECONDS - start))
-        ;;
-    esac
+    judge "$what" $status $((SECONDS - start)) "$logs/check"
+}
+
+# begin WHAT COMMAND...: one check beside what follows; most of these wait for the network or have one processor. finish: all that were begun.
+begun=()
+begin() {
+    local log=$logs/begun${#begun[@]}
+    echo "== $1, beside the others"
+    begun+=("$1")
+    shift
+    (
+        start=$SECONDS status=0
+        "$@" >"$log" 2>&1 || status=$?
+        echo "$status $((SECONDS - start))" >"$log.ended"
+    ) &
+}
+finish() {
+    local i status seconds
+    wait
+    for i in "${!begun[@]}"; do
+        status=1 seconds=0
+        read -r status seconds <"$logs/begun$i.ended"
+        judge "${begun[i]}" "$status" "$seconds" "$logs/begun$i"
+    done
+    begun=()
 }
 
 # build PRESET TARGETS CMAKE-ARGUMENT...: 0 when build/PRESET is built; TARGETS are one word or several.
@@ -141,10 +170,11 @@ build release all -DCMAKE_C_FLAGS=-g -DPython3_EXECUTABLE="$(command -v "$(pytho
 run_tests "release, gcc" build/release
 check "measured, fitted, planned, run" sh tests/executor/loop.sh "$(command -v mpirun)" build/release/examples/executor/hbp_executor \
     build/release/examples/hbp build/release/examples/draw_lengths "$PWD"
-check "Parquet and Arrow through pyarrow" sh tests/whole/columnar.sh "$PWD/build/release/examples/hbp" "$PWD/build/release/lib/libhbp.so" "$PWD" --pyarrow
-check "source distribution and wheel" sh tests/whole/wheel.sh "$PWD" $published
+begin "Parquet and Arrow through pyarrow" sh tests/whole/columnar.sh "$PWD/build/release/examples/hbp" "$PWD/build/release/lib/libhbp.so" "$PWD" --pyarrow
+begin "source distribution and wheel" sh tests/whole/wheel.sh "$PWD" $published
 build static all -DHBP_IO=OFF -DHBP_GLPK=OFF && check "libhbp alone, static, installed" sh tests/house/consumer.sh . build/static cc
 build static all -DHBP_IO=ON -DHBP_GLPK=AUTO && check "all libraries, static, installed" sh tests/house/consumer.sh . build/static cc
+finish
 # Without the loops for AVX2, so that plans and record below are compared with and without them.
 build asan all -DHBP_BUILD_BENCHMARKS=OFF -DHBP_HAS_AVX2_CHOICE=OFF
 # Searches beside their oracles take minutes with sanitizers, and so do hundreds of calls of the command; what they call is called by
