@@ -1,6 +1,6 @@
 #!/bin/sh
 # Holds what the library answers against tests/record/expected, byte for byte (README.md here): with HBP_ALL_ROUNDS all of it, else
-# every second question of the plans, none of slow.txt, and not the commands that take longest.
+# every fourth question of the plans, none of slow.txt, and not the commands that take longest.
 # usage: record.sh [--write] RECORD HBP DRAW_LENGTHS SOURCE
 set -u
 export LC_ALL=C
@@ -46,7 +46,7 @@ for section in plans vision tasks costs files; do
         cp "$expected/$section.txt" "$work/asked/"
     else
         parts=1
-        case $section in plans | vision) parts=2 ;; esac
+        case $section in plans | vision) parts=4 ;; esac
         awk -v parts=$parts -F ' -> ' 'NR == FNR { slow[$0]; next } FNR % parts == 0 && !($1 in slow)' \
             "$source/tests/record/slow.txt" "$expected/$section.txt" >"$work/asked/$section.txt"
     fi

@@ -23,7 +23,10 @@ SKIPPED_PAGES = "reference"  # made from the headers
 QUOTES = "decisions"  # their C blocks quote headers
 COMPILE = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-Wno-unused"]
 NEEDS = re.compile(r"(?:#|/\*) needs ([^;:]*?)\s*(?:$|[;:]|\*/)")
-SLOW = ("build/hbp plan build/lengths.npy --model llama-3.1-8b --machine h100:4 --samples-per-step ",)
+SLOW = (
+    "build/hbp plan build/lengths.npy --model llama-3.1-8b --machine h100:4 --samples-per-step ",
+    "build/hbp compare build/lengths.npy ",
+)
 SETS = re.compile(r"^(?:export\s+)?[A-Za-z_]\w*=\S*$")
 
 
@@ -196,7 +199,7 @@ class Run:
                 continue
             why = self.not_here(command)
             if why is None and "HBP_ALL_ROUNDS" not in os.environ and " ".join(command.split()).startswith(SLOW):
-                why = "HBP_ALL_ROUNDS: many steps of a million samples"
+                why = "HBP_ALL_ROUNDS: many steps, or methods, of a million samples"
             named = [path for path in re.findall(r"build/[\w.]+", command) if path in self.absent and not (self.here / path).exists()]
             if why is None and named:
                 why = f"{named[0]}, of a line that was not run"
