@@ -65,11 +65,10 @@ while IFS='|' read -r command words; do
     [ ! -s err ] || fail "hbp $command wrote to stderr: $(cat err)"
     ! grep -q "$(printf '\033')" plain || fail "hbp $command has escapes where no terminal is"
     ! grep -nE ' +$' plain || fail "hbp $command: a line ends with blanks"
-    for width in 40 60 80 120; do
+    for width in 40 80 120 60; do
         COLUMNS=$width "$hbp" $command >out 2>err || fail "COLUMNS=$width hbp $command: $(cat err)"
         [ "$(widest out)" -le $width ] || fail "hbp $command at $width columns has a line of $(widest out): $(cat out)"
     done
-    COLUMNS=60 "$hbp" $command >out
     tr -s ' \n' '  ' <out >flat
     for word in $words; do grep -qF -- "$word" flat || fail "hbp $command at 60 columns lacks '$word'"; done
     case $command in
