@@ -177,7 +177,9 @@ static const cli_option options[] = {
      "at the end are left out"},
     {"composition", HOLDS, CLI_RECORD, AT(composition), EPOCH, E("composition"), "NAME",
      "how the samples of a step are chosen; stratified: a small copy of the epoch, hierarchy: samples of one "
-     "group"},
+     "group. More than 2^21 samples are planned by patterns unless this, --mixture-slack or --max-groups "
+     "asks "
+     "for a search, of minutes"},
     {"mixture-slack", HOLDS, CLI_RECORD, AT(mixture_slack), EPOCH, E("mixture_slack"), "N",
      "composition auto: stratified steps may take N thousandths longer than the hierarchy (default 10)"},
     {"window", HOLDS, CLI_RECORD, AT(window), EPOCH, E("window_samples"), "N",
@@ -275,7 +277,7 @@ static const cli_option options[] = {
     {"time-limit", SEARCH, CLI_RECORD, AT(time_limit), CLI_STEP, S("time_limit_ms"), "MS",
      "stop searching then; plans may differ from run to run"},
     {"threads", SEARCH, CLI_RECORD, AT(threads), EPOCH, E("threads"), "N",
-     "work on N threads; the same plan for any N"},
+     "work on N threads; the same plan for any N (default: one)"},
     {"compare", SEARCH, CLI_FLAG, AT(compare), CLI_STEP | CLI_TASKS, "", "", "every method side by side"},
     {"compare", SEARCH, CLI_FLAG, AT(compare), CLI_VLM, "", "",
      "each part alone, all together, and as published"},

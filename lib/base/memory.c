@@ -19,7 +19,13 @@ typedef struct block_header {
 static void *default_alloc(void *user, uint64_t bytes)
 {
     (void)user;
-    return hbp__pages_alloc(bytes);
+    const uint64_t page = hbp__pages_for(bytes);
+    if (bytes > SIZE_MAX - page)
+        return NULL;
+    void *block = page ? aligned_alloc((size_t)page, (size_t)((bytes + page - 1) / page * page))
+                       : malloc((size_t)bytes);
+    hbp__pages_advise(block, bytes);
+    return block;
 }
 
 static void *default_resize(void *user, void *block, uint64_t old_bytes, uint64_t new_bytes)

@@ -3,32 +3,26 @@
 
 #include "base/pages.h"
 
-#include <stdlib.h>
-
 #ifdef __linux__
 #include <sys/mman.h>
 #endif
 
 #define LARGE_PAGE (UINT64_C(1) << 21)
 
-void *hbp__pages_alloc(uint64_t bytes)
+uint64_t hbp__pages_for(uint64_t bytes)
 {
-    if (bytes > SIZE_MAX - LARGE_PAGE)
-        return NULL;
 #ifdef MADV_HUGEPAGE
-    if (bytes >= 2 * LARGE_PAGE) {
-        void *block = aligned_alloc(LARGE_PAGE, (size_t)((bytes + LARGE_PAGE - 1) / LARGE_PAGE * LARGE_PAGE));
-        hbp__pages_advise(block, bytes);
-        return block;
-    }
+    return bytes < 2 * LARGE_PAGE ? 0 : LARGE_PAGE;
+#else
+    (void)bytes;
+    return 0;
 #endif
-    return malloc((size_t)bytes);
 }
 
 void hbp__pages_advise(void *block, uint64_t bytes)
 {
 #ifdef MADV_HUGEPAGE
-    if (!block || bytes < 2 * LARGE_PAGE)
+    if (!block || !hbp__pages_for(bytes))
         return;
     const uint64_t begin = (uint64_t)(uintptr_t)block, over = begin % LARGE_PAGE;
     const uint64_t from = over ? begin - over + LARGE_PAGE : begin;

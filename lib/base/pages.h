@@ -5,12 +5,11 @@
 
 #include <stdint.h>
 
-/* A block as from malloc, for free and realloc; one that is large enough for two large pages begins on one
- * and is advised. NULL when there is no memory. */
-void *hbp__pages_alloc(uint64_t bytes);
+/* The size of a large page where a block of so many bytes is worth beginning and ending on one, else 0. */
+uint64_t hbp__pages_for(uint64_t bytes);
 
-/* Asks the system to back a block of hbp__pages_alloc, or what realloc made of it, by large pages. A hint:
- * nothing fails, and where there are none nothing happens. */
+/* Asks the system to back a block by large pages where it is large enough for two. A hint: nothing fails, and
+ * where there are none nothing happens. */
 void hbp__pages_advise(void *block, uint64_t bytes);
 
 #endif

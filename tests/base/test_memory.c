@@ -1,6 +1,5 @@
 #include "base/memory.h"
 
-#include "base/pages.h"
 #include "failing.h"
 #include "test.h"
 
@@ -58,10 +57,10 @@ START_TEST(large_blocks_are_blocks_as_any)
     hbp__memory memory = hbp__memory_default();
     const uint64_t page = UINT64_C(1) << 21;
     for (uint64_t bytes = 2 * page - 100; bytes < 2 * page + 100; bytes += 33) {
-        unsigned char *block = hbp__pages_alloc(bytes);
+        unsigned char *block = hbp__new(&memory, bytes, 1);
         ck_assert_ptr_nonnull(block);
         memset(block, 1, bytes);
-        free(block);
+        hbp__delete(&memory, block);
     }
     for (uint64_t pages = 1; pages < 6; pages++) {
         const uint64_t count = pages * page + 12345;
@@ -78,7 +77,6 @@ START_TEST(large_blocks_are_blocks_as_any)
             ck_assert_int_eq(block[i], (unsigned char)(i >> 12));
         hbp__delete(&memory, block);
     }
-    ck_assert_ptr_null(hbp__pages_alloc(UINT64_MAX - 5));
 }
 END_TEST
 

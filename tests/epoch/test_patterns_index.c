@@ -77,7 +77,7 @@ START_TEST_IN_CONTEXT(lengths_are_held_to_what_the_plan_says_of_them)
     plan->shifted_loss = few->shifted_loss;
     FAILS(context, HBP_E_INVALID, "the index is of 50 samples, the plan of 2000",
           hbp_pattern_plan_expand(context, plan, index, 0, 1, &out));
-    FAILS(context, HBP_E_INVALID, "first_step is -9223372036854775808 and steps is 0; the plan has",
+    FAILS(context, HBP_E_INVALID, "0 steps from step -9223372036854775808 on; the plan has",
           hbp_pattern_plan_expand(context, plan, index, INT64_MIN, 0, &out));
 }
 END_TEST

@@ -211,7 +211,7 @@ good show many.patterns --step 5 --rank 3 --lengths histogram.csv && has "number
 good show many.patterns --step 5 --rank 3 --lengths histogram.csv --count-column count && cmp -s out of_histogram || fail "--count-column: $(cat out)"
 json "r['by_length'] and r['first_step'] == 5" expand many.patterns --steps 5:6 --lengths histogram.csv -o part.msgpack
 printf 'length,count\n100,6\n900,4\n' >other.csv
-wrong 1 "the plan has 600000000 samples of 100 tokens" expand many.patterns --steps 1 --lengths other.csv -o part.msgpack
+wrong 1 "the plan is of 1000000000 samples, the lengths are 10" expand many.patterns --steps 1 --lengths other.csv -o part.msgpack
 printf 'length,count\n100,6000000000\n900,3000000007\n' >wide.csv
 good plan wide.csv $on --max-pack-length 1M --patterns -o wide.patterns
 wrong 1 "at most 4294967294 can be listed; --steps A:B lists a part" expand wide.patterns -o part.msgpack

@@ -403,9 +403,8 @@ hbp_status hbp__pattern_plan_expand(hbp_context *context, const hbp_pattern_plan
     if (first_step < 0 || steps < 1 || first_step > plan->steps || steps > plan->steps - first_step)
         return hbp__fail(
             context, HBP_E_INVALID,
-            "first_step is %lld and steps is %lld; the plan has %lld steps, of which at least one "
-            "is listed",
-            (long long)first_step, (long long)steps, (long long)plan->steps);
+            "%lld steps from step %lld on; the plan has steps 0 to %lld, and at least 1 is listed",
+            (long long)steps, (long long)first_step, (long long)plan->steps - 1);
     HBP__TRY(hbp__pattern_check_index(context, plan, index));
     return expand_steps(&e, out);
 }

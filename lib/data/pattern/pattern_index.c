@@ -31,7 +31,11 @@ hbp_status hbp__pattern_check_index(hbp_context *context, const hbp_pattern_plan
                   lengths->shifted_loss != plan->shifted_loss)
         return hbp__fail(context, HBP_E_INVALID,
                          "the index is of samples with other loss tokens, cuts or dropped samples than the "
-                         "plan's");
+                         "plan's%s",
+                         lengths->shifted_loss != plan->shifted_loss
+                             ? plan->shifted_loss ? ", which was made with shifted_loss"
+                                                  : ", which was made without shifted_loss"
+                             : "");
     return HBP_OK;
 }
 

@@ -17,7 +17,11 @@ hbp_status hbp__plan_rows_open(hbp_context *context, const hbp_lengths *lengths,
     hbp_plan *plan = writer->plan = hbp__plan_new(&context->memory, rows->steps, rows->micro_batches,
                                                   rows->packs, rows->samples, rows->dropped, optional);
     if (!plan)
-        return hbp__fail_memory(context, "the plan");
+        return hbp__fail(
+            context, HBP_E_NO_MEMORY,
+            "out of memory for the plan, which lists %lld samples in %lld packs; hbp_plan_patterns "
+            "lists none",
+            (long long)rows->samples, (long long)rows->packs);
     writer->has_beside = plan->sample_first_tokens || plan->sample_loss_tokens || plan->sample_vision ||
                          plan->sample_modalities;
     plan->ranks = frame->ranks;

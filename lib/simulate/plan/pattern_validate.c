@@ -30,6 +30,10 @@ static hbp_status check_numbers(hbp_context *context, const hbp_pattern_plan *pl
 static hbp_status check_lengths(hbp_context *context, const hbp_pattern_plan *plan,
                                 const hbp_lengths *lengths)
 {
+    const int64_t samples = hbp__pattern_all_samples(plan);
+    if (samples != lengths->count)
+        return hbp__fail(context, HBP_E_INVALID, "the plan is of %lld samples, the lengths are %lld%s",
+                         (long long)samples, (long long)lengths->count, HBP__PATTERN_LIMIT_HINT(plan));
     for (int64_t i = 0; i < hbp__min_i64(plan->lengths, lengths->bins); i++)
         if (plan->length_tokens[i] != lengths->bin_length[i] ||
             plan->length_samples[i] != lengths->bin_count[i])
