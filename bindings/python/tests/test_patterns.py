@@ -142,7 +142,7 @@ class TestPlan(unittest.TestCase):
 
     def test_bounds(self):
         for first, count in ((-1, 1), (0, 0), (len(self.plan), 1), (0, len(self.plan) + 1), (0, 2**63 - 1)):
-            with self.assertRaisesRegex(hbp.InvalidError, f"the plan has {len(self.plan)}"):
+            with self.assertRaisesRegex(hbp.InvalidError, f"the plan has steps 0 to {len(self.plan) - 1}"):
                 self.plan.expand(first, count)
         with self.assertRaises(IndexError):
             self.plan.step(len(self.plan))
