@@ -73,14 +73,30 @@ static hbp_status contender_search(const hbp__epoch *epoch, contender *c)
     return score_trial(epoch, &c->trial, NULL);
 }
 
-/* One more hierarchy, whose groups it takes; one that cannot be filled is no failure. */
+/* The contender that takes least as it is, the first of those that take as long. */
+static int64_t find_best(const contender *all, int64_t count)
+{
+    int64_t best = 0;
+    for (int64_t i = 1; i < count; i++)
+        if (all[i].trial.ns < all[best].trial.ns)
+            best = i;
+    return best;
+}
+
+/* One more hierarchy, whose groups it takes; one that cannot be filled is no failure, and one that can no
+ * longer be the best is not kept. */
 static hbp_status add_contender(const hbp__epoch *epoch, hbp_groups *groups, contender *all, int64_t *count)
 {
-    const hbp_status status = contender_open(epoch, groups, &all[*count]);
+    contender *c = &all[*count];
+    const hbp_status status = contender_open(epoch, groups, c);
     if (status == HBP_E_INFEASIBLE)
         return hbp__forgive(epoch->context);
-    ++*count;
-    return status;
+    HBP__TRY(status);
+    if (c->is_searched && all[find_best(all, *count)].trial.ns <= c->trial.ns)
+        hbp__trial_close(&c->trial);
+    else
+        ++*count;
+    return HBP_OK;
 }
 
 /* Fills the first hierarchies of the table, which stays with `table`, and the published one. */
@@ -101,16 +117,6 @@ static hbp_status add_other_groups(const hbp__epoch *epoch, hbp_groups_options *
         return hbp__forgive(epoch->context);
     HBP__TRY(status);
     return add_contender(epoch, groups, all, count);
-}
-
-/* The contender that takes least as it is, the first of those that take as long. */
-static int64_t find_best(const contender *all, int64_t count)
-{
-    int64_t best = 0;
-    for (int64_t i = 1; i < count; i++)
-        if (all[i].trial.ns < all[best].trial.ns)
-            best = i;
-    return best;
 }
 
 /* The one that a search may bring lowest, -1 when all are searched. */

@@ -57,6 +57,50 @@ START_TEST_IN_CONTEXT(packs_are_measured_and_bounded)
 }
 END_TEST
 
+/* Where packs are written whole runs at a time, what each holds is still its own: of equal lengths, of few,
+ * of some past 65535, with a second size that has nothing to do with the first. */
+START_TEST_IN_CONTEXT(every_pack_is_measured_by_its_own_samples)
+{
+    enum { MOST = 6000 };
+    static uint32_t length[MOST], vision[MOST];
+    hbp__rng rng = hbp__rng_make(66, 0, 0);
+    for (int trial = 0, mark = keep_mark(); trial < 40; keep_release(mark), trial++) {
+        const int64_t count = 1 + hbp__rng_below(&rng, MOST);
+        const uint32_t kinds = 1 + hbp__rng_below(&rng, 6), unit = trial % 4 ? 64 : 20000;
+        for (int64_t i = 0; i < count; i++) {
+            length[i] = unit * (1 + hbp__rng_below(&rng, kinds));
+            vision[i] = hbp__rng_below(&rng, 100);
+        }
+        const hbp_lengths_options with = {.struct_size = sizeof with, .vision = vision};
+        hbp_groups *groups = keep(check_groups(context, 1, (int64_t[]){8 * (int64_t)unit}));
+        hbp_lengths *lengths = NULL;
+        MAKES(context, lengths,
+              hbp_lengths_create_u32(context, length, count, trial % 2 ? &with : NULL, &lengths));
+        for (mode = HBP__FILL_BALANCED; mode <= HBP__FILL_HBP; mode++) {
+            const hbp_fill_options options = {.struct_size = sizeof options};
+            hbp_packs *packs = NULL;
+            OK(context, fill(context, lengths, groups, &options, &packs));
+            for (int64_t p = 0; p < packs->count; p++) {
+                int64_t tokens = 0, squares = 0, units = 0;
+                for (int64_t i = packs->offsets[p]; i < packs->offsets[p + 1]; i++) {
+                    const int64_t here = length[packs->sample[i]];
+                    tokens += here;
+                    squares += here * here;
+                    units += vision[packs->sample[i]];
+                }
+                ck_assert_int_eq(packs->tokens[p], tokens);
+                ck_assert_int_eq(packs->padded[p], tokens);
+                ck_assert_int_eq(packs->squares[p], squares);
+                if (packs->vision)
+                    ck_assert_int_eq(packs->vision[p], units);
+                ck_assert_int_eq(packs->vision != NULL, trial % 2);
+            }
+            hbp_packs_free(packs);
+        }
+    }
+}
+END_TEST
+
 /* Narrow data: three samples of 340 leave a gap that nothing closes; two of 341 and three of 227.. do better.
  */
 START_TEST_IN_CONTEXT(narrow_data_takes_the_tight_fill)
@@ -153,5 +197,5 @@ START_TEST_IN_CONTEXT(it_can_be_cancelled_anywhere)
 END_TEST
 
 TEST_MAIN("greedy_fill", every_mode_keeps_every_promise, packs_are_measured_and_bounded,
-          narrow_data_takes_the_tight_fill, another_epoch_is_another_draw, senseless_options_are_named,
-          it_can_be_cancelled_anywhere)
+          every_pack_is_measured_by_its_own_samples, narrow_data_takes_the_tight_fill,
+          another_epoch_is_another_draw, senseless_options_are_named, it_can_be_cancelled_anywhere)

@@ -84,22 +84,26 @@ static int64_t vision_of(const hbp_packs *packs, int64_t p)
     return sum;
 }
 
-/* Tokens and squares of the samples [first, end), where `brief` has the lengths of all; else 0. The first is
- * mostly the longest. */
+/* Tokens and squares, from 0 on, of the samples [first, end), where `brief` has the lengths of all; else
+ * returns 0. The first is mostly the longest. */
 static inline int sum_brief(const uint16_t *brief, int64_t first, int64_t end, int64_t *tokens,
                             int64_t *squares)
 {
-    uint32_t sum = 0, absent = 0;
+    uint32_t absent = 0;
     uint64_t square = 0;
-    if (end - first > UINT16_MAX || first == end || !brief[first])
+    if (first == end || !brief[first])
         return 0;
-    for (int64_t i = first; i < end; i++) {
-        const uint32_t length = brief[i];
-        absent |= !length;
-        sum += length;
-        square += length * length;
+    for (int64_t next; first < end; first = next) {
+        uint32_t sum = 0; /* of as many as it surely holds */
+        next = hbp__min_i64(end, first + UINT16_MAX);
+        for (int64_t i = first; i < next; i++) {
+            const uint32_t length = brief[i];
+            absent |= !length;
+            sum += length;
+            square += length * length;
+        }
+        *tokens += sum;
     }
-    *tokens = sum;
     *squares = (int64_t)square;
     return !absent;
 }

@@ -25,7 +25,7 @@ struct hbp_packs {
     /* [samples] lengths of the pieces in `sample`, 0 for one past 65535; NULL where the fill did not have
      * them at hand. Looking a length up by its piece is a cache miss, and a plan needs every one. */
     uint16_t *brief;
-    int64_t unmeasured; /* packs before this one lack tokens, padded and squares; all of new packs do */
+    int64_t unmeasured; /* packs before this one lack tokens, padded, squares and vision; all new ones do */
     int64_t max_vision[HBP_MAX_GROUPS]; /* that a pack of the group may hold; INT64_MAX: no limit */
     int64_t dropped; /* pieces that the fill left out; samples + dropped = lengths->count */
     uint32_t *dropped_sample;

@@ -23,7 +23,6 @@ typedef struct hbp__dealing {
     const int64_t *bin_start;     /* [bins + 1] into run_at */
     double token_ns;              /* what a pack takes, as in hbp__fills */
     double square_ns;
-    int64_t samples; /* of all groups: for reports of progress */
 } hbp__dealing;
 
 /* How it was dealt. A run is alike when its items are equal, one for every pack. Runs that are alike and

@@ -4,6 +4,9 @@
 #include "base/scratch.h"
 #include "base/sort.h"
 
+/* Runs that are written between two looks at a request to cancel, at most. */
+#define RUNS_A_TICK 65536
+
 typedef struct writer {
     hbp_context *context;
     const hbp__dealing *dealing;
@@ -14,7 +17,14 @@ typedef struct writer {
     int32_t group;
     int64_t ahead, ahead_end; /* runs of the next bin that were not asked for yet */
     int64_t *cursor;          /* [width] where the next sample of each pack of the bin goes */
+    int64_t since;            /* samples since the last look at a request to cancel */
 } writer;
+
+static hbp_status tick(writer *w, int64_t samples)
+{
+    return hbp__tick_rows(w->context, "fill", &w->since, samples, w->packs->offsets[w->packs->count],
+                          w->packs->samples);
+}
 
 /* Runs of a bin lie all over the items: each would wait for memory. */
 static inline void prefetch_run(const hbp__dealing *d, int64_t i)
@@ -53,6 +63,20 @@ static inline void write_runs(const writer *w, const hbp__sized_run *run, int64_
     }
 }
 
+/* All of them, and where the next sample goes; the next bin is asked for meanwhile. */
+static hbp_status write_alike_runs(writer *w, const hbp__sized_run *run, int64_t runs, int64_t item,
+                                   int64_t *at)
+{
+    look_ahead(w, hbp__ceil_div(runs, w->dealing->width));
+    for (int64_t i = 0, part; i < runs; i += part) {
+        part = hbp__min_i64(runs - i, RUNS_A_TICK);
+        write_runs(w, run + i, part, item, *at);
+        *at += part;
+        HBP__TRY(tick(w, part));
+    }
+    return HBP_OK;
+}
+
 /* The samples of an item for a pack, whose size is `brief`. */
 static inline void write_item(writer *w, int64_t item, uint16_t brief, int64_t *cursor)
 {
@@ -72,7 +96,7 @@ static void write_run(writer *w, int64_t run, const uint32_t *pack_of, const uin
     }
 }
 
-static void write_bin(writer *w, int64_t bin)
+static hbp_status write_bin(writer *w, int64_t bin)
 {
     const hbp__dealing *d = w->dealing;
     const int64_t begin = d->bin_start[bin], end = d->bin_start[bin + 1];
@@ -83,29 +107,25 @@ static void write_bin(writer *w, int64_t bin)
         if (!is_alike[i]) {
             look_ahead(w, 1);
             write_run(w, d->run_at[i].run, pack_of, w->dealt->brief + (pack_of - w->dealt->pack_of));
+            HBP__TRY(tick(w, d->width));
             continue;
         }
         while (next < end && is_alike[next])
             next++;
-        for (int64_t k = 0; k < d->width; k++) {
-            int64_t *at = &w->cursor[pack_of[k]];
-            look_ahead(w, hbp__ceil_div(next - i, d->width));
-            write_runs(w, d->run_at + i, next - i, k, *at);
-            *at += next - i;
-        }
+        for (int64_t k = 0; k < d->width; k++)
+            HBP__TRY(write_alike_runs(w, d->run_at + i, next - i, k, &w->cursor[pack_of[k]]));
     }
+    return HBP_OK;
 }
 
 /* A bin of runs that are alike, in empty packs. */
-static void write_alike(writer *w, int64_t bin)
+static hbp_status write_alike(writer *w, int64_t bin)
 {
     const hbp__dealing *d = w->dealing;
     const int64_t begin = d->bin_start[bin], runs = d->bin_start[bin + 1] - begin;
-    for (int64_t k = 0; k < d->width; k++) {
-        look_ahead(w, hbp__ceil_div(runs, d->width));
-        write_runs(w, d->run_at + begin, runs, k, w->cursor[k]);
-        w->cursor[k] += runs;
-    }
+    for (int64_t k = 0; k < d->width; k++)
+        HBP__TRY(write_alike_runs(w, d->run_at + begin, runs, k, &w->cursor[k]));
+    return HBP_OK;
 }
 
 /* Strays of packs before `end`; the cursor is that of the packs from `first` on. */
@@ -130,57 +150,54 @@ static void append_rows(writer *w, int64_t first, int64_t end)
     }
 }
 
-/* Measures the packs from row `first` on. */
-static void measure_rows(writer *w, int64_t first)
-{
-    for (int64_t row = first; w->packs->brief && row < w->packs->count; row++)
-        hbp__packs_measure_pack(w->packs, row);
-}
-
-/* Packs that are alike hold the same. */
-static void measure_alike(writer *w, int64_t first)
+/* Measures the packs from row `first` on, where brief is kept. */
+static hbp_status measure_rows(writer *w, int64_t first)
 {
     hbp_packs *packs = w->packs;
+    for (int64_t row = first; packs->brief && row < packs->count; row++) {
+        hbp__packs_measure_pack(packs, row);
+        HBP__TRY(tick(w, packs->offsets[row + 1] - packs->offsets[row]));
+    }
+    return HBP_OK;
+}
+
+/* The same of packs that hold the same lengths; vision units may be others. */
+static hbp_status measure_alike(writer *w, int64_t first)
+{
+    hbp_packs *packs = w->packs;
+    if (packs->vision)
+        return measure_rows(w, first);
     if (!packs->brief || first == packs->count)
-        return;
+        return HBP_OK;
     hbp__packs_measure_pack(packs, first);
     for (int64_t row = first + 1; row < packs->count; row++) {
         packs->tokens[row] = packs->tokens[first];
         packs->padded[row] = packs->padded[first];
         packs->squares[row] = packs->squares[first];
     }
+    return HBP_OK;
 }
 
 static hbp_status write_bins(writer *w)
 {
     const hbp__dealing *d = w->dealing;
-    int64_t since = 0;
     for (int64_t bin = 0; bin < d->bins; bin++) {
         const int64_t first = bin * d->width, end = first + d->width, row = w->packs->count;
-        const int64_t runs = d->bin_start[bin + 1] - d->bin_start[bin];
         const int is_alike = w->dealt->place_start[bin] == w->dealt->place_start[bin + 1];
         const int has_strays = w->stray < w->stray_end && w->stray->pack < end;
         append_rows(w, first, end);
         begin_ahead(w, bin);
-        if (is_alike)
-            write_alike(w, bin);
-        else
-            write_bin(w, bin);
+        HBP__TRY(is_alike ? write_alike(w, bin) : write_bin(w, bin));
         write_strays(w, first, end);
-        if (is_alike && !has_strays)
-            measure_alike(w, row);
-        else
-            measure_rows(w, row);
-        HBP__TRY(hbp__tick_rows(w->context, "fill", &since, 1 + runs * d->width,
-                                w->packs->offsets[w->packs->count], d->samples));
+        HBP__TRY(is_alike && !has_strays ? measure_alike(w, row) : measure_rows(w, row));
+        HBP__TRY(tick(w, 1 + d->width));
     }
     for (int64_t p = d->bins * d->width; p < w->fills->count; p++) {
         const int64_t row = w->packs->count;
         append_rows(w, p, p + 1);
         write_strays(w, p, p + 1);
-        measure_rows(w, row);
-        HBP__TRY(
-            hbp__tick_rows(w->context, "fill", &since, 1, w->packs->offsets[w->packs->count], d->samples));
+        HBP__TRY(measure_rows(w, row));
+        HBP__TRY(tick(w, 1));
     }
     return HBP_OK;
 }

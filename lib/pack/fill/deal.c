@@ -5,23 +5,6 @@
 
 #include "base/checked.h"
 
-hbp_status hbp__fills_open(hbp_context *context, int64_t count, int64_t capacity, int64_t max_members,
-                           double token_ns, double square_ns, hbp__fills *fills)
-{
-    const hbp__memory *memory = &context->memory;
-    uint64_t rows = (uint64_t)count, bytes = rows * sizeof *fills->load;
-    *fills =
-        (hbp__fills){*memory, count, count, capacity, max_members, token_ns, square_ns, NULL, NULL, NULL};
-    fills->load = hbp__new(memory, rows, sizeof *fills->load);
-    fills->time_ns = hbp__new(memory, rows, sizeof *fills->time_ns);
-    fills->members = hbp__new(memory, rows, sizeof *fills->members);
-    if (!fills->load || !fills->time_ns || !fills->members)
-        return hbp__fail_memory(context, "the packs");
-    HBP__TRY(hbp__zero(context, fills->load, bytes));
-    HBP__TRY(hbp__zero(context, fills->time_ns, bytes));
-    return hbp__zero(context, fills->members, bytes);
-}
-
 hbp_status hbp__fills_open_untimed(hbp_context *context, int64_t count, int64_t capacity, int64_t max_members,
                                    hbp__fills *fills)
 {
@@ -30,6 +13,21 @@ hbp_status hbp__fills_open_untimed(hbp_context *context, int64_t count, int64_t 
     fills->load = hbp__new(memory, (uint64_t)count, sizeof *fills->load);
     fills->members = hbp__new(memory, (uint64_t)count, sizeof *fills->members);
     return fills->load && fills->members ? HBP_OK : hbp__fail_memory(context, "the packs");
+}
+
+hbp_status hbp__fills_open(hbp_context *context, int64_t count, int64_t capacity, int64_t max_members,
+                           double token_ns, double square_ns, hbp__fills *fills)
+{
+    const uint64_t bytes = (uint64_t)count * sizeof *fills->load;
+    HBP__TRY(hbp__fills_open_untimed(context, count, capacity, max_members, fills));
+    fills->token_ns = token_ns;
+    fills->square_ns = square_ns;
+    fills->time_ns = hbp__new(&context->memory, (uint64_t)count, sizeof *fills->time_ns);
+    if (!fills->time_ns)
+        return hbp__fail_memory(context, "the packs");
+    HBP__TRY(hbp__zero(context, fills->load, bytes));
+    HBP__TRY(hbp__zero(context, fills->time_ns, bytes));
+    return hbp__zero(context, fills->members, bytes);
 }
 
 void hbp__fills_close(hbp__fills *fills)

@@ -12,7 +12,8 @@
 hbp_status hbp__greedy_fill(hbp_context *context, const hbp_lengths *lengths, const hbp_groups *groups,
                             const hbp_fill_options *options, hbp_packs **out);
 
-/* A fill, and the most that a search for fewer packs could save, in ns; 0 where there is none to come. */
+/* A fill, and an estimate of what a search for fewer packs could save, in ns, by the packs of the last try; 0
+ * where none is to come. */
 typedef struct hbp__filling {
     hbp_packs *packs;
     int64_t ns; /* what the packs take; unset without a search to come */
@@ -20,7 +21,7 @@ typedef struct hbp__filling {
 } hbp__filling;
 
 /* The two parts of hbp__greedy_fill, for whoever compares several fills: everything but the brief search for
- * fewer packs, and that, which saves at most filling->saving. filling->packs is the caller's to free, also
+ * fewer packs, and that. filling->packs is the caller's to free, also
  * when the search fails. */
 hbp_status hbp__fill_begin(hbp_context *context, const hbp_lengths *lengths, const hbp_groups *groups,
                            const hbp_fill_options *options, hbp__filling *filling);
@@ -35,8 +36,8 @@ hbp_status hbp__fill_tight(hbp_context *context, const hbp_lengths *lengths, con
 hbp_status hbp__fill_paper(hbp_context *context, const hbp_lengths *lengths, const hbp_groups *groups,
                            const hbp_fill_options *options, hbp_packs **out);
 
-/* The library's own: packs of a micro-batch alike, every step a mix of the data. Leaves measuring to its
- * caller. */
+/* The library's own: packs of a micro-batch alike, every step a mix of the data. Measures no packs but
+ * those of the last group, where nothing is linked or padded. */
 hbp_status hbp__fill_balanced(hbp_context *context, const hbp_lengths *lengths, const hbp_groups *groups,
                               const hbp_fill_options *options, hbp_packs **out);
 

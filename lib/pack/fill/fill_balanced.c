@@ -35,7 +35,7 @@ typedef struct source {
     uint32_t *bin_of;       /* [runs] */
     hbp__sized_run *run_at; /* [runs] runs in the order of their bins */
     int64_t *bin_start;     /* [bins + 1] into run_at */
-    uint32_t *pack_of;      /* [listing.count]; NULL where packs are written as they are dealt */
+    uint32_t *pack_of;      /* [listing.count]; NULL in the last group */
     int64_t runs;
 } source;
 
@@ -452,8 +452,7 @@ static hbp_status deal_and_write(balanced *b, hbp__dealt *dealt)
                                   .run_at = b->own.run_at,
                                   .bin_start = b->own.bin_start,
                                   .token_ns = b->groups->token_ns[b->group],
-                                  .square_ns = b->groups->square_ns[b->group],
-                                  .samples = packs->samples};
+                                  .square_ns = b->groups->square_ns[b->group]};
     HBP__TRY(hbp__deal_bins(b->context, &dealing, &b->fills, dealt));
     HBP__TRY(place_lost(b, dealt->lost, dealt->losses));
     if (!hbp__packs_reserve(packs, packs->count + b->fills.count))
@@ -576,8 +575,6 @@ static hbp_status fill_all(balanced *b, const hbp_lengths *lengths)
         b->packs->brief = hbp__new(&b->context->memory, count, sizeof *b->packs->brief);
     if (is_plain && !b->packs->brief)
         return no_memory(b);
-    b->packs->sequence_multiple = options->sequence_multiple;
-    b->packs->pack_multiple = 1; /* packs are measured without their own padding at first */
     return fill_groups(b, capacity, largest);
 }
 
