@@ -19,8 +19,9 @@ static const struct {
     {"step", "step|", "micro-batches between two optimiser updates"},
     {"group", "group|", "packs of one length, SP degree and number of recomputed layers, of many steps"},
     {"composition", "random|stratified|hierarchy|",
-     "how samples come into steps: drawn at random, stratified (each step a small copy of the epoch), "
-     "hierarchy (packs of one group)"},
+     "how samples come into steps: drawn at random, stratified (each step a small copy of the epoch; "
+     "in plans by patterns its share of all packs in the order of their times), hierarchy (packs of one "
+     "group)"},
     {"mixture distance", "mixture distance|",
      "how far a step's share of tokens by length is from the epoch's, 0 to 1"},
     {"lockstep set", "lockstep|",
