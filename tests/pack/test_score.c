@@ -57,12 +57,10 @@ START_TEST_IN_CONTEXT(the_score_is_the_best_cut_into_micro_batches)
 }
 END_TEST
 
-/* What a search can reach: nothing at the bound; else what the micro-batches over it are paid for, and one of
- * them. */
-START_TEST_IN_CONTEXT(a_search_may_save_micro_batches_over_the_bound)
+/* Nine packs of a sample each. */
+static hbp_packs *nine_packs(hbp_context *context, uint64_t seed)
 {
-    hbp__rng rng = hbp__rng_make(73, 0, 0);
-    hbp_groups *groups = keep(check_groups(context, 1, (int64_t[]){100}));
+    hbp__rng rng = hbp__rng_make(seed, 0, 0);
     hbp_lengths *lengths = keep(check_lengths(context, &rng, 9, 100, 0));
     hbp_packs *packs = keep(hbp__packs_new(context, lengths, 9));
     for (int i = 0; i < 9; i++) {
@@ -71,6 +69,15 @@ START_TEST_IN_CONTEXT(a_search_may_save_micro_batches_over_the_bound)
         packs->group[i] = 0;
     }
     OK(context, hbp__packs_measure(context, packs));
+    return packs;
+}
+
+/* What a search can reach: nothing at the bound; else what the micro-batches over it are paid for, and one of
+ * them. */
+START_TEST_IN_CONTEXT(a_search_may_save_micro_batches_over_the_bound)
+{
+    hbp_groups *groups = keep(check_groups(context, 1, (int64_t[]){100}));
+    hbp_packs *packs = nine_packs(context, 73);
     groups->packs[0] = 2; /* 5 micro-batches, 3 steps */
     groups->micro_batches[0] = 2;
     groups->token_ns[0] = 1;
@@ -101,16 +108,8 @@ static hbp_status score(hbp_context *context, void *user)
 
 START_TEST_IN_CONTEXT(nothing_is_left_behind)
 {
-    hbp__rng rng = hbp__rng_make(72, 0, 0);
     hbp_groups *groups = keep(check_groups(context, 1, (int64_t[]){100}));
-    hbp_lengths *lengths = keep(check_lengths(context, &rng, 9, 100, 0));
-    hbp_packs *packs = keep(hbp__packs_new(context, lengths, 9));
-    for (int i = 0; i < 9; i++) {
-        packs->sample[i] = (uint32_t)i;
-        packs->offsets[i + 1] = i + 1;
-        packs->group[i] = 0;
-    }
-    OK(context, hbp__packs_measure(context, packs));
+    hbp_packs *packs = nine_packs(context, 72);
     scored s = {packs, groups};
     failing_sweep(score, &s);
     ck_assert_int_gt(cancel_sweep(score, &s), 0);
