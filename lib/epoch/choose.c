@@ -24,23 +24,29 @@ hbp_status hbp__epoch_plan_groups(const hbp__epoch *epoch, const hbp_groups_opti
                             out);
 }
 
-/* A hierarchy that is filled but for the search for fewer packs. */
+/* A hierarchy that is filled but, where filling.saving is above 0, for the search for fewer packs. */
 typedef struct contender {
-    hbp__trial trial;
-    hbp__filling filling; /* its packs are the trial's */
-    int64_t least_ns;     /* what the trial may come to take once searched; an estimate */
-    int is_searched;
+    hbp_groups *groups;
+    hbp__filling filling;
+    int64_t ns;
+    int64_t least_ns; /* what it may come to once searched; an estimate */
 } contender;
 
 /* Those that are compared: of the table, and the published one. */
 enum { MOST_CONTENDERS = HBP__TRY_HIERARCHIES + 1 };
 
-static hbp_status score_trial(const hbp__epoch *epoch, hbp__trial *t, int64_t *least_ns)
+static void contender_close(contender *c)
+{
+    hbp_groups_free(c->groups);
+    hbp_packs_free(c->filling.packs);
+}
+
+static hbp_status contender_score(const hbp__epoch *epoch, contender *c)
 {
     double vision_ns[HBP_MAX_GROUPS];
-    hbp__epoch_vision_ns(epoch, t->groups, vision_ns);
-    return hbp__packs_score(epoch->context, t->packs, t->groups, vision_ns, epoch->cost->terms.step_ns,
-                            &t->ns, least_ns);
+    hbp__epoch_vision_ns(epoch, c->groups, vision_ns);
+    return hbp__packs_score(epoch->context, c->filling.packs, c->groups, vision_ns,
+                            epoch->cost->terms.step_ns, &c->ns, &c->least_ns);
 }
 
 /* Takes groups and fills them. */
@@ -48,29 +54,19 @@ static hbp_status contender_open(const hbp__epoch *epoch, hbp_groups *groups, co
 {
     hbp_fill_options fill;
     hbp__epoch_fill_options(&epoch->options, &fill);
-    *c = (contender){.trial = {groups, NULL, 0}};
+    *c = (contender){.groups = groups};
     hbp_status status = hbp__epoch_fill_begin(epoch, epoch->lengths, groups, &fill, &c->filling);
-    c->trial.packs = c->filling.packs;
     if (status >= 0)
-        status = score_trial(epoch, &c->trial, &c->least_ns);
-    if (status < 0) {
-        hbp__trial_close(&c->trial);
-        return status;
-    }
-    c->is_searched = c->filling.saving <= 0;
-    return HBP_OK;
+        status = contender_score(epoch, c);
+    if (status < 0)
+        contender_close(c);
+    return status;
 }
 
 static hbp_status contender_search(const hbp__epoch *epoch, contender *c)
 {
-    hbp_fill_options fill;
-    hbp__epoch_fill_options(&epoch->options, &fill);
-    const hbp_status status =
-        hbp__epoch_fill_search(epoch, epoch->lengths, c->trial.groups, &fill, &c->filling);
-    c->trial.packs = c->filling.packs;
-    c->is_searched = 1;
-    HBP__TRY(status);
-    return score_trial(epoch, &c->trial, NULL);
+    HBP__TRY(hbp__fill_search(epoch->context, epoch->lengths, c->groups, &c->filling));
+    return contender_score(epoch, c);
 }
 
 /* The contender that takes least as it is, the first of those that take as long. */
@@ -78,7 +74,7 @@ static int64_t find_best(const contender *all, int64_t count)
 {
     int64_t best = 0;
     for (int64_t i = 1; i < count; i++)
-        if (all[i].trial.ns < all[best].trial.ns)
+        if (all[i].ns < all[best].ns)
             best = i;
     return best;
 }
@@ -92,8 +88,8 @@ static hbp_status add_contender(const hbp__epoch *epoch, hbp_groups *groups, con
     if (status == HBP_E_INFEASIBLE)
         return hbp__forgive(epoch->context);
     HBP__TRY(status);
-    if (c->is_searched && all[find_best(all, *count)].trial.ns <= c->trial.ns)
-        hbp__trial_close(&c->trial);
+    if (c->filling.saving <= 0 && all[find_best(all, *count)].ns <= c->ns)
+        contender_close(c);
     else
         ++*count;
     return HBP_OK;
@@ -124,7 +120,7 @@ static int64_t find_promising(const contender *all, int64_t count)
 {
     int64_t promising = -1;
     for (int64_t i = 0; i < count; i++)
-        if (!all[i].is_searched && (promising < 0 || all[i].least_ns < all[promising].least_ns))
+        if (all[i].filling.saving > 0 && (promising < 0 || all[i].least_ns < all[promising].least_ns))
             promising = i;
     return promising;
 }
@@ -135,7 +131,7 @@ static hbp_status settle_contenders(const hbp__epoch *epoch, contender *all, int
     for (;;) {
         const int64_t next = find_promising(all, count);
         *best = find_best(all, count);
-        const int64_t best_ns = all[*best].trial.ns;
+        const int64_t best_ns = all[*best].ns;
         if (next < 0 || all[next].least_ns >= best_ns - best_ns / HBP__TRY_WORTH)
             return HBP_OK;
         HBP__TRY(contender_search(epoch, &all[next]));
@@ -162,11 +158,11 @@ static hbp_status choose_trial(const hbp__epoch *epoch, hbp_groups_options *opti
     if (status >= 0)
         status = settle_contenders(epoch, all, count, &winner);
     if (status >= 0) {
-        *best = all[winner].trial;
-        all[winner].trial = (hbp__trial){NULL, NULL, 0};
+        *best = (hbp__trial){all[winner].groups, all[winner].filling.packs, all[winner].ns};
+        all[winner] = (contender){.groups = NULL};
     }
     for (int64_t i = 0; i < count; i++)
-        hbp__trial_close(&all[i].trial);
+        contender_close(&all[i]);
     hbp_groups_free(table);
     return status;
 }

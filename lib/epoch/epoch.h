@@ -56,13 +56,11 @@ hbp_status hbp__epoch_padding(const hbp__epoch *epoch, const hbp_groups *groups,
  * epoch's, which may depend on the degree of a pack. */
 hbp_status hbp__epoch_fill(const hbp__epoch *epoch, const hbp_lengths *lengths, const hbp_groups *groups,
                            const hbp_fill_options *options, hbp_packs **out);
-/* The same in two parts (hbp__fill_begin, hbp__fill_search); under two budgets there is no search. */
+/* The same but for the search for fewer packs (hbp__fill_search), of which there is none under two budgets.
+ */
 hbp_status hbp__epoch_fill_begin(const hbp__epoch *epoch, const hbp_lengths *lengths,
                                  const hbp_groups *groups, const hbp_fill_options *options,
                                  hbp__filling *filling);
-hbp_status hbp__epoch_fill_search(const hbp__epoch *epoch, const hbp_lengths *lengths,
-                                  const hbp_groups *groups, const hbp_fill_options *options,
-                                  hbp__filling *filling);
 /* The same of all lengths by a classic method, one group. */
 hbp_status hbp__epoch_fill_classic(const hbp__epoch *epoch, const hbp_groups *groups, int32_t method,
                                    hbp_packs **out);

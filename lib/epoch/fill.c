@@ -36,7 +36,7 @@ hbp_status hbp__epoch_fill_begin(const hbp__epoch *epoch, const hbp_lengths *len
 {
     hbp_fill_options fill = *options;
     hbp__padding padding;
-    *filling = (hbp__filling){NULL, 0, 0};
+    *filling = (hbp__filling){.packs = NULL};
     HBP__TRY(hbp__epoch_padding(epoch, groups, &fill, &padding));
     if (hbp__epoch_counts_vision(epoch))
         HBP__TRY(hbp__epoch_fill_vision(epoch, lengths, groups, &fill, &filling->packs));
@@ -46,29 +46,12 @@ hbp_status hbp__epoch_fill_begin(const hbp__epoch *epoch, const hbp_lengths *len
     return HBP_OK;
 }
 
-hbp_status hbp__epoch_fill_search(const hbp__epoch *epoch, const hbp_lengths *lengths,
-                                  const hbp_groups *groups, const hbp_fill_options *options,
-                                  hbp__filling *filling)
-{
-    hbp_fill_options fill = *options;
-    hbp__padding padding;
-    HBP__TRY(hbp__epoch_padding(epoch, groups, &fill, &padding));
-    HBP__TRY(hbp__fill_search(epoch->context, lengths, groups, &fill, filling));
-    filling->packs->padding = padding;
-    return HBP_OK;
-}
-
 hbp_status hbp__epoch_fill(const hbp__epoch *epoch, const hbp_lengths *lengths, const hbp_groups *groups,
                            const hbp_fill_options *options, hbp_packs **out)
 {
     hbp__filling filling;
     HBP__TRY(hbp__epoch_fill_begin(epoch, lengths, groups, options, &filling));
-    const hbp_status status = hbp__epoch_fill_search(epoch, lengths, groups, options, &filling);
-    if (status < 0)
-        hbp_packs_free(filling.packs);
-    else
-        *out = filling.packs;
-    return status;
+    return hbp__fill_finish(epoch->context, lengths, groups, &filling, out);
 }
 
 hbp_status hbp__epoch_fill_classic(const hbp__epoch *epoch, const hbp_groups *groups, int32_t method,

@@ -17,7 +17,7 @@
 #define HBP__TRY_FILLED      (INT64_C(1) << 20)
 #define HBP__TRY_HIERARCHIES 12
 /* Their packs are searched for fewer while that may bring more than this share of the best one's time. Of
- * 100,000 lengths of 4 to 5 in a pack, ten hierarchies lie within .3 %; 2 of 10 searches find the best in
+ * 100,000 lengths, about 4 in a pack, ten hierarchies lie within .3 %; 2 of 10 searches find the best in
  * half the time. test_choose compares with all searches. */
 #define HBP__TRY_WORTH 500
 

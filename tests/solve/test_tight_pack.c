@@ -155,7 +155,7 @@ START_TEST(packs_vision_language_samples_at_4096)
 {
     static int64_t size[4097], number[4097];
     hbp__classes classes;
-    if (TEST_FEW(0, 1) || !read_mix("vlm_tokens.npy", 4096, 0, size, number, &classes))
+    if ((TEST_SANITIZED && !TEST_LONG) || !read_mix("vlm_tokens.npy", 4096, 0, size, number, &classes))
         return;
     hbp_context *context = test_context();
     int64_t bound, packs = pack(context, &classes, (hbp__room){4096, INT64_MAX}, 1, &bound);

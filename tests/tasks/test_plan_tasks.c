@@ -11,7 +11,7 @@
 
 /* Graphs of the large property test: the figure to reach with all rounds is 10,000; sanitizers make each ten
  * times as slow. */
-#define RANDOM_GRAPHS (TEST_SANITIZED ? 250 : TEST_ROUNDS(10000))
+#define RANDOM_GRAPHS TEST_FEW(TEST_SANITIZED ? 500 : TEST_ROUNDS(10000), 250)
 
 static hbp_machine *make_machine(hbp_context *context, const char *preset, int32_t nodes)
 {

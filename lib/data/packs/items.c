@@ -165,13 +165,13 @@ hbp_status hbp__items_open_in(hbp_context *context, const hbp_lengths *lengths, 
 {
     HBP__TRY(open_order(context, lengths, sequence_multiple, seed, epoch, items));
     items->size = size;
-    items->lends_size = 1;
+    items->is_size_borrowed = 1;
     return open_sizes(context, capacity, items);
 }
 
 void hbp__items_close(hbp__items *items)
 {
-    if (!items->lends_size)
+    if (!items->is_size_borrowed)
         hbp__delete(&items->memory, items->size);
     hbp__delete(&items->memory, items->sample);
     hbp__delete(&items->memory, items->next);

@@ -18,8 +18,8 @@ typedef struct hbp__items {
     uint32_t *sample; /* [count] the sample, or the first of a chain */
     uint32_t *next;   /* [samples] the next sample of the chain; NULL when nothing is linked */
     const hbp_lengths *lengths;
-    int64_t multiple; /* sequence multiple */
-    int lends_size;   /* `size` is the caller's */
+    int64_t multiple;     /* sequence multiple */
+    int is_size_borrowed; /* `size` is the caller's */
 } hbp__items;
 
 /* Items of `lengths` in ascending order of size, within a size in an order drawn from (seed, epoch).

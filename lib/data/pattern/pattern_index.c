@@ -3,6 +3,15 @@
 #include "data/pattern/pattern_plan.h"
 #include "data/plan/cursor.h"
 
+/* Ends a message about lengths that the plan was not made of. */
+static const char *shift_hint(const hbp_pattern_plan *plan, const hbp_lengths *lengths)
+{
+    if (lengths->shifted_loss == plan->shifted_loss)
+        return "";
+    return plan->shifted_loss ? ", which was made with shifted_loss"
+                              : ", which was made without shifted_loss";
+}
+
 hbp_status hbp__pattern_check_index(hbp_context *context, const hbp_pattern_plan *plan,
                                     const hbp_length_index *index)
 {
@@ -32,10 +41,7 @@ hbp_status hbp__pattern_check_index(hbp_context *context, const hbp_pattern_plan
         return hbp__fail(context, HBP_E_INVALID,
                          "the index is of samples with other loss tokens, cuts or dropped samples than the "
                          "plan's%s",
-                         lengths->shifted_loss != plan->shifted_loss
-                             ? plan->shifted_loss ? ", which was made with shifted_loss"
-                                                  : ", which was made without shifted_loss"
-                             : "");
+                         shift_hint(plan, lengths));
     return HBP_OK;
 }
 

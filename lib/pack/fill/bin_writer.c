@@ -85,10 +85,12 @@ static inline void write_item(writer *w, int64_t item, uint16_t brief, int64_t *
     *cursor += hbp__items_write(w->dealing->items, item, w->packs->sample + *cursor);
 }
 
-/* A run of any items, the places of which are given. */
-static void write_run(writer *w, int64_t run, const uint32_t *pack_of, const uint16_t *brief)
+/* A run of any items, whose places are those from `place` on. */
+static void write_run(writer *w, int64_t run, int64_t place)
 {
     const hbp__dealing *d = w->dealing;
+    const uint32_t *pack_of = w->dealt->pack_of + place;
+    const uint16_t *brief = w->dealt->brief + place;
     const int64_t first = run * d->width, number = hbp__min_i64(d->width, d->listing->count - first);
     for (int64_t k = 0; k < number; k++) {
         if (pack_of[k] != HBP__NO_PACK)
@@ -101,19 +103,20 @@ static hbp_status write_bin(writer *w, int64_t bin)
     const hbp__dealing *d = w->dealing;
     const int64_t begin = d->bin_start[bin], end = d->bin_start[bin + 1];
     const uint8_t *is_alike = w->dealt->is_alike;
-    const uint32_t *pack_of = w->dealt->pack_of + w->dealt->place_start[bin];
-    for (int64_t i = begin, next; i < end; i = next, pack_of += d->width) {
+    int64_t place = w->dealt->place_start[bin];
+    for (int64_t i = begin, next; i < end; i = next, place += d->width) {
         next = i + 1;
         if (!is_alike[i]) {
             look_ahead(w, 1);
-            write_run(w, d->run_at[i].run, pack_of, w->dealt->brief + (pack_of - w->dealt->pack_of));
+            write_run(w, d->run_at[i].run, place);
             HBP__TRY(tick(w, d->width));
             continue;
         }
         while (next < end && is_alike[next])
             next++;
         for (int64_t k = 0; k < d->width; k++)
-            HBP__TRY(write_alike_runs(w, d->run_at + i, next - i, k, &w->cursor[pack_of[k]]));
+            HBP__TRY(
+                write_alike_runs(w, d->run_at + i, next - i, k, &w->cursor[w->dealt->pack_of[place + k]]));
     }
     return HBP_OK;
 }

@@ -18,15 +18,18 @@ typedef struct hbp__filling {
     hbp_packs *packs;
     int64_t ns; /* what the packs take; unset without a search to come */
     double saving;
+    hbp_fill_options options; /* without zeros but in max_samples */
 } hbp__filling;
 
-/* The two parts of hbp__greedy_fill, for whoever compares several fills: everything but the brief search for
- * fewer packs, and that. filling->packs is the caller's to free, also
- * when the search fails. */
+/* The parts of hbp__greedy_fill, for whoever compares several fills: everything but the brief search for
+ * fewer packs, and that, whose packs have the padding of those before. filling->packs is the caller's to
+ * free, also when the search fails; finish searches and hands them over, *out is set on success alone. */
 hbp_status hbp__fill_begin(hbp_context *context, const hbp_lengths *lengths, const hbp_groups *groups,
                            const hbp_fill_options *options, hbp__filling *filling);
 hbp_status hbp__fill_search(hbp_context *context, const hbp_lengths *lengths, const hbp_groups *groups,
-                            const hbp_fill_options *options, hbp__filling *filling);
+                            hbp__filling *filling);
+hbp_status hbp__fill_finish(hbp_context *context, const hbp_lengths *lengths, const hbp_groups *groups,
+                            hbp__filling *filling, hbp_packs **out);
 
 /* The fewest packs: each group packed tightly, its gaps filled best fit from the shorter groups. */
 hbp_status hbp__fill_tight(hbp_context *context, const hbp_lengths *lengths, const hbp_groups *groups,

@@ -35,7 +35,8 @@ static hbp_status run_fill(hbp_context *context, fill_function fill, const hbp_l
     return status;
 }
 
-/* Most that fewer packs could save, in ns: what is paid for each micro-batch whatever it holds. */
+/* What fewer packs could save, in ns, but for what their balance does: what is paid for each micro-batch
+ * whatever it holds. */
 static double possible_saving(const hbp_packs *packs, const hbp_groups *groups)
 {
     int64_t count[HBP_MAX_GROUPS] = {0};
@@ -99,27 +100,27 @@ static hbp_status balanced_or_tight(hbp_context *context, const hbp_lengths *len
 static hbp_status begin(hbp_context *context, const hbp_lengths *lengths, const hbp_groups *groups,
                         const hbp_fill_options *options, hbp__filling *filling)
 {
+    hbp_fill_options *all = &filling->options;
     HBP__TRY(hbp__require_samples(context, lengths, "lengths"));
     HBP__TRY(hbp__require(context, groups, "groups"));
-    hbp_fill_options all;
-    HBP__TRY(hbp__options_read(context, &all, sizeof all, options, "hbp_fill_options"));
-    fill_defaults(&all);
+    HBP__TRY(hbp__options_read(context, all, sizeof *all, options, "hbp_fill_options"));
+    fill_defaults(all);
     for (int64_t g = 0; g < groups->count; g++)
-        if (groups->pack_length[g] < all.pack_multiple)
+        if (groups->pack_length[g] < all->pack_multiple)
             return hbp__fail(context, HBP_E_INVALID,
                              "a pack of %lld tokens is shorter than pack_multiple %lld",
-                             (long long)groups->pack_length[g], (long long)all.pack_multiple);
-    if (hbp__fill_method(all.method) == HBP__FILL_BALANCED)
-        return balanced_or_tight(context, lengths, groups, &all, filling);
+                             (long long)groups->pack_length[g], (long long)all->pack_multiple);
+    if (hbp__fill_method(all->method) == HBP__FILL_BALANCED)
+        return balanced_or_tight(context, lengths, groups, all, filling);
     return run_fill(context,
-                    hbp__fill_method(all.method) == HBP__FILL_TIGHT ? hbp__fill_tight : hbp__fill_paper,
-                    lengths, groups, &all, &filling->packs);
+                    hbp__fill_method(all->method) == HBP__FILL_TIGHT ? hbp__fill_tight : hbp__fill_paper,
+                    lengths, groups, all, &filling->packs);
 }
 
 hbp_status hbp__fill_begin(hbp_context *context, const hbp_lengths *lengths, const hbp_groups *groups,
                            const hbp_fill_options *options, hbp__filling *filling)
 {
-    *filling = (hbp__filling){NULL, 0, 0};
+    *filling = (hbp__filling){.packs = NULL};
     const int64_t mark = hbp__scratch_mark(context);
     const hbp_status status = hbp__leave(context, mark, begin(context, lengths, groups, options, filling));
     if (status < 0) {
@@ -130,18 +131,29 @@ hbp_status hbp__fill_begin(hbp_context *context, const hbp_lengths *lengths, con
 }
 
 hbp_status hbp__fill_search(hbp_context *context, const hbp_lengths *lengths, const hbp_groups *groups,
-                            const hbp_fill_options *options, hbp__filling *filling)
+                            hbp__filling *filling)
 {
     if (filling->saving <= 0)
         return HBP_OK;
     const int64_t mark = hbp__scratch_mark(context);
-    hbp_fill_options brief;
-    HBP__TRY(hbp__options_read(context, &brief, sizeof brief, options, "hbp_fill_options"));
-    fill_defaults(&brief);
+    const hbp__padding padding = filling->packs->padding;
+    hbp_fill_options brief = filling->options;
     brief.effort = HBP__BRIEF_EFFORT;
     const hbp_status status = try_fill(context, hbp__fill_tight, lengths, groups, &brief, filling);
+    filling->packs->padding = padding;
     filling->saving = 0;
     return hbp__leave(context, mark, status);
+}
+
+hbp_status hbp__fill_finish(hbp_context *context, const hbp_lengths *lengths, const hbp_groups *groups,
+                            hbp__filling *filling, hbp_packs **out)
+{
+    const hbp_status status = hbp__fill_search(context, lengths, groups, filling);
+    if (status < 0)
+        hbp_packs_free(filling->packs);
+    else
+        *out = filling->packs;
+    return status;
 }
 
 hbp_status hbp__greedy_fill(hbp_context *context, const hbp_lengths *lengths, const hbp_groups *groups,
@@ -149,12 +161,7 @@ hbp_status hbp__greedy_fill(hbp_context *context, const hbp_lengths *lengths, co
 {
     hbp__filling filling;
     HBP__TRY(hbp__fill_begin(context, lengths, groups, options, &filling));
-    const hbp_status status = hbp__fill_search(context, lengths, groups, options, &filling);
-    if (status < 0)
-        hbp_packs_free(filling.packs);
-    else
-        *out = filling.packs;
-    return status;
+    return hbp__fill_finish(context, lengths, groups, &filling, out);
 }
 
 hbp_status hbp_greedy_fill(hbp_context *context, const hbp_lengths *lengths, const hbp_groups *groups,
