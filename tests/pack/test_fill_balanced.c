@@ -46,6 +46,35 @@ START_TEST_IN_CONTEXT(packs_of_broad_data_are_full_and_alike)
 }
 END_TEST
 
+/* Where a micro-batch is one pack, packs are what counts: their number is next to the bound, however many
+ * there are. */
+START_TEST_IN_CONTEXT(single_packs_are_next_to_as_few_as_tokens_allow)
+{
+    static const int64_t counts[] = {300, 2000, 9000, 60000}, pack_length[] = {8192};
+    static const int32_t sp[] = {1};
+    hbp_cost *cost = NULL;
+    MAKES(context, cost, hbp_cost_create_plain(context, 1, &cost));
+    hbp_groups *groups = NULL;
+    MAKES(context, groups, hbp_groups_create(context, cost, 1, pack_length, sp, NULL, 0, &groups));
+    ck_assert_int_eq(groups->packs[0], 1);
+    const hbp_fill_options options = {
+        .struct_size = sizeof options, .sequence_multiple = 1, .pack_multiple = 1};
+    for (int64_t i = 0; i < (int64_t)(sizeof counts / sizeof *counts); i++) {
+        for (uint64_t seed = 0; seed < 5; seed++) {
+            hbp_lengths *lengths = keep(test_long_tail(context, seed, counts[i], 8192));
+            hbp_lengths_summary summary = {.struct_size = sizeof summary};
+            OK(context, hbp_lengths_get_summary(context, lengths, &summary));
+            hbp_packs *packs = NULL;
+            OK(context, hbp__fill_balanced(context, lengths, groups, &options, &packs));
+            const int64_t bound = hbp__ceil_div(summary.tokens, 8192);
+            ck_assert_msg(packs->count <= bound + bound / 1000 + 2, "%lld samples: %lld packs, bound %lld",
+                          (long long)counts[i], (long long)packs->count, (long long)bound);
+            hbp_packs_free(packs);
+        }
+    }
+}
+END_TEST
+
 /* All samples belong to the longest group: nothing is left for the others, and no pack is written twice. */
 START_TEST_IN_CONTEXT(shorter_groups_may_be_empty)
 {
@@ -122,5 +151,5 @@ START_TEST_IN_CONTEXT(long_packs_are_filled_by_a_sample_of_the_short_ones)
 END_TEST
 
 TEST_MAIN("fill_balanced", keeps_every_promise_on_random_data, failing_allocations_leave_nothing,
-          packs_of_broad_data_are_full_and_alike, shorter_groups_may_be_empty,
-          long_packs_are_filled_by_a_sample_of_the_short_ones)
+          packs_of_broad_data_are_full_and_alike, single_packs_are_next_to_as_few_as_tokens_allow,
+          shorter_groups_may_be_empty, long_packs_are_filled_by_a_sample_of_the_short_ones)

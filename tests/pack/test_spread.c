@@ -41,7 +41,7 @@ START_TEST(runs_keep_to_the_room_there_is)
         for (int64_t run = 0; run < hbp__ceil_div(count, width); run++)
             for (int64_t k = run * width; k < hbp__min_i64((run + 1) * width, count); k++) {
                 if (bin_of[run] == HBP__NO_BIN) {
-                    expected_lost++;
+                    expected_lost += size[count - 1 - k];
                     continue;
                 }
                 ck_assert_uint_lt(bin_of[run], bins_wanted);
@@ -117,6 +117,21 @@ START_TEST(most_runs_go_where_most_room_is)
 }
 END_TEST
 
+/* Whole micro-batches, and of single packs a width that rounds up least. */
+START_TEST(bins_are_as_wide_as_rounding_allows)
+{
+    ck_assert_int_eq(hbp__bin_width(4, 100), 4);
+    ck_assert_int_eq(hbp__bin_width(4, 16 * HBP__FILL_MIN_BINS), HBP__FILL_MIN_WIDTH);
+    ck_assert_int_eq(hbp__bin_width(24, 1), 24);
+    for (int64_t least = 1; least < 20000; least += 1 + least / 50) {
+        const int64_t width = hbp__bin_width(1, least), packs = hbp__ceil_div(least, width) * width;
+        ck_assert_int_lt(width, 2 * HBP__FILL_MIN_WIDTH);
+        ck_assert_msg(packs - least <= least / 128 + 2, "%lld packs in bins of %lld", (long long)least,
+                      (long long)width);
+    }
+}
+END_TEST
+
 /* Room for all, with 3 tokens a pack to spare: no bin is behind by more than the tail and what there is to
  * spare. */
 START_TEST(bins_come_out_even)
@@ -175,4 +190,4 @@ START_TEST(without_memory_nothing_is_left)
 END_TEST
 
 TEST_MAIN("spread", runs_keep_to_the_room_there_is, most_runs_go_where_most_room_is, bins_come_out_even,
-          a_listing_may_name_its_items, without_memory_nothing_is_left)
+          bins_are_as_wide_as_rounding_allows, a_listing_may_name_its_items, without_memory_nothing_is_left)

@@ -13,8 +13,9 @@
  *   3. each bin is dealt to its packs (deal.h); then single items of shorter groups close the last gaps.
  *
  * Complexity: O(n + (n / width) log(n / width)) for n items. The number of packs is the least whole number of
- * bins that the spread succeeds with; the bound is ceil(tokens / capacity). Oracle: brute force on tiny
- * inputs for the bound, properties on random ones (tests/pack/test_fill_balanced.c). */
+ * bins that the spread succeeds with, and the packs that its few lost items need; the bound is ceil(tokens /
+ * capacity). Oracle: brute force on tiny inputs for the bound, properties on random ones
+ * (tests/pack/test_fill_balanced.c). */
 #include <string.h>
 
 #include "base/checked.h"
@@ -172,17 +173,23 @@ static int64_t least_packs(const balanced *b, int64_t capacity, int64_t max_memb
                         hbp__max_i64(halves, hbp__ceil_div(b->own_members, max_members)));
 }
 
-/* One try with `count` bins: returns whether every run found one; b->bins is left as the try left it, the
- * only scratch past `mark`. */
+/* Packs are what counts where a micro-batch is one; elsewhere a bin that is not full costs micro-batches. */
+static int counts_packs(const balanced *b)
+{
+    return b->groups->packs[b->group] == 1;
+}
+
+/* One try with `count` bins: returns whether runs found one, but for few tokens that singly find a pack;
+ * b->bins is left as the try left it, the only scratch past `mark`. */
 static hbp_status try_spread(balanced *b, int64_t mark, int64_t count, int64_t capacity, int64_t max_members,
                              int *placed)
 {
     HBP__TRY(hbp__tick(b->context, "fill", b->done, b->packs->samples));
     hbp__scratch_release(b->context, mark);
     HBP__TRY(hbp__bins_open(b->context, count, b->width, capacity, max_members, &b->bins));
-    int64_t lost;
-    HBP__TRY(hbp__bins_spread(&b->bins, &b->own.listing, b->own.bin_of, &lost));
-    *placed = lost == 0;
+    int64_t lost_tokens;
+    HBP__TRY(hbp__bins_spread(&b->bins, &b->own.listing, b->own.bin_of, &lost_tokens));
+    *placed = lost_tokens <= (counts_packs(b) ? count * b->width * (capacity / HBP__FILL_MOST_LOST) : 0);
     return HBP_OK;
 }
 
@@ -191,8 +198,8 @@ static hbp_status try_spread(balanced *b, int64_t mark, int64_t count, int64_t c
 static hbp_status spread_own(balanced *b, int64_t capacity, int64_t max_members)
 {
     const int64_t mark = hbp__scratch_mark(b->context);
-    const int64_t least =
-        hbp__ceil_div(least_packs(b, capacity - capacity / HBP__FILL_SLACK, max_members), b->width);
+    const int64_t slack = counts_packs(b) ? 0 : capacity / HBP__FILL_SLACK;
+    const int64_t least = hbp__ceil_div(least_packs(b, capacity - slack, max_members), b->width);
     int64_t failed = least - 1, count = least, stride = hbp__ceil_div(least, 1000);
     int placed = 0;
     HBP__TRY(try_spread(b, mark, count, capacity, max_members, &placed));
@@ -240,8 +247,8 @@ static hbp_status spread_filler(balanced *b)
     HBP__TRY(draw_filler(b, &count));
     hbp__listing listing = {b->items.size, b->filler_item, 0, count};
     HBP__TRY(source_open(b, &listing, 1, &b->filler));
-    int64_t lost;
-    HBP__TRY(hbp__bins_spread(&b->bins, &listing, b->filler.bin_of, &lost));
+    int64_t lost_tokens;
+    HBP__TRY(hbp__bins_spread(&b->bins, &listing, b->filler.bin_of, &lost_tokens));
     return source_index(b, &b->filler);
 }
 
@@ -489,22 +496,12 @@ static void compact(balanced *b)
         memset(b->taken, 0, (size_t)kept);
 }
 
-/* Packs of a bin: those of a micro-batch, doubled until they are HBP__FILL_MIN_WIDTH while rounding `least`
- * packs up to whole bins still adds little. */
-static int64_t bin_width(int64_t packs, int64_t least)
-{
-    int64_t width = packs;
-    while (width < HBP__FILL_MIN_WIDTH && least >= 2 * width * HBP__FILL_MIN_BINS)
-        width *= 2;
-    return width;
-}
-
 static hbp_status fill_group(balanced *b, int64_t capacity)
 {
     const hbp_groups *groups = b->groups;
     int64_t g = b->group, max_members = b->options.max_samples ? b->options.max_samples : INT64_MAX / 2;
     HBP__TRY(sum_own(b));
-    b->width = bin_width(groups->packs[g], least_packs(b, capacity, max_members));
+    b->width = hbp__bin_width(groups->packs[g], least_packs(b, capacity, max_members));
     hbp__listing own = {b->items.size, NULL, b->items.count, b->items.count - b->low};
     HBP__TRY(source_open(b, &own, b->low > 0, &b->own));
     HBP__TRY(spread_own(b, capacity, max_members));

@@ -6,6 +6,29 @@
 #include "pack/tuning.h"
 #include "solve/gap_index.h"
 
+/* Packs by which `least` of them are rounded up to whole bins. */
+static int64_t surplus(int64_t least, int64_t width)
+{
+    return hbp__ceil_div(least, width) * width - least;
+}
+
+int64_t hbp__bin_width(int64_t packs, int64_t least)
+{
+    int64_t width = packs;
+    while (width < HBP__FILL_MIN_WIDTH && least >= 2 * width * HBP__FILL_MIN_BINS)
+        width *= 2;
+    if (packs > 1)
+        return width;
+    int64_t best = 2 * width - 1;
+    for (int64_t near = best - 1; near > width / 2; near--) {
+        if (near < width && surplus(least, best) <= least / HBP__FILL_MOST_LOST)
+            break;
+        if (surplus(least, near) < surplus(least, best))
+            best = near;
+    }
+    return best;
+}
+
 hbp_status hbp__bins_open(hbp_context *context, int64_t count, int64_t width, int64_t capacity,
                           int64_t max_items, hbp__bins *bins)
 {
@@ -158,7 +181,7 @@ static hbp_status close_ranges(hbp__bins *bins)
 }
 
 static hbp_status spread_head(hbp__bins *bins, const hbp__listing *listing, int64_t head, uint32_t *bin_of,
-                              int64_t *lost)
+                              int64_t *lost_tokens)
 {
     int64_t since = 0;
     HBP__TRY(open_ranges(bins));
@@ -168,7 +191,7 @@ static hbp_status spread_head(hbp__bins *bins, const hbp__listing *listing, int6
         if (hbp__listing_size(listing, first) * bins->width > top->free) {
             HBP__TRY(hbp__tick_rows(bins->context, "fill", &since, 1, run, head));
             bin_of[run++] = HBP__NO_BIN;
-            *lost += end - first;
+            *lost_tokens += run_tokens(listing, first, end);
             continue;
         }
         const int64_t count = alike_runs(bins, listing, run, hbp__min_i64(head - run, top->end - top->first));
@@ -195,7 +218,7 @@ static void index_bin(const hbp__bins *bins, hbp__gap_index *index, uint32_t b)
 }
 
 static hbp_status spread_tail(hbp__bins *bins, const hbp__listing *listing, int64_t head, int64_t runs,
-                              hbp__gap_index *index, uint32_t *bin_of, int64_t *lost)
+                              hbp__gap_index *index, uint32_t *bin_of, int64_t *lost_tokens)
 {
     for (int64_t b = bins->count; b-- > 0;) {
         HBP__TRY(hbp__tick_row(bins->context, "fill", b, bins->count));
@@ -207,7 +230,7 @@ static hbp_status spread_tail(hbp__bins *bins, const hbp__listing *listing, int6
         uint32_t b = hbp__gap_index_take(index, hbp__listing_size(listing, first));
         bin_of[run] = b;
         if (b == HBP__NO_BIN) {
-            *lost += end - first;
+            *lost_tokens += run_tokens(listing, first, end);
             continue;
         }
         put_run(bins, b, run_tokens(listing, first, end));
@@ -233,14 +256,15 @@ static int open_index(const hbp__bins *bins, const hbp__listing *listing, int64_
                                most / bins->width, index);
 }
 
-hbp_status hbp__bins_spread(hbp__bins *bins, const hbp__listing *listing, uint32_t *bin_of, int64_t *lost)
+hbp_status hbp__bins_spread(hbp__bins *bins, const hbp__listing *listing, uint32_t *bin_of,
+                            int64_t *lost_tokens)
 {
     int64_t runs = hbp__ceil_div(listing->count, bins->width), head = find_head(bins, listing, runs);
-    *lost = 0;
-    HBP__TRY(spread_head(bins, listing, head, bin_of, lost));
+    *lost_tokens = 0;
+    HBP__TRY(spread_head(bins, listing, head, bin_of, lost_tokens));
     hbp__gap_index index;
     hbp_status status = open_index(bins, listing, head, runs, &index)
-                            ? spread_tail(bins, listing, head, runs, &index, bin_of, lost)
+                            ? spread_tail(bins, listing, head, runs, &index, bin_of, lost_tokens)
                             : hbp__fail_memory(bins->context, "the packs");
     hbp__gap_index_close(&index);
     return status;

@@ -50,17 +50,23 @@ typedef struct hbp__bins {
     hbp__bin_range *heap; /* [count] the largest gap first; during a spread */
 } hbp__bins;
 
+/* Packs of a bin: those of a micro-batch, doubled until they are HBP__FILL_MIN_WIDTH while rounding `least`
+ * packs up to whole bins still adds little. Where packs count, the width up to twice that which adds least; a
+ * narrower one, which takes longer, only where that would still be much. */
+int64_t hbp__bin_width(int64_t packs, int64_t least);
+
 /* `count` bins of `width` packs of `capacity` tokens and at most `max_items` items each; they are scratch.
  * HBP_E_NO_MEMORY. */
 hbp_status hbp__bins_open(hbp_context *context, int64_t count, int64_t width, int64_t capacity,
                           int64_t max_items, hbp__bins *bins);
 
-/* Places the runs, longest first; bin_of[run] gets the bin or HBP__NO_BIN, *lost the number of items that
- * found no bin. Worst fit decreasing: each run goes to the bin with the largest gap if its longest item fits
+/* Places the runs, longest first; bin_of[run] gets the bin or HBP__NO_BIN, *lost_tokens the tokens of those
+ * without one. Worst fit decreasing: each run goes to the bin with the largest gap if its longest item fits
  * a pack there, so that all bins get a share of every length. The last runs, a TAIL-th of the room, go best
  * fit instead, so that bins are full to the token. Ties go to the lower bin. HBP_E_NO_MEMORY.
  * O(items + runs + pieces log pieces): bins of one gap that follow one another, and runs of one length, take
  * each other together, and a piece is as many as do; at most one for each run. */
-hbp_status hbp__bins_spread(hbp__bins *bins, const hbp__listing *listing, uint32_t *bin_of, int64_t *lost);
+hbp_status hbp__bins_spread(hbp__bins *bins, const hbp__listing *listing, uint32_t *bin_of,
+                            int64_t *lost_tokens);
 
 #endif
