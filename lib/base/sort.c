@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "base/scratch.h"
+
 #define DIGIT_BITS 11
 #define DIGITS     (1 << DIGIT_BITS)
 
@@ -105,6 +107,28 @@ hbp_status hbp__order_by_i64(hbp_context *context, const int64_t *keys, uint32_t
                              const char *what)
 {
     return order_rows(context, (const uint64_t *)keys, UINT64_C(1) << 63, order, count, what);
+}
+
+hbp_status hbp__sort_rows_u32(hbp_context *context, void *rows, int64_t bytes, int64_t count,
+                              const char *what)
+{
+    const int64_t mark = hbp__scratch_mark(context);
+    uint64_t *key = hbp__take(context, (uint64_t)count, sizeof *key);
+    uint32_t *order = hbp__take(context, (uint64_t)count, sizeof *order);
+    char *row = rows, *sorted = hbp__take(context, (uint64_t)count, (uint64_t)bytes);
+    HBP__TRY(hbp__scratch_check(context, what));
+    for (int64_t i = 0; i < count; i++) {
+        uint32_t first;
+        memcpy(&first, row + i * bytes, sizeof first);
+        key[i] = first;
+        order[i] = (uint32_t)i;
+    }
+    HBP__TRY(hbp__order_by_u64(context, key, order, count, what));
+    for (int64_t i = 0; i < count; i++)
+        memcpy(sorted + i * bytes, row + order[i] * bytes, (size_t)bytes);
+    memcpy(row, sorted, (size_t)(count * bytes));
+    hbp__scratch_release(context, mark);
+    return HBP_OK;
 }
 
 hbp_status hbp__shuffle(hbp_context *context, hbp__rng *rng, uint32_t *values, int64_t count)

@@ -23,6 +23,11 @@ hbp_status hbp__order_by_u64(hbp_context *context, const uint64_t *keys, uint32_
 hbp_status hbp__order_by_i64(hbp_context *context, const int64_t *keys, uint32_t *order, int64_t count,
                              const char *what);
 
+/* Sorts `rows` [count] of `bytes` each by the uint32_t that each begins with; stable. HBP_E_NO_MEMORY names
+ * `what`; after a failure the rows are unchanged. O(count). */
+hbp_status hbp__sort_rows_u32(hbp_context *context, void *rows, int64_t bytes, int64_t count,
+                              const char *what);
+
 /* hbp__rng_shuffle_u32 of very many values: HBP_E_CANCELLED leaves them half shuffled. */
 hbp_status hbp__shuffle(hbp_context *context, hbp__rng *rng, uint32_t *values, int64_t count);
 

@@ -92,5 +92,45 @@ START_TEST(many_rows_are_looked_up_between)
 }
 END_TEST
 
+typedef struct keyed_row {
+    uint32_t key;
+    uint32_t came; /* as the how-manieth */
+    uint32_t twice;
+} keyed_row;
+
+static keyed_row keyed[1000];
+
+/* Rows stand where their keys say, equal ones as they came, or after a failure as they were. */
+static hbp_status sort_keyed(hbp_context *context, void *user)
+{
+    (void)user;
+    const int64_t count = sizeof keyed / sizeof *keyed;
+    hbp__rng rng = hbp__rng_make(4, 0, 0);
+    for (uint32_t i = 0; i < count; i++)
+        keyed[i] = (keyed_row){hbp__rng_below(&rng, 2) ? UINT32_MAX - hbp__rng_below(&rng, 9)
+                                                       : (uint32_t)hbp__rng_below(&rng, 99),
+                               i, 2 * i};
+    const hbp_status status = hbp__sort_rows_u32(context, keyed, sizeof *keyed, count, "rows");
+    for (int64_t i = 0; i < count; i++) {
+        ck_assert_uint_eq(keyed[i].twice, 2 * keyed[i].came);
+        if (status < 0)
+            ck_assert_uint_eq(keyed[i].came, i);
+        else if (i > 0)
+            ck_assert(keyed[i - 1].key < keyed[i].key ||
+                      (keyed[i - 1].key == keyed[i].key && keyed[i - 1].came < keyed[i].came));
+    }
+    return status;
+}
+
+START_TEST(rows_are_sorted_whole)
+{
+    hbp_context *context = test_context();
+    OK(context, sort_keyed(context, NULL));
+    OK(context, hbp__sort_rows_u32(context, keyed, sizeof *keyed, 0, "rows"));
+    hbp_context_free(context);
+    failing_sweep(sort_keyed, NULL);
+}
+END_TEST
+
 TEST_MAIN("sort", sorts_like_insertion_and_stably, without_memory_the_order_stays,
-          many_rows_are_looked_up_between)
+          many_rows_are_looked_up_between, rows_are_sorted_whole)

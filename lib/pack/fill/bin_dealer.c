@@ -123,24 +123,6 @@ static hbp_status lose_runs(dealer *d)
     return HBP_OK;
 }
 
-static hbp_status sort_lost(dealer *d)
-{
-    hbp__dealt *dealt = d->dealt;
-    const int64_t mark = hbp__scratch_mark(d->context);
-    uint64_t *key = hbp__take(d->context, (uint64_t)dealt->losses, sizeof *key);
-    uint32_t *order = hbp__take(d->context, (uint64_t)dealt->losses, sizeof *order);
-    HBP__TRY(hbp__scratch_check(d->context, "the packs"));
-    for (int64_t i = 0; i < dealt->losses; i++) {
-        key[i] = dealt->lost[i];
-        order[i] = (uint32_t)i;
-    }
-    HBP__TRY(hbp__order_by_u64(d->context, key, order, dealt->losses, "the packs"));
-    for (int64_t i = 0; i < dealt->losses; i++)
-        dealt->lost[i] = (uint32_t)key[order[i]];
-    hbp__scratch_release(d->context, mark);
-    return HBP_OK;
-}
-
 static hbp_status deal_bins(dealer *d)
 {
     const hbp__dealing *dealing = d->dealing;
@@ -160,7 +142,9 @@ static hbp_status deal_bins(dealer *d)
         HBP__TRY(hbp__tick_rows(d->context, "fill", &since, runs + (is_alike ? 1 : runs * dealing->width),
                                 bin, dealing->bins));
     }
-    return dealt->losses ? sort_lost(d) : HBP_OK;
+    return dealt->losses
+               ? hbp__sort_rows_u32(d->context, dealt->lost, sizeof *dealt->lost, dealt->losses, "the packs")
+               : HBP_OK;
 }
 
 hbp_status hbp__deal_bins(hbp_context *context, const hbp__dealing *dealing, hbp__fills *fills,

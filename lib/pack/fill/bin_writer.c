@@ -98,6 +98,15 @@ static void write_run(writer *w, int64_t run, int64_t place)
     }
 }
 
+/* Runs that are alike: item k of each to pack pack_of[k], NULL: to the k-th. */
+static hbp_status write_alike(writer *w, int64_t first, int64_t runs, const uint32_t *pack_of)
+{
+    const hbp__dealing *d = w->dealing;
+    for (int64_t k = 0; k < d->width; k++)
+        HBP__TRY(write_alike_runs(w, d->run_at + first, runs, k, &w->cursor[pack_of ? pack_of[k] : k]));
+    return HBP_OK;
+}
+
 static hbp_status write_bin(writer *w, int64_t bin)
 {
     const hbp__dealing *d = w->dealing;
@@ -114,20 +123,8 @@ static hbp_status write_bin(writer *w, int64_t bin)
         }
         while (next < end && is_alike[next])
             next++;
-        for (int64_t k = 0; k < d->width; k++)
-            HBP__TRY(
-                write_alike_runs(w, d->run_at + i, next - i, k, &w->cursor[w->dealt->pack_of[place + k]]));
+        HBP__TRY(write_alike(w, i, next - i, w->dealt->pack_of + place));
     }
-    return HBP_OK;
-}
-
-/* A bin of runs that are alike, in empty packs. */
-static hbp_status write_alike(writer *w, int64_t bin)
-{
-    const hbp__dealing *d = w->dealing;
-    const int64_t begin = d->bin_start[bin], runs = d->bin_start[bin + 1] - begin;
-    for (int64_t k = 0; k < d->width; k++)
-        HBP__TRY(write_alike_runs(w, d->run_at + begin, runs, k, &w->cursor[k]));
     return HBP_OK;
 }
 
@@ -190,7 +187,8 @@ static hbp_status write_bins(writer *w)
         const int has_strays = w->stray < w->stray_end && w->stray->pack < end;
         append_rows(w, first, end);
         begin_ahead(w, bin);
-        HBP__TRY(is_alike ? write_alike(w, bin) : write_bin(w, bin));
+        HBP__TRY(is_alike ? write_alike(w, d->bin_start[bin], d->bin_start[bin + 1] - d->bin_start[bin], NULL)
+                          : write_bin(w, bin));
         write_strays(w, first, end);
         HBP__TRY(is_alike && !has_strays ? measure_alike(w, row) : measure_rows(w, row));
         HBP__TRY(tick(w, 1 + d->width));
@@ -205,25 +203,8 @@ static hbp_status write_bins(writer *w)
     return HBP_OK;
 }
 
-/* Strays in the order of their packs, those of one pack as they came. */
-static hbp_status sort_strays(hbp_context *context, const hbp__stray *stray, int64_t strays,
-                              hbp__stray *sorted)
-{
-    uint64_t *key = hbp__take(context, (uint64_t)strays, sizeof *key);
-    uint32_t *order = hbp__take(context, (uint64_t)strays, sizeof *order);
-    HBP__TRY(hbp__scratch_check(context, "the packs"));
-    for (int64_t i = 0; i < strays; i++) {
-        key[i] = stray[i].pack;
-        order[i] = (uint32_t)i;
-    }
-    HBP__TRY(hbp__order_by_u64(context, key, order, strays, "the packs"));
-    for (int64_t i = 0; i < strays; i++)
-        sorted[i] = stray[order[i]];
-    return HBP_OK;
-}
-
 hbp_status hbp__write_bins(hbp_context *context, const hbp__dealing *dealing, const hbp__dealt *dealt,
-                           const hbp__fills *fills, const hbp__stray *stray, int64_t strays, int32_t group,
+                           const hbp__fills *fills, hbp__stray *stray, int64_t strays, int32_t group,
                            hbp_packs *packs)
 {
     writer w = {.context = context,
@@ -234,12 +215,11 @@ hbp_status hbp__write_bins(hbp_context *context, const hbp__dealing *dealing, co
                 .group = group};
     const int64_t mark = hbp__scratch_mark(context);
     w.cursor = hbp__take(context, (uint64_t)dealing->width, sizeof *w.cursor);
-    hbp__stray *sorted = hbp__take(context, (uint64_t)strays, sizeof *sorted);
     HBP__TRY(hbp__scratch_check(context, "the packs"));
     if (strays)
-        HBP__TRY(sort_strays(context, stray, strays, sorted));
-    w.stray = sorted;
-    w.stray_end = sorted + strays;
+        HBP__TRY(hbp__sort_rows_u32(context, stray, sizeof *stray, strays, "the packs"));
+    w.stray = stray;
+    w.stray_end = stray + strays;
     HBP__TRY(write_bins(&w));
     hbp__scratch_release(context, mark);
     return HBP_OK;

@@ -15,10 +15,10 @@ typedef struct hbp__stray {
 
 /* Appends the packs of `fills` that hold something to `packs`, which has room for them, as group `group`:
  * what was dealt to each and, behind it, its strays as they come. Packs past those that were dealt to hold
- * strays alone. Packs are measured, but for their own padding, where packs->brief is kept. Reads no sizes:
- * they may stand where the samples go. O(samples). */
+ * strays alone. Packs are measured, but for their own padding, where packs->brief is kept. The strays are
+ * sorted by pack. Reads no sizes: they may stand where the samples go. O(samples). */
 hbp_status hbp__write_bins(hbp_context *context, const hbp__dealing *dealing, const hbp__dealt *dealt,
-                           const hbp__fills *fills, const hbp__stray *stray, int64_t strays, int32_t group,
+                           const hbp__fills *fills, hbp__stray *stray, int64_t strays, int32_t group,
                            hbp_packs *packs);
 
 #endif
