@@ -107,10 +107,12 @@ static inline void check_on_random_data(check_fill fill, uint64_t seed, int tria
 {
     hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(seed, 0, 0);
-    static const int64_t pack_length[] = {130, 300, 1024};
     for (int trial = 0; trial < trials; trial++) {
+        const int64_t unit = trial % 4 == 3 ? 64 : 1, pack_length[] = {130 * unit, 300 * unit, 1024 * unit};
         int64_t count = 1 + hbp__rng_below(&rng, 3);
         hbp_groups *groups = check_groups(context, count, pack_length);
+        for (int64_t g = 0; trial % 3 == 2 && g < count; g++)
+            groups->packs[g] = 1;
         hbp_fill_options options = check_options(&rng);
         hbp_lengths *lengths = check_lengths(context, &rng, 1 + hbp__rng_below(&rng, 400),
                                              pack_length[count - 1] - 20, trial % 2);
