@@ -199,7 +199,8 @@ typedef struct hbp_packs_view {
     const int32_t *dropped_reasons;    /* [dropped] HBP_DROPPED_* */
     int64_t groups;
     const int64_t *group_bounds; /* [groups] no fill of the samples that a group's packs hold needs fewer:
-                                    ceil(padded tokens / pack length), or better where one is known */
+                                    ceil(padded tokens / pack length), ceil(samples / max_samples), or better
+                                    where one is known */
 } hbp_packs_view;
 
 /* Fills *view, whose columns are owned by the packs. Thread: shareable. */

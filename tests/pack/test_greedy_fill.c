@@ -123,6 +123,25 @@ START_TEST_IN_CONTEXT(narrow_data_takes_the_tight_fill)
 }
 END_TEST
 
+/* Short samples are bounded by their number, whatever fills them. */
+START_TEST_IN_CONTEXT(a_cap_on_samples_bounds_packs)
+{
+    static const char *const methods[] = {"balanced", "tight", "hbp"};
+    hbp__rng rng = hbp__rng_make(65, 0, 0);
+    hbp_groups *groups = keep(check_groups(context, 1, (int64_t[]){1024}));
+    hbp_lengths *lengths = keep(check_lengths(context, &rng, 4000, 60, 0));
+    for (int i = 0; i < 3; i++) {
+        hbp_packs *packs = NULL;
+        const hbp_fill_options options = {
+            .struct_size = sizeof options, .method = methods[i], .max_samples = 7};
+        OK(context, hbp_greedy_fill(context, lengths, groups, &options, &packs));
+        ck_assert_int_eq(packs->bound[0], hbp__ceil_div(4000, 7));
+        ck_assert_int_ge(packs->count, packs->bound[0]);
+        hbp_packs_free(packs);
+    }
+}
+END_TEST
+
 START_TEST_IN_CONTEXT(another_epoch_is_another_draw)
 {
     hbp__rng rng = hbp__rng_make(64, 0, 0);
@@ -198,4 +217,5 @@ END_TEST
 
 TEST_MAIN("greedy_fill", every_mode_keeps_every_promise, packs_are_measured_and_bounded,
           every_pack_is_measured_by_its_own_samples, narrow_data_takes_the_tight_fill,
-          another_epoch_is_another_draw, senseless_options_are_named, it_can_be_cancelled_anywhere)
+          a_cap_on_samples_bounds_packs, another_epoch_is_another_draw, senseless_options_are_named,
+          it_can_be_cancelled_anywhere)

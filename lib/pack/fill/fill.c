@@ -29,14 +29,19 @@ hbp_status hbp__packs_finish(hbp_context *context, const hbp_groups *groups, con
 
 void hbp__packs_bound(const hbp_groups *groups, const hbp_fill_options *options, hbp_packs *packs)
 {
-    int64_t capacity[HBP_MAX_GROUPS], largest[HBP_MAX_GROUPS], tokens[HBP_MAX_GROUPS] = {0};
+    int64_t capacity[HBP_MAX_GROUPS], largest[HBP_MAX_GROUPS];
+    int64_t tokens[HBP_MAX_GROUPS] = {0}, samples[HBP_MAX_GROUPS] = {0};
     hbp__fill_limits(groups, options, capacity, largest);
     packs->pack_multiple = options->pack_multiple;
     for (int64_t p = 0; p < packs->count; p++) {
         tokens[packs->group[p]] += packs->padded[p];
+        samples[packs->group[p]] += packs->offsets[p + 1] - packs->offsets[p];
         packs->padded[p] = hbp__round_up(packs->padded[p], packs->pack_multiple);
     }
     packs->groups = groups->count;
-    for (int64_t g = 0; g < groups->count; g++)
+    for (int64_t g = 0; g < groups->count; g++) {
         packs->bound[g] = hbp__max_i64(packs->bound[g], hbp__ceil_div(tokens[g], capacity[g]));
+        if (options->max_samples)
+            packs->bound[g] = hbp__max_i64(packs->bound[g], hbp__ceil_div(samples[g], options->max_samples));
+    }
 }

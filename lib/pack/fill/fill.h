@@ -51,8 +51,8 @@ void hbp__fill_limits(const hbp_groups *groups, const hbp_fill_options *options,
                       int64_t *largest);
 
 /* Completes filled packs: what each holds, and a lower bound on the packs of each group, the tokens of its
- * samples, each padded, over what a pack holds (or the bound that is there, if it is better). HBP_OK or
- * HBP_E_CANCELLED. */
+ * samples, each padded, over what a pack holds, or their number over what it may hold (or the bound that is
+ * there, if it is better). HBP_OK or HBP_E_CANCELLED. */
 hbp_status hbp__packs_finish(hbp_context *context, const hbp_groups *groups, const hbp_fill_options *options,
                              hbp_packs *packs);
 
