@@ -50,6 +50,12 @@ static inline int64_t hbp__round_up(int64_t a, int64_t b)
     return (b & (b - 1)) == 0 ? (a + b - 1) & -b : hbp__ceil_div(a, b) * b; /* divisions are slow */
 }
 
+/* `hundredths` of a >= 0, rounded down, without overflow where hundredths <= 100. */
+static inline int64_t hbp__percent(int64_t a, int64_t hundredths)
+{
+    return a / 100 * hundredths + a % 100 * hundredths / 100;
+}
+
 static inline int64_t hbp__min_i64(int64_t a, int64_t b)
 {
     return a < b ? a : b;

@@ -67,8 +67,9 @@ static hbp_status drop_last_step(const hbp__epoch *epoch, hbp__batches *b)
     int64_t last = b->steps - 1, samples = b->first[b->steps] - b->first[last];
     int64_t tokens = hbp__batches_tokens(b, epoch->lengths, last);
     int64_t slack = o->step_slack ? hbp__max_i64(o->step_slack, 0) : HBP__GROUPS_SLACK;
-    int is_short = o->samples_per_step ? samples < o->samples_per_step
-                                       : tokens < o->tokens_per_step - o->tokens_per_step / 100 * slack;
+    int is_short = o->samples_per_step
+                       ? samples < o->samples_per_step
+                       : tokens < o->tokens_per_step - hbp__percent(o->tokens_per_step, slack);
     if (!is_short)
         return HBP_OK;
     b->steps--;

@@ -17,6 +17,9 @@ END_TEST
 
 START_TEST(rounding_goes_the_way_it_says)
 {
+    ck_assert_int_eq(hbp__percent(262144, 25), 65536);
+    ck_assert_int_eq(hbp__percent(199, 50), 99);
+    ck_assert_int_eq(hbp__percent(INT64_MAX, 100), INT64_MAX);
     ck_assert_int_eq(hbp__ceil_div(0, 3), 0);
     ck_assert_int_eq(hbp__ceil_div(6, 3), 2);
     ck_assert_int_eq(hbp__ceil_div(7, 3), 3);

@@ -85,5 +85,24 @@ START_TEST_IN_CONTEXT(packs_are_longer_than_the_longest_sample)
 }
 END_TEST
 
+/* Powers of two are cut to three quarters: just what a step may lack. */
+START_TEST_IN_CONTEXT(all_of_the_slack_may_be_used)
+{
+    hbp_cost *cost = keep(test_cost(context));
+    hbp_lengths *lengths = NULL;
+    MAKES(context, lengths,
+          hbp_lengths_create_histogram(context, (int64_t[]){3072}, (int64_t[]){500}, 1, &lengths));
+    hbp__estimator e;
+    hbp__level_list *list = keep(malloc(sizeof *list));
+    OK(context, hbp__estimator_open(context, lengths, cost, 1024, &e));
+    hbp__level_limits limits = {16 * 4096, 1024, 25, 1024, INT32_MAX, INT64_MAX};
+    hbp__level_list_make(&e, &limits, list);
+    ck_assert_ptr_nonnull(find(list, 1, 3072));
+    limits.step_slack = 24;
+    hbp__level_list_make(&e, &limits, list);
+    ck_assert_ptr_null(find(list, 1, 3072));
+}
+END_TEST
+
 TEST_MAIN("level_list", levels_keep_the_limits_and_thresholds_part_the_items,
-          packs_are_longer_than_the_longest_sample)
+          packs_are_longer_than_the_longest_sample, all_of_the_slack_may_be_used)

@@ -1,8 +1,10 @@
 /* Candidate levels of every degree and number of micro-batches, their thresholds, and what is left out. */
 #include "pack/groups/level_list.h"
-#include "pack/tuning.h"
 
 #include <string.h>
+
+#include "base/checked.h"
+#include "pack/tuning.h"
 
 typedef struct listing {
     const hbp__estimator *estimator;
@@ -83,7 +85,7 @@ static void list_levels(const listing *l)
 {
     const hbp__level_limits *limits = l->limits;
     const hbp_cost *cost = l->estimator->cost;
-    add_longest(l, limits->tokens_per_step - limits->tokens_per_step / 100 * limits->step_slack);
+    add_longest(l, limits->tokens_per_step - hbp__percent(limits->tokens_per_step, limits->step_slack));
     for (int32_t row = 0; row < cost->terms.degrees; row++) {
         int32_t sp = cost->degree[row];
         for (int64_t m = 1; m > 0; m += m < HBP__GROUPS_FEW_BATCHES ? 1 : m / 4) {
@@ -91,7 +93,8 @@ static void list_levels(const listing *l)
             length = length / limits->pack_multiple * limits->pack_multiple;
             if (length < limits->min_length || length < 1)
                 break;
-            int64_t shortest = hbp__max_i64(limits->min_length, length - length / 100 * limits->step_slack);
+            int64_t shortest =
+                hbp__max_i64(limits->min_length, length - hbp__percent(length, limits->step_slack));
             add_lengths(l, sp, length, shortest, m);
         }
     }

@@ -1,4 +1,5 @@
 /* The tokens of a step where the caller gives none. */
+#include "base/checked.h"
 #include "base/methods.h"
 #include "cost/shortage.h"
 #include "pack/groups/hierarchy.h"
@@ -85,7 +86,7 @@ static int64_t whole_batches(const hbp_cost *cost, const hbp__level_limits *limi
     if (best < 1)
         return batch;
     int64_t fewer = batch / all, rank_tokens = hbp__ceil_div(batch, cost->terms.ranks);
-    if (fewer * all >= batch - batch / 100 * limits->step_slack)
+    if (fewer * all >= batch - hbp__percent(batch, limits->step_slack))
         return batch;
     double least = token_ns(cost, limits, best) * (100 + HBP__STEP_MOST_LOSS) / 100;
     for (int64_t count = fewer; count <= fewer + 1; count++) {

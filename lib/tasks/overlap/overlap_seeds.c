@@ -78,11 +78,6 @@ enum {
     LIST_AIMS = sizeof list_aims / sizeof *list_aims
 };
 
-static int64_t percent_of(int64_t ns, int32_t hundredths)
-{
-    return ns / 100 * hundredths + ns % 100 * hundredths / 100;
-}
-
 static void seed_list(hbp__scheduler *p, hbp__list_scheduling *scheduling, int64_t aim_ns, int32_t spans,
                       hbp__piece_list *best, hbp__piece_list *spare)
 {
@@ -104,7 +99,7 @@ static hbp_status seed_aims(hbp_context *context, hbp__scheduler *scheduler, hbp
         if (is_enough(scheduler, allocation, bound_ns, best))
             return HBP_OK;
         HBP__TRY(hbp__tick(context, "first schedules", i, SHARE_AIMS + LIST_AIMS));
-        hbp__allocation_reach(allocation, percent_of(bound_ns, share_aims[i]));
+        hbp__allocation_reach(allocation, hbp__percent(bound_ns, share_aims[i]));
         HBP__TRY(allocation->status);
         for (int order = 0; order < ORDERS; order++)
             seed_shares(scheduler, allocation, order, best, spare);
@@ -114,7 +109,7 @@ static hbp_status seed_aims(hbp_context *context, hbp__scheduler *scheduler, hbp
             return HBP_OK;
         HBP__TRY(hbp__tick(context, "first schedules", SHARE_AIMS + i, SHARE_AIMS + LIST_AIMS));
         for (int32_t spans = HBP__SEED_LEAST_SPANS; spans <= HBP__SEED_MOST_SPANS; spans *= 2)
-            seed_list(scheduler, scheduling, percent_of(bound_ns, list_aims[i]), spans, best, spare);
+            seed_list(scheduler, scheduling, hbp__percent(bound_ns, list_aims[i]), spans, best, spare);
         HBP__TRY(allocation->status);
     }
     return HBP_OK;
