@@ -18,7 +18,7 @@ START_TEST_IN_CONTEXT(idle_ranks_get_samples)
     hbp_cost *cost = keep(test_cost(context));
     int64_t fewer = 0;
     int mark = keep_mark();
-    for (uint64_t seed = 0; seed < TEST_ROUNDS(24); keep_release(mark), seed++) {
+    for (uint64_t seed = 0; seed < TEST_FEW(TEST_ROUNDS(24), 3); keep_release(mark), seed++) {
         hbp_lengths *lengths = keep(test_long_tail(context, seed, 40 + 37 * (int64_t)seed, 30000));
         hbp_groups *groups = NULL;
         hbp_packs *packs = NULL;

@@ -78,7 +78,7 @@ END_TEST
 
 START_TEST_IN_CONTEXT(equals_every_choice_of_levels_for_linked_samples)
 {
-    for (uint64_t seed = 0; seed < 16; seed++) {
+    for (uint64_t seed = 0; seed < TEST_FEW(16, 4); seed++) {
         hbp_cost *cost = test_cost_ranks(context, 8);
         hbp__rng rng = hbp__rng_make(seed, 0, 0);
         uint32_t length[200];

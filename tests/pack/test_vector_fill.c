@@ -239,7 +239,7 @@ START_TEST_IN_CONTEXT(needs_fewer_packs_than_published)
     MAKES(context, lengths, hbp_lengths_create_u32(context, tokens, VLM_SAMPLES, &options, &lengths));
     static const int64_t budgets[][3] = {{18, 6016, 15521}, {9, 4096, 39690}};
     for (int k = 0; k < 2; k++) {
-        for (uint64_t seed = 0; seed < 4; seed++) {
+        for (uint64_t seed = 0; seed < TEST_FEW(4, 1); seed++) {
             hbp_iterative_fill_options o = options_of(budgets[k][1], budgets[k][0]);
             hbp_packs *packs = NULL;
             int64_t count;

@@ -250,7 +250,8 @@ START_TEST_IN_CONTEXT(no_swap_or_shift_is_faster)
 {
     hbp__rng rng = hbp__rng_make(8, 0, 0);
     int searched = 0;
-    for (int trial = 0; trial < 24; trial++) {
+    const int trials = TEST_FEW(24, 8);
+    for (int trial = 0; trial < trials; trial++) {
         piped p;
         int32_t stages = 2 + (int32_t)hbp__rng_below(&rng, 4), m = 8 + (int32_t)hbp__rng_below(&rng, 4);
         int32_t virtual_stages = 1, order[MOST_M], tried[MOST_M];
@@ -286,7 +287,7 @@ START_TEST_IN_CONTEXT(no_swap_or_shift_is_faster)
         hbp__stage_times_close(&t);
         piped_free(&p);
     }
-    ck_assert_int_gt(searched, 18);
+    ck_assert_int_gt(searched, trials * 3 / 4);
 }
 END_TEST
 

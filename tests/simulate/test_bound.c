@@ -207,18 +207,18 @@ static double compare_with_optimum(uint64_t seed, double scale, int count, uint6
 
 START_TEST(no_plan_of_a_tiny_instance_beats_the_bound)
 {
-    double mean = compare_with_optimum(1, 1000, 20000, 0);
+    double mean = compare_with_optimum(1, 1000, TEST_FEW(20000, 2500), 0);
     ck_assert_msg(mean > 0.7 && mean <= 1, "mean of bound / optimum %.4f", mean);
-    mean = compare_with_optimum(5, 1000, 10000, 8);
+    mean = compare_with_optimum(5, 1000, TEST_FEW(10000, 2500), 8);
     ck_assert_msg(mean > 0.7 && mean <= 1, "with vision units: mean of bound / optimum %.4f", mean);
 }
 END_TEST
 
 START_TEST(rounding_never_lifts_the_bound_over_the_optimum)
 {
-    compare_with_optimum(2, 0.3, 20000, 0);
-    compare_with_optimum(3, 3, 20000, 0);
-    compare_with_optimum(6, 0.3, 10000, 5);
+    compare_with_optimum(2, 0.3, TEST_FEW(20000, 2500), 0);
+    compare_with_optimum(3, 3, TEST_FEW(20000, 2500), 0);
+    compare_with_optimum(6, 0.3, TEST_FEW(10000, 2500), 5);
 }
 END_TEST
 

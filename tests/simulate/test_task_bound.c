@@ -50,7 +50,7 @@ START_TEST_IN_CONTEXT(is_the_optimum_of_few)
 {
     static oracle o;
     hbp__rng rng = hbp__rng_make(1, 0, 0);
-    int above = 0, trials = TEST_FEW(10000, 2500);
+    int above = 0, trials = TEST_FEW(10000, 800);
     for (int trial = 0; trial < trials; trial++) {
         int32_t gpus = 1 + trial % 8;
         graph_sizes sizes = {.tasks = 3, .encoders = 2, .heads = 1, .chain = 3, .most_gpus = gpus};

@@ -79,7 +79,7 @@ START_TEST_IN_CONTEXT(is_near_the_best_of_all)
     static instance x;
     hbp__rng rng = hbp__rng_make(7, 0, 0);
     int tried[32] = {0}, best[32] = {0}, missed[32] = {0};
-    for (int round = 0; round < 6400; round++) {
+    for (int round = 0; round < TEST_FEW(6400, 640); round++) {
         int kind = round % 32;
         draw(&x, &rng, kind);
         int64_t want = try_all(&x.problem), got, bound;

@@ -4,7 +4,9 @@
 #include "small_steps.h"
 #include "step/step.h"
 
-#define STEPS 2700
+enum { MOST_STEPS = 2700 };
+
+#define STEPS TEST_FEW(MOST_STEPS, 540)
 
 /* The options that change what is possible, differently in every step. */
 static void vary(small_step *s, uint64_t seed)
@@ -56,7 +58,7 @@ static int64_t check_bounds(const small_step *s, int64_t i, int64_t best)
 /* Never above the optimum; and not so far below it that it says nothing. */
 START_TEST(no_step_is_faster_than_its_bound)
 {
-    static double ratio[STEPS];
+    static double ratio[MOST_STEPS];
     int64_t count = 0;
     for (uint64_t i = 0; i < STEPS; i++) {
         static const int32_t ranks[] = {2, 4, 8, 16};

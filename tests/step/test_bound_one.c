@@ -6,7 +6,7 @@
 
 enum { MOST_STEPS = 2700 };
 
-#define STEPS   TEST_FEW(MOST_STEPS, 540)
+#define STEPS   TEST_FEW(MOST_STEPS, 180)
 #define WEIGHTS 7
 
 static const double weights[WEIGHTS] = {1, 0, 0.5, 0.75, 0.25, 0.9, 0.1};

@@ -178,7 +178,7 @@ START_TEST_IN_CONTEXT(packs_of_an_epoch_are_in_the_table)
     hbp_step_options options = {.struct_size = sizeof options};
     options.any_degree = 1;
     int64_t count = list(context, cost, &options, -1, all);
-    for (uint64_t seed = 0; seed < 5; seed++) {
+    for (uint64_t seed = 0; seed < TEST_FEW(5, 1); seed++) {
         hbp_lengths *lengths = test_long_tail(context, seed, 800, 50000);
         hbp_plan *plan = NULL;
         OK(context, hbp_plan_epoch(context, lengths, cost, NULL, &plan));

@@ -90,7 +90,7 @@ START_TEST_IN_CONTEXT(tiny_steps_against_every_assignment)
 {
     double under = 0, worst = 1;
     int64_t steps = 0, equal = 0;
-    for (uint64_t seed = 0; seed < (TEST_SANITIZED ? 60 : 240); seed++) {
+    for (uint64_t seed = 0; seed < TEST_FEW(TEST_SANITIZED ? 60 : 240, 18); seed++) {
         hbp__rng rng = hbp__rng_make(seed, 7, 0);
         static const double pack_ns[] = {0, 4e7, 3e8};
         int32_t ranks = seed % 3 ? 4 : 2, uneven = seed % 2 != 0;
@@ -126,7 +126,7 @@ START_TEST_IN_CONTEXT(random_steps_are_no_longer_than_in_lockstep)
     double idle = 0, over = 0;
     int64_t free_steps = 0;
     int mark = keep_mark();
-    for (uint64_t seed = 0; seed < (TEST_SANITIZED ? 8 : 32); keep_release(mark), seed++) {
+    for (uint64_t seed = 0; seed < TEST_FEW(TEST_SANITIZED ? 8 : 32, 4); keep_release(mark), seed++) {
         hbp__rng rng = hbp__rng_make(seed, 9, 0);
         int32_t ranks = 8 << seed % 3, uneven = seed % 2 != 0;
         hbp_cost *all = keep(lockstep_cost(context, ranks, 0, 0, 4e6, 0));

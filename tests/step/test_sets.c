@@ -44,7 +44,7 @@ START_TEST_IN_CONTEXT(tiny_steps_against_every_assignment)
     int64_t steps = 0, equal = 0;
     double worst = 1, under = 0;
     int mark = keep_mark();
-    for (uint64_t seed = 0; seed < (TEST_SANITIZED ? 40 : 160); keep_release(mark), seed++) {
+    for (uint64_t seed = 0; seed < TEST_FEW(TEST_SANITIZED ? 40 : 160, 12); keep_release(mark), seed++) {
         hbp__rng rng = hbp__rng_make(seed, 8, 0);
         int32_t set = seed % 2 ? 2 : 4, ranks = seed % 4 == 1 ? 8 : 2 * set;
         hbp_cost *cost = keep(lockstep_cost(context, ranks, set, 1, 4e7, 0));
@@ -77,7 +77,7 @@ START_TEST_IN_CONTEXT(random_steps_are_no_longer_than_in_lockstep)
 {
     double over = 0;
     int mark = keep_mark();
-    for (uint64_t seed = 0; seed < (TEST_SANITIZED ? 4 : 16); keep_release(mark), seed++) {
+    for (uint64_t seed = 0; seed < TEST_FEW(TEST_SANITIZED ? 4 : 16, 2); keep_release(mark), seed++) {
         int32_t ranks = 16 << seed % 2, set = 8;
         hbp_cost *all = keep(lockstep_cost(context, ranks, 0, 0, 4e7, 0));
         hbp_cost *sets = keep(lockstep_cost(context, ranks, set, seed % 3 == 1, 4e7, 0));

@@ -45,7 +45,7 @@ static hbp_plan_summary plan(hbp_context *context, const hbp_lengths *lengths, c
 START_TEST_IN_CONTEXT(long_steps_are_planned_better)
 {
     int64_t better = 0, near = 0; /* the first few seeds hold steps of both kinds */
-    for (uint64_t seed = 14; seed < 14 + (uint64_t)TEST_ROUNDS(40); seed++) {
+    for (uint64_t seed = 14; seed < 14 + (uint64_t)TEST_FEW(TEST_ROUNDS(40), 5); seed++) {
         int32_t ranks = seed % 2 ? 16 : 64;
         hbp_cost *plain = test_cost_ranks(context, ranks), *longer = longer_cost(context, ranks);
         hbp_lengths *lengths = test_long_tail(context, seed, 100 + (int64_t)(seed % 7) * 40, 60000);

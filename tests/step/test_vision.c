@@ -87,7 +87,7 @@ END_TEST
 
 START_TEST(plans_lie_between_optimum_and_bound)
 {
-    int64_t planned = 0, never = 0, capped = 0, seeds = TEST_FEW(450, 150);
+    int64_t planned = 0, never = 0, capped = 0, seeds = TEST_FEW(450, 90);
     double over = 0, below = 0;
     for (uint64_t seed = 0; seed < (uint64_t)seeds; seed++) {
         small_step s = open_vision(seed, seed % 2 ? 9 : 12, 2e5);

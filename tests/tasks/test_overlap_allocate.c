@@ -79,7 +79,7 @@ static void check_parts(const hbp__allocation *a)
 START_TEST(paths_are_as_short_as_asked)
 {
     hbp__rng rng = hbp__rng_make(61, 0, 0);
-    for (int trial = 0; trial < 1000; trial++) {
+    for (int trial = 0; trial < TEST_FEW(1000, 150); trial++) {
         bench b;
         bench_open(&b, &rng, NULL);
         hbp__task_bounds bounds;

@@ -23,7 +23,7 @@ static void check_scheduled(bench *b)
 START_TEST(everything_runs_once_and_in_time)
 {
     hbp__rng rng = hbp__rng_make(71, 0, 0);
-    int32_t idle = 0, trials = TEST_FEW(500, 150);
+    int32_t idle = 0, trials = TEST_FEW(500, 60);
     double sum = 0;
     for (int trial = 0; trial < trials; trial++) {
         bench b;

@@ -91,7 +91,7 @@ static int64_t cost_of(place_case *c, const int32_t *ranks)
 START_TEST_IN_CONTEXT(tiny_against_all_placements)
 {
     hbp__rng rng = hbp__rng_make(1, 0, 0);
-    int32_t found[2] = {0, 0}, best[2] = {0, 0}, cases = 600;
+    int32_t found[2] = {0, 0}, best[2] = {0, 0}, cases = TEST_FEW(600, 100);
     for (int32_t i = 0; i < cases; i++) {
         place_case c;
         open_tiny(context, &rng, &c);
@@ -130,7 +130,7 @@ START_TEST_IN_CONTEXT(random_slices_are_placed)
 {
     hbp__rng rng = hbp__rng_make(2, 0, 0);
     double sum = 0;
-    int32_t compared = 0, tight = 0, fitted = 0, trials = TEST_FEW(600, 200);
+    int32_t compared = 0, tight = 0, fitted = 0, trials = TEST_FEW(600, 80);
     for (int32_t i = 0; i < trials; i++) {
         static const int32_t counts[] = {1, 2, 3, 5, 8, 8, 12, 16, 24};
         place_case c;

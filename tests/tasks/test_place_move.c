@@ -23,7 +23,7 @@ START_TEST_IN_CONTEXT(exchanges_keep_placements_valid)
 {
     hbp__rng rng = hbp__rng_make(31, 0, 0);
     int32_t kept = 0, refused = 0, forced = 0;
-    for (int32_t i = 0; i < TEST_FEW(300, 100); i++) {
+    for (int32_t i = 0; i < TEST_FEW(300, 40); i++) {
         place_case c;
         hbp__board board;
         int32_t gpus = (int32_t)random_between(&rng, 2, 40), first[64], second[64];

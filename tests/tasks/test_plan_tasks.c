@@ -11,7 +11,7 @@
 
 /* Graphs of the large property test: the figure to reach with all rounds is 10,000; sanitizers make each ten
  * times as slow. */
-#define RANDOM_GRAPHS TEST_FEW(TEST_SANITIZED ? 500 : TEST_ROUNDS(10000), 250)
+#define RANDOM_GRAPHS TEST_FEW(TEST_SANITIZED ? 500 : TEST_ROUNDS(10000), 100)
 
 static hbp_machine *make_machine(hbp_context *context, const char *preset, int32_t nodes)
 {
@@ -109,7 +109,7 @@ START_TEST_IN_CONTEXT(memory_is_never_exceeded)
 {
     hbp__rng rng = hbp__rng_make(5, 2, 0);
     int fitted = 0, refused = 0;
-    for (int i = 0, mark = keep_mark(); i < TEST_FEW(16, 8); keep_release(mark), i++) {
+    for (int i = 0, mark = keep_mark(); i < TEST_FEW(16, 4); keep_release(mark), i++) {
         hbp_graph *graph = keep(random_graph(context, &rng, NULL));
         hbp_machine *machine = keep(small_machine(context, 2, 4));
         hbp_tasks_options options = {.struct_size = sizeof options};

@@ -22,8 +22,8 @@ static int64_t least_of(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* The fastest on every degree, with packs from the longest sample on in steps of 2 %, with sanitizers 20 %,
- * with as few layers recomputed as memory allows, 4 more and all. */
+/* The fastest on every degree, with packs from the longest sample on in steps of 2 %, by default of 4 % and
+ * with sanitizers doubled, with as few layers recomputed as memory allows, 4 more and all. */
 static int64_t fine_packs(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
                           int32_t baseline, const hbp_epoch_options *options, int64_t longest)
 {
@@ -33,7 +33,8 @@ static int64_t fine_packs(hbp_context *context, const hbp_lengths *lengths, cons
     for (int32_t i = 0; i < t.degrees; i++) {
         int32_t sp = t.degree[i];
         int64_t share = options->tokens_per_step / t.ranks * sp;
-        for (double value = (double)longest; value <= (double)share; value *= TEST_FEW(1.02, 1.2)) {
+        for (double value = (double)longest; value <= (double)share;
+             value *= TEST_LONG ? 1.02 : TEST_FEW(1.04, 2)) {
             int64_t length = (int64_t)value;
             int32_t least = 0;
             while (least <= t.layers && hbp_cost_predict_capacity(cost, sp, least) < length)
@@ -52,8 +53,8 @@ static int64_t fine_packs(hbp_context *context, const hbp_lengths *lengths, cons
     return best;
 }
 
-/* The fastest of 64 values in even steps of 5 %, with sanitizers of 16 in steps of 21 %, downwards from what
- * a rank holds. */
+/* The fastest of 64 values in even steps of 5 %, by default of 32 and with sanitizers of 8 as far, downwards
+ * from what a rank holds. */
 static int64_t fine_per_rank(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
                              int32_t baseline, const hbp_epoch_options *options)
 {
@@ -61,7 +62,8 @@ static int64_t fine_per_rank(hbp_context *context, const hbp_lengths *lengths, c
     hbp_cost_terms t = {.struct_size = sizeof t};
     OK(context, hbp_cost_get_terms(context, cost, &t));
     double value = (double)hbp_cost_predict_capacity(cost, 1, t.layers);
-    for (int i = 0; i < TEST_FEW(64, 16); i++, value /= TEST_FEW(1.05, 1.21)) {
+    int values = TEST_LONG ? 64 : TEST_FEW(32, 8);
+    for (int i = 0; i < values; i++, value /= TEST_LONG ? 1.05 : TEST_FEW(1.1025, 1.48)) {
         hbp_epoch_options o = *options;
         *(baseline == HBP__EPOCH_HYBRID_CP ? &o.sequence_tokens_per_rank : &o.tokens_per_rank) =
             (int64_t)value;

@@ -3,7 +3,10 @@
 
 #include "costs.h"
 
-#define FINE TEST_FEW(64, 16)
+/* Values of a fine sweep, and what lies between two of them. */
+#define FINE      (TEST_LONG ? 64 : TEST_FEW(32, 8))
+#define APART     (TEST_LONG ? 1.05 : TEST_FEW(1.1025, 1.48))
+#define FAR_APART (TEST_LONG ? 1.2 : TEST_FEW(1.44, 4.3)) /* of a quarter as many */
 
 /* Of the published planner. */
 static const int32_t BUCKETS[] = {16, 64, -1};
@@ -28,9 +31,9 @@ static int64_t plan_ns(hbp_context *context, const hbp_lengths *lengths, const h
     return summary.predicted_ns;
 }
 
-/* The fastest of 64 values in even steps of 5 %, with sanitizers of 16 in steps of 21 %, downwards from what
- * a rank holds, for each least degree of Megatron's two; of the published planner, which takes long, of a
- * quarter as many values and each number of buckets. */
+/* The fastest of 64 values in even steps of 5 %, by default of 32 and with sanitizers of 8 as far, downwards
+ * from what a rank holds, for each least degree of Megatron's two; of the published planner, which takes
+ * long, of a quarter as many values and each number of buckets. */
 static int64_t fine_ns(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost, int32_t mode)
 {
     int64_t best = INT64_MAX;
@@ -40,7 +43,7 @@ static int64_t fine_ns(hbp_context *context, const hbp_lengths *lengths, const h
     OK(context, hbp_cost_get_terms(context, cost, &terms));
     double value = (double)hbp_cost_predict_capacity(cost, 1, terms.layers);
     ck_assert(value > 0);
-    for (int i = 0; i < (is_paper ? FINE / 4 : FINE); i++, value /= is_paper ? 1.2 : TEST_FEW(1.05, 1.21))
+    for (int i = 0; i < (is_paper ? FINE / 4 : FINE); i++, value /= is_paper ? FAR_APART : APART)
         for (int32_t k = 0; k < (is_paper ? 3 : has_least ? terms.degrees : 1); k++) {
             hbp_step_options o = {.struct_size = sizeof o, .method = hbp__step_name(mode)};
             *swept(&o) = (int64_t)value;
