@@ -21,7 +21,7 @@ json() {
     shift
     good "$@" --json
     [ -n "$python" ] || return
-    "$python" -c "
+    "$python" -SE -c "
 import json, sys
 def no(x): raise ValueError(x)
 r = json.load(open('out'), parse_constant=no)
@@ -40,7 +40,7 @@ wrong() {
 }
 has() { grep -qF -- "$1" out || fail "no '$1' in: $(cat out)"; }
 
-python=$(command -v python3 || true)
+python=$(python3 -c 'import sys; print(sys.executable)' 2>/dev/null || true) # what python3 starts: pyenv's takes a tenth of a second to say
 [ -n "$python" ] || echo "no python3: JSON is not parsed"
 
 good --help && has "usage: hbp COMMAND" && has "llama-3.1-8b" && has "h100"
@@ -281,7 +281,7 @@ assert stacks and all(dur == parts for dur, parts in packs)
 END
 trace_ok() { [ -z "$python" ] || "$python" read_trace.py "$1" || fail "$1 is no sound trace"; }
 trace_ok trace.json
-good plan l.npy $on --samples-per-step 48 -o many.msgpack
+good plan part.npy $on --samples-per-step $((tenth / 4)) -o many.msgpack
 steps=$("$hbp" show many.msgpack --json | sed -n 's/^  "steps": \([0-9]*\),$/\1/p')
 [ "$steps" -gt 20 ] || fail "the plan has $steps steps"
 good trace many.msgpack -o trace.json && has "20 of $steps steps from step 0 on (--steps N, A:B or all shows others)"
@@ -507,7 +507,7 @@ micro_batches='r["bound_ns"] <= r["predicted_ns"] and r["gap"] >= 0 and r["compl
     json "r['predicted_ns'] <= json.load(open('step.json'))['predicted_ns']" step $step $on --effort 3
     compared="$step $on"
     [ "${HBP_ALL_ROUNDS:-}" ] ||
-        compared="l.npy --samples-per-step 40 --skip 7 --sequence-multiple 128 --model llama-3.1-8b --machine h100:2"
+        compared="l.npy --samples-per-step 16 --skip 7 --sequence-multiple 128 --model llama-3.1-8b --machine h100:2"
     json "len(r['methods']) == 6 and r['methods'][0]['method'] == 'search' and r['methods'][0]['ratio'] == 1 and
           all('failed' in w or w['predicted_ns'] >= r['bound_ns'] for w in r['methods']) and
           all(w['tokens_per_rank'] > 0 for w in r['methods'][2:]) and r['methods'][2]['sp'] > 0 and

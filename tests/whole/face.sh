@@ -11,7 +11,7 @@ trap 'rm -rf "$work"' EXIT
 mkdir -p "$work/line" "$work/tree/build" "$work/tree/examples" && cd "$work/line" || exit 1
 bad=0 lines=0
 fail() { echo "FAIL: $*"; bad=1; }
-python=$(command -v python3 || true)
+python=$(python3 -c 'import sys; print(sys.executable)' 2>/dev/null || true) # what python3 starts: pyenv's takes a tenth of a second to say
 
 # wrong STATUS TEXT ARGUMENT...: that exit status, nothing on stdout, no new file, one line on stderr that holds the text.
 wrong() {
@@ -68,6 +68,8 @@ cd "$work/tree" || exit 1
 cp -r "$source/examples/data" examples/
 for program in hbp draw_lengths; do ln -s "$programs/$program" build/$program; done
 build/draw_lengths "$source/examples/data/wikipedia.csv" build/lengths.npy 9000 0 131072
+cp build/lengths.npy all.npy
+build/draw_lengths "$source/examples/data/wikipedia.csv" few.npy "$([ "${HBP_ALL_ROUNDS:-}" ] && echo 9000 || echo 600)" 0 131072 # for what takes longest
 PATH=$work/tree/build:$PATH
 small=llama-3.1-8b,layers=4,hidden=128,ffn=384,heads=8,kv_heads=4,head_dim=16,vocab=512
 if [ -n "$python" ]; then # what the quickstart measures
@@ -99,6 +101,7 @@ run_examples "hbp --help"
 [ "$(grep -c '^hbp ' script)" = 3 ] || fail "--help has not three commands to start with"
 for command in $commands; do
     case $command in fit) [ -n "$python" ] || continue ;; esac
+    case $command in compare | step) cp few.npy build/lengths.npy ;; *) cp all.npy build/lengths.npy ;; esac
     hbp help "$command" | awk '/^examples/ { on = 1; next } !NF { on = 0 } on' >examples_of
     run_examples "hbp help $command"
 done

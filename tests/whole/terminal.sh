@@ -12,7 +12,7 @@ LC_ALL=C.UTF-8 TERM=xterm
 export LC_ALL TERM
 bad=0
 fail() { echo "FAIL: $*"; bad=1; }
-python=$(command -v python3 || true)
+python=$(python3 -c 'import sys; print(sys.executable)' 2>/dev/null || true) # what python3 starts: pyenv's takes a tenth of a second to say
 
 "$draw" "$source/examples/data/wikipedia.csv" l.npy 800 7 65536 || fail "draw_lengths"
 "$draw" "$source/examples/data/wikipedia.csv" few.npy 60 7 65536 || fail "draw_lengths"
@@ -37,7 +37,7 @@ plan l.npy $on|predicted epoch
 plan l.npy $on --samples-per-step 200|random
 compare few.npy $on --tokens-per-step 256K|method epoch x this gap
 step l.npy $on --samples-per-step 150|groups tokens time
-step few.npy $on --compare|method step x search gap
+step few.npy --model llama-3.1-8b --machine h100:1 --compare|method step x search gap
 vlm v.csv --vision-column vision --vlm internvl-1.5-26b --machine a100-80:4 --tensor-parallel 4 --stages 4|stage layers
 stages layers.csv --stages 2|stage layers cuts
 tasks clip-4 --machine a800-80:2|task start end
