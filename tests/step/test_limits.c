@@ -11,7 +11,7 @@
 #include "modes.h"
 
 /* Batches with few samples a pack, and the first of them. */
-#define CAPPED       (TEST_LONG ? (TEST_SANITIZED ? 8 : 60) : TEST_FEW(24, 3))
+#define CAPPED       (TEST_LONG ? (TEST_SANITIZED ? 8 : 60) : TEST_FEW(12, 3))
 #define FIRST_CAPPED 40
 
 /* The oracle's two ways agree on what the limits allow. */
@@ -114,7 +114,8 @@ START_TEST_IN_CONTEXT(every_mode_keeps_to_the_limits)
 {
     hbp_cost *cost = keep(test_cost(context));
     int64_t planned[HBP__STEP_METHOD_COUNT] = {0}, seeds = 0;
-    for (uint64_t seed = 0; seed < 64; seed += TEST_FEW(1, 21), seeds++) /* 63: all limits at once */
+    for (uint64_t seed = 0; seed < 64;
+         seed += TEST_LONG ? 1 : TEST_FEW(3, 21), seeds++) /* 63: all limits at once */
         for (int32_t mode = 0; mode < HBP__STEP_METHOD_COUNT; mode++) {
             hbp_step_options o = {.struct_size = sizeof o, .method = hbp__step_name(mode)};
             hbp_lengths *lengths = draw_batch(context, seed, 20 + (int64_t)(seed * 37 % 280), &o);
