@@ -227,7 +227,7 @@ START_TEST_IN_CONTEXT(orders_and_cycles_of_random_graphs)
         hbp_graph *graph = new_graph(context);
         add_falling_profile(context, graph, 1000, 1, 4);
         int32_t n = (int32_t)random_between(&rng, 1, 6);
-        char name[8];
+        char name[16];
         for (int32_t i = 0; i < n; i++) {
             snprintf(name, sizeof name, "%d", (int)i);
             add_chain(context, graph, NULL, name, "type", "task", 1);
