@@ -216,10 +216,11 @@ hbp_status hbp__write_bins(hbp_context *context, const hbp__dealing *dealing, co
     const int64_t mark = hbp__scratch_mark(context);
     w.cursor = hbp__take(context, (uint64_t)dealing->width, sizeof *w.cursor);
     HBP__TRY(hbp__scratch_check(context, "the packs"));
-    if (strays)
+    if (strays) {
         HBP__TRY(hbp__sort_rows_u32(context, stray, sizeof *stray, strays, "the packs"));
-    w.stray = stray;
-    w.stray_end = stray + strays;
+        w.stray = stray;
+        w.stray_end = stray + strays;
+    }
     HBP__TRY(write_bins(&w));
     hbp__scratch_release(context, mark);
     return HBP_OK;
