@@ -129,7 +129,7 @@ START_TEST_IN_CONTEXT(the_hierarchy_is_mended_before_it_is_weighed)
     MAKES(context, model, hbp_model_create_preset(context, "llama-3.1-8b", &model));
     MAKES(context, machine, hbp_machine_create_preset(context, "h100", &machine));
     MAKES(context, cost, hbp_cost_create(context, model, machine, NULL, &cost));
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < TEST_FEW(2, 1); i++) {
         hbp__rng rng = hbp__rng_make(seeds[i], 0, 0);
         int64_t length[600], count = 300 + hbp__rng_below(&rng, 300);
         for (int64_t k = 0; k < count; k++)
