@@ -122,6 +122,26 @@ START_TEST_IN_CONTEXT(breaches_are_named)
 }
 END_TEST
 
+/* Of the options only the multiples are read: packs of two are bounded by their tokens. */
+START_TEST_IN_CONTEXT(a_cap_on_samples_says_nothing_of_packs_made_elsewhere)
+{
+    static const int64_t offsets[] = {0, 2, 4}, samples[] = {0, 1, 2, 3}, pack_length[] = {1000};
+    static const int32_t sp[] = {1};
+    static const uint32_t tokens[] = {500, 300, 200, 400};
+    hbp_cost *cost = NULL;
+    MAKES(context, cost, hbp_cost_create_plain(context, 1, &cost));
+    hbp_groups *groups = NULL;
+    MAKES(context, groups, hbp_groups_create(context, cost, 1, pack_length, sp, NULL, 0, &groups));
+    hbp_lengths *lengths = NULL;
+    MAKES(context, lengths, hbp_lengths_create_u32(context, tokens, 4, NULL, &lengths));
+    const hbp_fill_options options = {.struct_size = sizeof options, .max_samples = 1};
+    hbp_packs *packs = NULL;
+    MAKES(context, packs,
+          hbp_packs_create(context, lengths, groups, 2, offsets, samples, NULL, &options, &packs));
+    ck_assert_int_eq(packs->bound[0], 2);
+}
+END_TEST
+
 static hbp_status create_once(hbp_context *context, void *user)
 {
     static const int64_t offsets[] = {0, 2, 4}, samples[] = {0, 1, 2, 3}, pack_length[] = {1000, 2000};
@@ -153,4 +173,4 @@ START_TEST(nothing_leaks_when_memory_is_short)
 END_TEST
 
 TEST_MAIN("packs_create", packs_handed_back_are_the_same, breaches_are_named,
-          nothing_leaks_when_memory_is_short)
+          a_cap_on_samples_says_nothing_of_packs_made_elsewhere, nothing_leaks_when_memory_is_short)

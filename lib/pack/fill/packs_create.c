@@ -132,6 +132,7 @@ hbp_status hbp_packs_create(hbp_context *context, const hbp_lengths *lengths, co
     HBP__TRY(hbp__options_read(context, &g.options, sizeof g.options, options, "hbp_fill_options"));
     g.options.sequence_multiple = hbp__max_i64(1, g.options.sequence_multiple);
     g.options.pack_multiple = hbp__max_i64(1, g.options.pack_multiple);
+    g.options.max_samples = 0; /* packs made elsewhere may hold more */
     int64_t mark = hbp__scratch_mark(context);
     return hbp__leave(context, mark, create_packs(context, &g, packs, out));
 }
