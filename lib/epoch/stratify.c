@@ -340,7 +340,7 @@ static hbp_status try_ways(const hbp__stratify *s, hbp_plan **plan)
     const hbp_epoch_options *o = &s->epoch->options;
     int cuts = s->groups && o->mixture_slack > 0 && !o->curriculum_steps ? HBP__CUTS : 0;
     for (int i = 0; i < cuts && !*plan && longest > 1; i++) {
-        longest = longest * HBP__CUT_PERCENT / 100;
+        longest = hbp__percent(longest, HBP__CUT_PERCENT);
         HBP__TRY(try_cut(s, longest, plan));
     }
     return HBP_OK;

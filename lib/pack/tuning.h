@@ -14,7 +14,8 @@ enum {
     HBP__FILL_SLACK = 4096,     /* share of a capacity left free, so that the last small runs find room and no
                                    micro-batch is for what did not */
     HBP__FILL_MOST_LOST = 4096, /* where a micro-batch is one pack: share of the room whose items may be left
-                                   to find a pack one by one; bench_peers */
+                                   to find a pack one by one, and of packs that rounding up to whole bins may
+                                   add for speed; bench_peers */
     HBP__FILL_TAIL = 16,        /* share of all room that the last runs fill, best fit */
     HBP__FILL_WORTH_TIGHT = 200 /* a tight fill is tried where it could save this share of the time */
 };

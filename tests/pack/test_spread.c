@@ -117,15 +117,32 @@ START_TEST(most_runs_go_where_most_room_is)
 }
 END_TEST
 
-/* Whole micro-batches, and of single packs a width that rounds up least. */
+/* Packs in bins of the width of least surplus in [low, high). */
+static int64_t fewest_packs(int64_t least, int64_t low, int64_t high)
+{
+    int64_t fewest = INT64_MAX;
+    for (int64_t width = low; width < high; width++)
+        fewest = hbp__min_i64(fewest, hbp__round_up(least, width));
+    return fewest;
+}
+
+/* Whole micro-batches; of single packs the width that rounds up least, and a narrower one only where that
+ * adds more than a share of them. */
 START_TEST(bins_are_as_wide_as_rounding_allows)
 {
     ck_assert_int_eq(hbp__bin_width(4, 100), 4);
     ck_assert_int_eq(hbp__bin_width(4, 16 * HBP__FILL_MIN_BINS), HBP__FILL_MIN_WIDTH);
     ck_assert_int_eq(hbp__bin_width(24, 1), 24);
-    for (int64_t least = 1; least < 20000; least += 1 + least / 50) {
-        const int64_t width = hbp__bin_width(1, least), packs = hbp__ceil_div(least, width) * width;
-        ck_assert_int_lt(width, 2 * HBP__FILL_MIN_WIDTH);
+    for (int64_t least = 1; least < 100000; least += 1 + least / 50) {
+        int64_t usual = 1;
+        while (usual < HBP__FILL_MIN_WIDTH && least >= 2 * usual * HBP__FILL_MIN_BINS)
+            usual *= 2;
+        const int64_t width = hbp__bin_width(1, least), packs = hbp__round_up(least, width);
+        const int64_t wide = fewest_packs(least, usual, 2 * usual), much = least / HBP__FILL_MOST_LOST;
+        if (wide - least <= much)
+            ck_assert_int_eq(packs, wide);
+        else if (packs - least > much)
+            ck_assert_int_eq(packs, fewest_packs(least, usual / 2 + 1, 2 * usual));
         ck_assert_msg(packs - least <= least / 128 + 2, "%lld packs in bins of %lld", (long long)least,
                       (long long)width);
     }

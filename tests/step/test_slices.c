@@ -3,8 +3,9 @@
 #include "boards.h"
 #include "keep.h"
 
-#define RANKS  16
-#define SLICES TEST_FEW(40, 20)
+#define RANKS      16
+#define ALL_SLICES 40
+#define SLICES     TEST_FEW(ALL_SLICES, 20)
 
 enum { BIMODAL, LONG_TAIL, ONE_GIANT, SHAPES };
 
@@ -80,7 +81,7 @@ static void compare(int shape, int64_t several, promise p)
     hbp_context *context = test_context();
     hbp_cost *cost = cost_of(context, RANKS);
     double over = 0, under = 0;
-    several = several * SLICES / 40;
+    several = several * SLICES / ALL_SLICES;
     for (uint64_t i = 0; i < SLICES; i++) {
         hbp__rng rng = hbp__rng_make(i, 77, (uint64_t)shape);
         uint32_t length[EXACT_SEQUENCES];

@@ -9,7 +9,7 @@
 /* Packs by which `least` of them are rounded up to whole bins. */
 static int64_t surplus(int64_t least, int64_t width)
 {
-    return hbp__ceil_div(least, width) * width - least;
+    return hbp__round_up(least, width) - least;
 }
 
 int64_t hbp__bin_width(int64_t packs, int64_t least)

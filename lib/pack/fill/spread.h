@@ -50,9 +50,10 @@ typedef struct hbp__bins {
     hbp__bin_range *heap; /* [count] the largest gap first; during a spread */
 } hbp__bins;
 
-/* Packs of a bin: those of a micro-batch, doubled until they are HBP__FILL_MIN_WIDTH while rounding `least`
- * packs up to whole bins still adds little. Where packs count, the width up to twice that which adds least; a
- * narrower one, which takes longer, only where that would still be much. */
+/* Packs of a bin, of at least `least` in all: the `packs` of a micro-batch, doubled until they are
+ * HBP__FILL_MIN_WIDTH while rounding up to whole bins still adds little. Where a micro-batch is one pack, the
+ * width from that up to twice it which adds least; a narrower one, which takes longer, only where that adds
+ * more than a HBP__FILL_MOST_LOST-th. */
 int64_t hbp__bin_width(int64_t packs, int64_t least);
 
 /* `count` bins of `width` packs of `capacity` tokens and at most `max_items` items each; they are scratch.
