@@ -3,6 +3,7 @@
 # usage: command.sh HBP DRAW_LENGTHS STATE_CONTRACT SOURCE
 set -u
 hbp=$1 draw=$2 state=$3 source=$4
+. "$source/cmake/packages.sh"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
@@ -40,7 +41,7 @@ wrong() {
 }
 has() { grep -qF -- "$1" out || fail "no '$1' in: $(cat out)"; }
 
-python=$(python3 -c 'import sys; print(sys.executable)' 2>/dev/null || true) # what python3 starts: pyenv's takes a tenth of a second to say
+python=$(python_itself)
 [ -n "$python" ] || echo "no python3: JSON is not parsed"
 
 good --help && has "usage: hbp COMMAND" && has "llama-3.1-8b" && has "h100"

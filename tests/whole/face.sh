@@ -5,13 +5,14 @@
 # usage: face.sh PROGRAMS SOURCE
 set -u
 programs=$1 source=$2
+. "$source/cmake/packages.sh"
 hbp=$programs/hbp
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir -p "$work/line" "$work/tree/build" "$work/tree/examples" && cd "$work/line" || exit 1
 bad=0 lines=0
 fail() { echo "FAIL: $*"; bad=1; }
-python=$(python3 -c 'import sys; print(sys.executable)' 2>/dev/null || true) # what python3 starts: pyenv's takes a tenth of a second to say
+python=$(python_itself)
 
 # wrong STATUS TEXT ARGUMENT...: that exit status, nothing on stdout, no new file, one line on stderr that holds the text.
 wrong() {

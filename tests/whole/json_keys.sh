@@ -7,7 +7,8 @@ set -u
 list=
 [ "$1" != --list ] || { list=1; shift; }
 hbp=$1 draw=$2 source=$3
-python=$(python3 -c 'import sys; print(sys.executable)' 2>/dev/null || true) # what python3 starts: pyenv's takes a tenth of a second to say
+. "$source/cmake/packages.sh"
+python=$(python_itself)
 [ -n "$python" ] || { echo "no python3"; exit 77; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

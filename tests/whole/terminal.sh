@@ -4,6 +4,7 @@
 # usage: terminal.sh HBP DRAW_LENGTHS SOURCE
 set -u
 hbp=$(cd "$(dirname "$1")" && pwd)/$(basename "$1") draw=$(cd "$(dirname "$2")" && pwd)/$(basename "$2") source=$(cd "$3" && pwd)
+. "$source/cmake/packages.sh"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
@@ -12,7 +13,7 @@ LC_ALL=C.UTF-8 TERM=xterm
 export LC_ALL TERM
 bad=0
 fail() { echo "FAIL: $*"; bad=1; }
-python=$(python3 -c 'import sys; print(sys.executable)' 2>/dev/null || true) # what python3 starts: pyenv's takes a tenth of a second to say
+python=$(python_itself)
 
 "$draw" "$source/examples/data/wikipedia.csv" l.npy 800 7 65536 || fail "draw_lengths"
 "$draw" "$source/examples/data/wikipedia.csv" few.npy 60 7 65536 || fail "draw_lengths"
