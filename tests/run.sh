@@ -181,7 +181,7 @@ build asan all -DHBP_BUILD_BENCHMARKS=OFF -DHBP_HAS_AVX2_CHOICE=OFF
 # the tests around them, too.
 slow='^house/'
 [ $long = 1 ] ||
-    slow+='|^(step/test_(search|levels|equal|spread|limits|sets|slices|bound_class|bound_one)|epoch/test_(epoch|mixed|stratify|parted|share|vision|join|choose|baseline)|vlm/test_(stages|data|plan_vlm)|pipeline/test_layer_partition|pack/test_budgets_plane|whole/(command|face|json_keys|pages|picture|record|report|terminal|troubleshooting|test_(bounds|cancel|determinism.*|(epoch|step)_settings))|executor/test_cuda_transformer)$'
+    slow+='|^(step/test_(search|levels|equal|spread|slices|bound_class|bound_one)|epoch/test_(epoch|mixed|stratify|parted|share|vision|join|baseline)|vlm/test_(stages|data)|pipeline/test_layer_partition|pack/test_budgets_plane|whole/(command|face|json_keys|pages|picture|record|report|terminal|troubleshooting|test_(bounds|cancel|determinism.*|(epoch|step)_settings))|executor/test_cuda_transformer)$'
 # hwloc's plugins, where they are installed, leak on their own.
 HWLOC_PLUGINS_PATH=/nowhere ASAN_OPTIONS=detect_stack_use_after_return=1 run_tests "address and undefined behaviour, clang" build/asan -E "$slow"
 check "the same plan from gcc and clang" same_digest
