@@ -58,7 +58,8 @@ START_TEST_IN_CONTEXT(no_hierarchy_searched_would_take_less)
     int mark = keep_mark();
     for (uint64_t round = 0; round < TEST_ROUNDS(16); keep_release(mark), round++) {
         const uint64_t seed = 7 + round; /* the first two hold both kinds */
-        hbp_lengths *lengths = keep(narrow_lengths(context, seed, 1500 + 400 * (int64_t)(seed % 4)));
+        hbp_lengths *lengths =
+            keep(narrow_lengths(context, seed, TEST_FEW(1500, 500) + 400 * (int64_t)(seed % 4)));
         hbp__epoch_call call;
         OK(context, hbp__epoch_open(context, lengths, cost, cost, NULL, &call));
         const hbp__epoch *epoch = &call.epoch;

@@ -183,6 +183,18 @@ START_TEST(workloads_are_near_the_continuous_optimum)
 }
 END_TEST
 
+/* A digest of these slices, and of what came before. */
+static uint64_t mix_slices(uint64_t digest, const hbp__task_slices *made)
+{
+    for (int64_t s = 0; s < made->count; s++) {
+        const hbp__task_slice *x = &made->slice[s];
+        const int64_t column[] = {x->meta_op, x->first, x->count, x->gpus, x->wave, x->start_ns, x->end_ns};
+        for (int c = 0; c < 7; c++)
+            digest = hbp__splitmix64(&digest) ^ (uint64_t)column[c];
+    }
+    return digest;
+}
+
 START_TEST(the_same_again)
 {
     hbp__rng rng = hbp__rng_make(44, 0, 0);
@@ -197,7 +209,7 @@ START_TEST(the_same_again)
         OK(context, hbp__plan_overlap(context, &p.problem, NULL, 0, bound, 4, &a));
         OK(other, hbp__plan_overlap(other, &p.problem, NULL, 0, bound, 4, &b));
         ck_assert_int_eq(a.count, b.count);
-        ck_assert_mem_eq(a.slice, b.slice, (size_t)a.count * sizeof *a.slice);
+        ck_assert_uint_eq(mix_slices(0, &a), mix_slices(0, &b));
         hbp__task_slices_close(&a);
         hbp__task_slices_close(&b);
         close_planned(&p);
@@ -222,13 +234,7 @@ START_TEST(the_same_everywhere)
         hbp__task_slices made = {0};
         OK(context,
            hbp__plan_overlap(context, &p.problem, NULL, 0, bounds_of(context, &p).bound_ns, 3, &made));
-        for (int64_t s = 0; s < made.count; s++) {
-            const hbp__task_slice *x = &made.slice[s];
-            const int64_t column[] = {x->meta_op, x->first,    x->count, x->gpus,
-                                      x->wave,    x->start_ns, x->end_ns};
-            for (int c = 0; c < 7; c++)
-                digest = hbp__splitmix64(&digest) ^ (uint64_t)column[c];
-        }
+        digest = mix_slices(digest, &made);
         hbp__task_slices_close(&made);
         close_planned(&p);
         hbp_graph_free(graph);

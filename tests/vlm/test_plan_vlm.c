@@ -103,14 +103,14 @@ static int64_t rerun(const fixture *f, const hbp_vlm_plan *plan, int64_t step, c
 
 START_TEST_IN_CONTEXT(parts_agree)
 {
-    enum { SAMPLES = 600 };
+    const int64_t samples = TEST_FEW(600, 240);
     for (int32_t chunks = 1; chunks <= 2; chunks++) {
-        fixture f = setup(context, SAMPLES);
+        fixture f = setup(context, samples);
         f.options.virtual_stages = chunks;
         hbp_vlm_plan_summary s;
         hbp_vlm_plan *plan = make(&f, &s);
         check(&f, plan, &s);
-        ck_assert_int_eq(s.samples, SAMPLES);
+        ck_assert_int_eq(s.samples, samples);
         ck_assert_int_eq(s.dropped, 0);
         ck_assert_int_eq(s.replicas, 2);
         /* The mean pack, over again. */

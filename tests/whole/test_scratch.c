@@ -34,7 +34,7 @@ START_TEST(scratch_is_empty_after_a_cancelled_call)
     hbp_context *context = failing_context(&f, cancel_once, &left);
     every_open(context, &e, 0);
     int64_t live = f.live, reports = 0;
-    for (int64_t n = 0; reports <= 0; n += 1 + n / (TEST_LONG ? 4 : 1)) {
+    for (int64_t n = 0; reports <= 0; n += 1 + (TEST_LONG ? n / 4 : TEST_FEW(n, 3 * n))) {
         left = n;
         (void)EVERY_CALL[_i].run(context, &e);
         reports = left + 1; /* above 0: there were fewer than n */

@@ -19,5 +19,5 @@ def lengths(count: int = 3000, seed: int = 1) -> np.ndarray:
 
 
 @functools.lru_cache(maxsize=None)
-def plan(**options) -> hbp.Plan:
-    return hbp.plan_epoch(lengths(), cost(), max_length=65536, **options)
+def plan(count: int = 3000, **options) -> hbp.Plan:
+    return hbp.plan_epoch(lengths(count), cost(), max_length=65536, **options)

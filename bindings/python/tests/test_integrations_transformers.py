@@ -1,6 +1,7 @@
 """The Trainer that walks a plan: behind a stand-in of transformers.Trainer, and in transformers' own where it is
 installed."""
 
+import functools
 import importlib.util
 import json
 import os
@@ -39,6 +40,7 @@ def make_cost(ranks=2, max_sp=1):
     )
 
 
+@functools.lru_cache(maxsize=None)
 def make_plan(ranks=2, count=2, max_sp=1, **options):
     data = hbp.Lengths.from_array(LENGTHS, loss_tokens=LENGTHS - 1)
     options.setdefault("tokens_per_step", 256 * ranks * count)

@@ -1,6 +1,7 @@
 """The batch sampler against the plan it walks; the collate by hand; both under PyTorch, torchdata and accelerate
 where these are installed."""
 
+import functools
 import importlib.util
 import multiprocessing
 import pickle
@@ -39,6 +40,7 @@ def make_cost(ranks=8):
     )
 
 
+@functools.lru_cache(maxsize=None)
 def make_plan(epoch=0, ranks=8, count=600, **options):
     lengths = np.random.RandomState(5).geometric(1 / 900, size=count).clip(2, 8000)
     data = hbp.Lengths.from_array(lengths, shifted_loss=True)
