@@ -172,7 +172,7 @@ check "measured, fitted, planned, run" sh tests/executor/loop.sh "$(command -v m
     build/release/examples/hbp build/release/examples/draw_lengths "$PWD"
 begin "Parquet and Arrow through pyarrow" sh tests/whole/columnar.sh "$PWD/build/release/examples/hbp" "$PWD/build/release/lib/libhbp.so" "$PWD" --pyarrow
 begin "source distribution and wheel" sh tests/whole/wheel.sh "$PWD" $published
-# What is installed and linked is asked here; without optimisation it is there in half the time.
+# What is installed and linked is asked here; without optimisation it is built in a third of the time.
 quick='-DCMAKE_C_FLAGS_RELEASE=-O0 -DNDEBUG'
 build static all "$quick" -DHBP_IO=OFF -DHBP_GLPK=OFF && check "libhbp alone, static, installed" sh tests/house/consumer.sh . build/static cc
 build static all "$quick" -DHBP_IO=ON -DHBP_GLPK=AUTO && check "all libraries, static, installed" sh tests/house/consumer.sh . build/static cc
