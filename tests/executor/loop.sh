@@ -1,8 +1,9 @@
 #!/bin/sh
 # The loop, alone on the machine: measure packs over MPI, fit a cost, plan with it, run the plan, compare. Prints how far
-# predictions are from what was measured before and after fitting, and idle beside predicted idle; the last line is a summary. Fails where a fit makes it
-# worse (it keeps a prior that it cannot better), or leaves half the packs further off than a quarter: how close it comes depends on who else uses the machine,
-# so a try that fails is followed by a second. With HBP_ALL_ROUNDS also on 4 ranks, which lockstep sets of all and of one.
+# predictions are from what was measured before and after fitting, and idle beside predicted idle; the last line is a summary.
+# Fails where a fit does not better the prior (which it may keep where that is within a tenth for half of the packs), or leaves
+# half the packs further off than a quarter: how close it comes depends on who else uses the machine, so a try that fails is
+# followed by a second. With HBP_ALL_ROUNDS also on 4 ranks, which lockstep sets of all and of one.
 # usage: loop.sh LAUNCHER EXECUTOR HBP DRAW_LENGTHS SOURCE
 set -eu
 launcher=$1 executor=$2 hbp=$3 draw=$4 source=$5
@@ -32,7 +33,7 @@ for try in once again; do
         $(sed -n 's/.*cost.json: packs \([0-9.]*\) % and \([0-9.]*\) %, steps \([0-9.]*\) % and \([0-9.]*\) %.*/\1 \2 \3 \4/p' "$work/out")
     [ $# = 8 ] || { echo "cannot read the errors: $*"; exit 1; }
     summary="packs off by $1 % (95 %: $2 %), fitted $3 % ($4 %); a plan's own: packs $5 % ($6 %), steps $7 % ($8 %)"
-    awk -v prior="$1" -v fitted="$3" -v run="$5" 'BEGIN { exit !(fitted <= prior && fitted < 25 && run < 25) }' && break
+    awk -v prior="$1" -v fitted="$3" -v run="$5" 'BEGIN { exit !((fitted < prior || (fitted == prior && prior < 10)) && fitted < 25 && run < 25) }' && break
     [ "$try" = once ] && echo "$summary; who else uses the machine may have been measured, so again" || exit 1
 done
 

@@ -6,6 +6,7 @@
 #include "views.h"
 
 enum { THREADS = 4, SAMPLES = 3000 };
+#define PLANNED TEST_FEW(SAMPLES, SAMPLES / 4) /* of them, as sanitizers have time for */
 
 typedef struct shared {
     const hbp_lengths *lengths;
@@ -59,7 +60,7 @@ static void *work(void *argument)
     }
     hbp_lengths_summary lengths = {.struct_size = sizeof lengths};
     SURE(w, hbp_lengths_get_summary(context, all->lengths, &lengths) == HBP_OK);
-    SURE(w, lengths.samples == TEST_FEW(SAMPLES, SAMPLES / 4));
+    SURE(w, lengths.samples == PLANNED);
     hbp_model_summary model = {.struct_size = sizeof model};
     SURE(w, hbp_model_get_summary(context, all->model, &model) == HBP_OK);
     SURE(w, hbp_cost_predict_pack_ns(all->cost, 1, 0, 4096, 4096.0 * 4096.0, 0) > 0);
@@ -80,7 +81,6 @@ START_TEST(threads_share_what_is_shareable)
 {
     hbp_context *context = test_context();
     static uint32_t tokens[SAMPLES];
-    const int64_t count = TEST_FEW(SAMPLES, SAMPLES / 4);
     for (uint32_t i = 0; i < SAMPLES; i++)
         tokens[i] = i % 200 == 0 ? 30000 + i : 100 + i * 7919 % 4000;
     hbp_lengths *lengths = NULL;
@@ -88,7 +88,7 @@ START_TEST(threads_share_what_is_shareable)
     hbp_machine *machine = NULL;
     hbp_cost *cost = NULL;
     hbp_plan *plan = NULL;
-    OK(context, hbp_lengths_create_u32(context, tokens, count, NULL, &lengths));
+    OK(context, hbp_lengths_create_u32(context, tokens, PLANNED, NULL, &lengths));
     OK(context, hbp_model_create_preset(context, "llama-3.1-8b", &model));
     OK(context, hbp_machine_create_preset(context, "h100:2", &machine));
     OK(context, hbp_cost_create(context, model, machine, NULL, &cost));

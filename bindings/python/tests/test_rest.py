@@ -1,6 +1,5 @@
 """A changed world size: what is done stays done, the rest is planned anew and is the same on every rank."""
 
-import functools
 import re
 import unittest
 from unittest import mock
@@ -10,10 +9,8 @@ import numpy as np
 import hbp
 from hbp.torch import PieceDataset, PlanSampler
 from integration_seams import DOCS
-from test_torch import make_cost
-from test_torch import make_plan as plan_of
+from test_torch import make_cost, make_plan
 
-make_plan = functools.lru_cache(maxsize=None)(plan_of)
 LENGTHS = np.random.RandomState(5).geometric(1 / 900, size=600).clip(2, 8000)
 
 

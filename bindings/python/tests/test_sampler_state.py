@@ -2,7 +2,6 @@
 and skip batches themselves."""
 
 import copy
-import functools
 import json
 import pickle
 import unittest
@@ -12,11 +11,9 @@ import numpy as np
 import hbp
 from hbp.torch import PlanLoader, PlanSampler, varlen_collate
 from test_integrations_transformers import make_plan as small_plan
-from test_torch import HAVE_ACCELERATE, HAVE_STATEFUL, Ahead, OwnEpochs, Tokens, expected, make_cost
-from test_torch import make_plan as plan_of
+from test_torch import HAVE_ACCELERATE, HAVE_STATEFUL, Ahead, OwnEpochs, Tokens, expected, make_cost, make_plan
 
 ABSENT = object()
-make_plan = functools.lru_cache(maxsize=None)(plan_of)
 
 
 class Skip:
