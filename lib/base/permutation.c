@@ -248,9 +248,11 @@ static void place_range(const hbp__permutation *p, lanes *l, uint32_t first, int
         }
     }
     run(l, all);
-    for (int64_t i = 0; i < number; i++)
-        if ((place[i] = l->at[i]) >= p->count)
-            lane[left++] = (uint16_t)i;
+    for (int64_t i = 0; i < number; i++) {
+        place[i] = l->at[i];
+        lane[left] = (uint16_t)i;
+        left += l->at[i] >= p->count;
+    }
     walk_on(p, l, lane, left, place);
 }
 

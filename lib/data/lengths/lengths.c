@@ -36,30 +36,34 @@ typedef struct length_array {
     const int64_t *i64;
 } length_array;
 
+/* Elements [begin, end) as 32 bits; what does not fit becomes 0, which is no length. */
+static void copy_values(const length_array *from, uint32_t *to, int64_t begin, int64_t end)
+{
+    if (from->u32)
+        for (int64_t i = begin; i < end; i++)
+            to[i] = from->u32[i];
+    else if (from->i32)
+        for (int64_t i = begin; i < end; i++)
+            to[i] = (uint32_t)from->i32[i];
+    else
+        for (int64_t i = begin; i < end; i++)
+            to[i] = from->i64[i] > 0 && from->i64[i] <= HBP_MAX_LENGTH ? (uint32_t)from->i64[i] : 0;
+}
+
 /* Copies [begin, end) and stops at the first length that is not in [1, HBP_MAX_LENGTH]; returns where it
  * stopped. *longest >= 1 is kept up. */
 static int64_t copy_block(const length_array *from, uint32_t *to, int64_t begin, int64_t end,
                           uint32_t *longest)
 {
-    uint32_t most = *longest - 1;
-    for (int64_t i = begin; i < end; i++) {
-        uint32_t value;
-        if (from->u32)
-            value = from->u32[i];
-        else if (from->i32)
-            value = (uint32_t)from->i32[i];
-        else
-            value = from->i64[i] > 0 && from->i64[i] <= HBP_MAX_LENGTH ? (uint32_t)from->i64[i] : 0;
-        if (to)
-            to[i] = value;
-        most = value - 1 > most ? value - 1 : most; /* 0 wraps to the top */
-    }
-    for (int64_t i = begin; most >= (uint32_t)HBP_MAX_LENGTH && i < end; i++) {
-        uint32_t value = to ? to[i] : from->u32[i]; /* the copy: what was read may have changed since */
-        if (value - 1 >= (uint32_t)HBP_MAX_LENGTH)
+    if (to)
+        copy_values(from, to, begin, end);
+    const uint32_t *value = to ? to : from->u32;
+    const uint32_t most = hbp__lengths_longest(value + begin, end - begin, *longest);
+    const int has_bad = !most || most > (uint32_t)HBP_MAX_LENGTH;
+    for (int64_t i = begin; has_bad && i < end; i++)
+        if (value[i] - 1 >= (uint32_t)HBP_MAX_LENGTH) /* 0 wraps to the top */
             return i;
-    }
-    *longest = most < (uint32_t)HBP_MAX_LENGTH ? most + 1 : (uint32_t)HBP_MAX_LENGTH;
+    *longest = has_bad ? (uint32_t)HBP_MAX_LENGTH : most; /* bad when first read, not when read again */
     return end;
 }
 

@@ -6,6 +6,7 @@
 #include "base/digest.h"
 #include "base/parallel.h"
 #include "base/sort.h"
+#include "base/wide.h"
 
 #define TABLE_MAX (INT64_C(4) << 20)
 /* Fewer samples are not worth a thread. */
@@ -362,16 +363,31 @@ static hbp_status sum_vision(hbp_context *context, hbp_lengths *draft)
     return HBP_OK;
 }
 
+static inline uint32_t most_of(const uint32_t *length, int64_t count, uint32_t most)
+{
+    for (int64_t i = 0; i < count; i++)
+        most = length[i] - 1 > most ? length[i] - 1 : most; /* 0 wraps to the top */
+    return most;
+}
+
+HBP__WIDE static uint32_t most_of_wide(const uint32_t *length, int64_t count, uint32_t most)
+{
+    return most_of(length, count, most);
+}
+
+uint32_t hbp__lengths_longest(const uint32_t *length, int64_t count, uint32_t longest)
+{
+    const uint32_t most = longest - 1;
+    return (hbp__has_wide() ? most_of_wide(length, count, most) : most_of(length, count, most)) + 1;
+}
+
 static hbp_status find_longest(hbp_context *context, const hbp_lengths *draft, uint32_t *longest)
 {
-    *longest = 0;
-    for (int64_t begin = 0; begin < draft->count; begin += HBP__LENGTHS_BLOCK) {
+    *longest = 1;
+    for (int64_t begin = 0; *longest && begin < draft->count; begin += HBP__LENGTHS_BLOCK) {
         int64_t end = hbp__min_i64(draft->count, begin + HBP__LENGTHS_BLOCK);
         HBP__TRY(hbp__tick(context, "find the longest", begin, draft->count));
-        uint32_t most = *longest;
-        for (int64_t i = begin; i < end; i++)
-            most = draft->length[i] > most ? draft->length[i] : most;
-        *longest = most;
+        *longest = hbp__lengths_longest(draft->length + begin, end - begin, *longest);
     }
     return HBP_OK;
 }

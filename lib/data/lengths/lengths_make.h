@@ -14,6 +14,9 @@
 /* Lengths up to this get a slot of a direct table: few enough that the table stays small. */
 int64_t hbp__lengths_table(int64_t count, int64_t max_length);
 
+/* The longest of these lengths and of `longest` >= 1; 0 where one of them is 0. */
+uint32_t hbp__lengths_longest(const uint32_t *length, int64_t count, uint32_t longest);
+
 /* An empty data set with one owner, its columns to come from `memory`; hbp_lengths_free releases it. NULL,
  * and a message, when memory is short. */
 hbp_lengths *hbp__lengths_draft(hbp_context *context, const hbp__memory *memory);

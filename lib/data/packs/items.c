@@ -10,12 +10,15 @@
 static hbp_status sizes_from_histogram(hbp_context *context, hbp__items *items)
 {
     const hbp_lengths *lengths = items->lengths;
-    int64_t at = 0;
+    int64_t at = 0, since = 0;
     for (int64_t b = 0; b < lengths->bins; b++) {
-        uint32_t size = (uint32_t)hbp__round_up(lengths->bin_length[b], items->multiple);
-        for (int64_t end = at + lengths->bin_count[b]; at < end; at++) {
-            items->size[at] = size;
-            HBP__TRY(hbp__tick_row(context, "order lengths", at, lengths->count));
+        const uint32_t size = (uint32_t)hbp__round_up(lengths->bin_length[b], items->multiple);
+        for (int64_t left = lengths->bin_count[b], part; left; left -= part) {
+            part = hbp__min_i64(left, HBP__TICK_ROWS);
+            for (int64_t i = at; i < at + part; i++)
+                items->size[i] = size;
+            at += part;
+            HBP__TRY(hbp__tick_rows(context, "order lengths", &since, part, at, lengths->count));
         }
     }
     return HBP_OK;

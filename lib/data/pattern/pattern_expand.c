@@ -7,6 +7,8 @@
 
 /* One part of the steps in so many is a large one. */
 #define LARGE_PART 4
+/* Packs that are looked up at once. */
+#define PACKS_AHEAD 32
 /* So that threads end together. */
 #define JOBS_A_THREAD 16
 
@@ -45,6 +47,11 @@ typedef struct listing {
 static const hbp__pattern_blocks *blocks_of(const expansion *e)
 {
     return e->blocks.first ? &e->blocks : NULL;
+}
+
+static int64_t most_jobs(const expansion *e)
+{
+    return e->threads > 1 ? (int64_t)e->threads * JOBS_A_THREAD : 1;
 }
 
 /* The steps of a job, counted over the plan by patterns. */
@@ -170,20 +177,39 @@ static hbp_status write_pack(listing *l, int64_t g, const hbp__pattern_pack *pac
     return tick(l, 1);
 }
 
+/* The next `count` packs of a walk, with what is written of them on its way: patterns lie all over. */
+static void look_up(const expansion *e, hbp__pattern_walk *walk, hbp__pattern_pack *pack, int64_t count)
+{
+    const hbp_pattern_plan *plan = e->plan;
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t p = (pack[i] = hbp__pattern_walk_next(walk)).pattern;
+        __builtin_prefetch(&plan->pattern_samples[p]);
+        __builtin_prefetch(&plan->pattern_tokens[p]);
+        __builtin_prefetch(&plan->pattern_padded_tokens[p]);
+        __builtin_prefetch(&plan->pattern_squares[p]);
+        __builtin_prefetch(&plan->pattern_ns[p]);
+        __builtin_prefetch(&plan->pattern_bytes[p]);
+        if (e->is_drawn_whole)
+            __builtin_prefetch(&e->samples.row[plan->pattern_first_packs[p] + pack[i].turn], 1);
+    }
+}
+
 static hbp_status write_unit(listing *l, const hbp__pattern_unit *unit)
 {
     const hbp_pattern_plan *plan = l->of->plan;
     const int32_t sp = plan->group_sp[unit->group];
     hbp__pattern_walk walk = hbp__pattern_walk_from(plan, blocks_of(l->of), unit->group, unit->first);
-    for (int64_t m = 0, at = unit->first; m < plan->micro_batch_multiple; m++) {
+    hbp__pattern_pack pack[PACKS_AHEAD];
+    int64_t left = unit->end - unit->first, ahead = 0, at = 0;
+    for (int64_t m = 0; m < plan->micro_batch_multiple; m++) {
         for (int32_t rank = 0; rank < plan->ranks; rank += sp) {
-            hbp__pattern_pack pack = {0};
-            const int is_padding = at == unit->end;
-            if (!is_padding) {
-                pack = hbp__pattern_walk_next(&walk);
-                at++;
+            if (at == ahead) {
+                ahead = hbp__min_i64(left, PACKS_AHEAD);
+                look_up(l->of, &walk, pack, ahead);
+                left -= ahead;
+                at = 0;
             }
-            HBP__TRY(write_pack(l, unit->group, is_padding ? NULL : &pack, rank));
+            HBP__TRY(write_pack(l, unit->group, at < ahead ? &pack[at++] : NULL, rank));
         }
         hbp__write_micro_batch(&l->writer);
         hbp__clock_next(&l->writer.clock);
@@ -345,7 +371,7 @@ static hbp_status draw_whole(expansion *e, int is_whole)
     if (is_dealt)
         HBP__TRY(hbp__lengths_deal(context, e->lengths, order));
     return hbp__pattern_samples_open(context, plan, e->length_first, is_dealt ? order : e->sample, order,
-                                     e->threads, &e->samples);
+                                     e->threads, most_jobs(e), &e->samples);
 }
 
 static hbp_status expand(expansion *e)
@@ -354,7 +380,7 @@ static hbp_status expand(expansion *e)
     const hbp_pattern_plan *plan = e->plan;
     const int is_whole = !e->first_step && e->steps == plan->steps;
     e->deal = hbp__pattern_deal_of(plan);
-    e->jobs = e->threads > 1 ? hbp__min_i64(e->steps, (int64_t)e->threads * JOBS_A_THREAD) : 1;
+    e->jobs = hbp__min_i64(e->steps, most_jobs(e));
     e->length_first = hbp__take(context, (uint64_t)plan->lengths, sizeof *e->length_first);
     e->start = hbp__take(context, (uint64_t)e->jobs + 1, sizeof *e->start);
     HBP__TRY(hbp__scratch_check(context, "the steps"));

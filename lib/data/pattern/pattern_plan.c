@@ -187,21 +187,39 @@ hbp_status hbp__pattern_blocks_open(hbp_context *context, const hbp_pattern_plan
     return HBP_OK;
 }
 
+/* Sets the stretch that the next place is in. */
+static void enter_stretch(hbp__pattern_walk *walk, int64_t stretch)
+{
+    const int64_t *first = walk->plan->stretch_first_packs + stretch;
+    const int64_t at = walk->place - first[0];
+    walk->stretch = stretch;
+    walk->whole = (first[1] - first[0]) / walk->width;
+    walk->micro_batch = at / walk->width;
+    walk->rank = at % walk->width;
+}
+
 hbp__pattern_walk hbp__pattern_walk_from(const hbp_pattern_plan *plan, const hbp__pattern_blocks *blocks,
                                          int64_t g, int64_t place)
 {
-    return (hbp__pattern_walk){plan, blocks, hbp__pattern_width(plan, g), place,
-                               hbp__last_at_most(plan->stretch_first_packs, plan->stretches, place)};
+    hbp__pattern_walk walk = {
+        .plan = plan, .blocks = blocks, .width = hbp__pattern_width(plan, g), .place = place};
+    enter_stretch(&walk, hbp__last_at_most(plan->stretch_first_packs, plan->stretches, place));
+    return walk;
 }
 
 hbp__pattern_pack hbp__pattern_walk_next(hbp__pattern_walk *walk)
 {
     const hbp_pattern_plan *plan = walk->plan;
-    walk->stretch += walk->place == plan->stretch_first_packs[walk->stretch + 1];
-    const int64_t first = plan->stretch_first_packs[walk->stretch], at = walk->place++ - first,
-                  whole = (plan->stretch_first_packs[walk->stretch + 1] - first) / walk->width;
-    const int64_t pack =
-        first + (at < whole * walk->width ? at / walk->width + at % walk->width * whole : at);
+    if (walk->place == plan->stretch_first_packs[walk->stretch + 1])
+        enter_stretch(walk, walk->stretch + 1);
+    const int64_t pack = walk->micro_batch < walk->whole ? plan->stretch_first_packs[walk->stretch] +
+                                                               walk->micro_batch + walk->rank * walk->whole
+                                                         : walk->place;
+    walk->place++;
+    if (++walk->rank == walk->width) {
+        walk->rank = 0;
+        walk->micro_batch++;
+    }
     int64_t first_pattern = 0, patterns = plan->patterns;
     if (walk->blocks) {
         const int32_t *among = &walk->blocks->first[pack >> walk->blocks->shift];

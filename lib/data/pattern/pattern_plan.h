@@ -194,8 +194,11 @@ typedef struct hbp__pattern_walk {
     const hbp_pattern_plan *plan;
     const hbp__pattern_blocks *blocks; /* NULL: none */
     int64_t width;
-    int64_t place;   /* of the next pack */
-    int64_t stretch; /* that it is in */
+    int64_t place;       /* of the next pack */
+    int64_t stretch;     /* that it is in */
+    int64_t whole;       /* whole micro-batches of the stretch */
+    int64_t micro_batch; /* of the next pack, counted from the stretch's first */
+    int64_t rank;        /* its place there */
 } hbp__pattern_walk;
 
 /* A walk over group g from `place` on. O(log stretches). */

@@ -1,5 +1,7 @@
 #include "data/pattern/pattern_samples.h"
 
+#include <string.h>
+
 #include "base/parallel.h"
 #include "base/scratch.h"
 #include "base/search.h"
@@ -12,6 +14,8 @@ typedef struct drawing {
     const hbp__pattern_samples *of;
     const uint32_t *sample; /* [samples] of an index; NULL: samples by their place */
     uint64_t key;           /* of the run */
+    int64_t samples;
+    int64_t jobs;
 } drawing;
 
 /* Draws the samples of a length into `to` [its samples]; `from` [its samples]: NULL: numbers from `first` on.
@@ -35,10 +39,9 @@ static hbp_status draw_row(hbp_context *context, const drawing *d, int64_t row, 
     return HBP_OK;
 }
 
-/* Job `row`: the samples of a length in their order. */
-static hbp_status draw_length(hbp_context *context, void *user, int64_t row)
+/* The samples of a length in their order. */
+static hbp_status draw_length(hbp_context *context, const drawing *d, int64_t row)
 {
-    const drawing *d = user;
     const int64_t count = d->of->plan->length_samples[row], first = d->of->length_first[row];
     const uint32_t *from = d->sample ? d->sample + first : NULL;
     uint32_t *to = d->of->order + first, few[HBP__DRAWN], *drawn = few;
@@ -55,9 +58,26 @@ static hbp_status draw_length(hbp_context *context, void *user, int64_t row)
     return HBP_OK;
 }
 
+/* The first length that is a job's: lengths belong to the job that their first sample is in. */
+static int64_t first_length(const drawing *d, int64_t job)
+{
+    const int64_t begin = hbp__part_begin(d->samples, d->jobs, job), lengths = d->of->plan->lengths,
+                  row = hbp__last_at_most(d->of->length_first, lengths, begin);
+    return row + (d->of->length_first[row] < begin);
+}
+
+static hbp_status draw_lengths(hbp_context *context, void *user, int64_t job)
+{
+    const drawing *d = user;
+    const int64_t end = first_length(d, job + 1);
+    for (int64_t row = first_length(d, job); row < end; row++)
+        HBP__TRY(draw_length(context, d, row));
+    return HBP_OK;
+}
+
 hbp_status hbp__pattern_samples_open(hbp_context *context, const hbp_pattern_plan *plan,
                                      const int64_t *length_first, const uint32_t *sample, uint32_t *order,
-                                     int32_t threads, hbp__pattern_samples *samples)
+                                     int32_t threads, int64_t jobs, hbp__pattern_samples *samples)
 {
     const int64_t packs = plan->pattern_first_packs[plan->patterns];
     *samples = (hbp__pattern_samples){.plan = plan, .length_first = length_first, .order = order};
@@ -67,16 +87,25 @@ hbp_status hbp__pattern_samples_open(hbp_context *context, const hbp_pattern_pla
         HBP__TRY(hbp__tick_row(context, "draw samples", pack, packs));
         samples->row[pack] = HBP__NO_ROW;
     }
-    drawing d = {samples, sample, hbp__permutation_key(plan->seed, plan->epoch)};
-    return hbp__parallel(context, threads, plan->lengths, draw_length, &d);
+    drawing d = {.of = samples,
+                 .sample = sample,
+                 .key = hbp__permutation_key(plan->seed, plan->epoch),
+                 .samples = hbp__pattern_all_samples(plan),
+                 .jobs = jobs};
+    return hbp__parallel(context, threads, jobs, draw_lengths, &d);
 }
 
-/* A run of the pattern at hand: its samples in the next pack. */
-typedef struct cut {
-    const uint32_t *sample;
-    int32_t number;
-    int32_t tokens;
-} cut;
+/* Samples of a pack that are written at once. */
+#define SLOTS 1024
+
+/* Some of the samples that each pack of a pattern holds: where those of a pack stand in the order, how much
+ * further on those of the next one do, and their tokens. */
+typedef struct slots {
+    int64_t count;
+    uint32_t at[SLOTS];
+    uint32_t step[SLOTS];
+    int32_t tokens[SLOTS];
+} slots;
 
 /* What is written of all packs before anything else is. */
 enum { IDS, TOKENS };
@@ -94,67 +123,73 @@ typedef struct writing {
     int64_t since; /* rows since the last look at a request to cancel */
 } writing;
 
-static hbp_status open_cuts(writing *w, hbp_context *context, int64_t pattern, int64_t turn, cut **out)
+/* The next samples of a pattern, from sample *sample of run *run on, in its pack `turn`. */
+static void next_slots(const hbp__pattern_samples *s, int64_t pattern, int64_t turn, int64_t *run,
+                       int64_t *sample, slots *next)
 {
-    const hbp__pattern_samples *s = w->of;
     const hbp_pattern_plan *plan = s->plan;
-    const int64_t first = plan->pattern_offsets[pattern], runs = plan->pattern_offsets[pattern + 1] - first;
-    cut *cuts = *out = hbp__take(context, (uint64_t)runs, sizeof *cuts);
-    HBP__TRY(hbp__scratch_check(context, "the samples of packs"));
-    for (int64_t i = 0; i < runs; i++) {
-        const int64_t row = plan->run_lengths[first + i], number = plan->run_numbers[first + i];
-        cuts[i] = (cut){s->order + s->length_first[row] + plan->run_firsts[first + i] + turn * number,
-                        (int32_t)number, (int32_t)plan->length_tokens[row]};
-        HBP__TRY(hbp__tick_rows(context, "samples", &w->since, 1, pattern, plan->patterns));
+    next->count = 0;
+    while (*run < plan->pattern_offsets[pattern + 1] && next->count < SLOTS) {
+        const int64_t row = plan->run_lengths[*run], number = plan->run_numbers[*run],
+                      first = s->length_first[row] + plan->run_firsts[*run] + turn * number;
+        for (; *sample < number && next->count < SLOTS; ++*sample, next->count++) {
+            next->at[next->count] = (uint32_t)(first + *sample);
+            next->step[next->count] = (uint32_t)number;
+            next->tokens[next->count] = (int32_t)plan->length_tokens[row];
+        }
+        if (*sample < number)
+            return;
+        *sample = 0;
+        ++*run;
+    }
+}
+
+static void write_ids(int64_t *id, const uint32_t *order, const slots *s, uint32_t turn)
+{
+    for (int64_t i = 0; i < s->count; i++) {
+        const uint32_t *sample = order + (s->at[i] + turn * s->step[i]);
+        __builtin_prefetch((const void *)((uintptr_t)sample + SAMPLES_AHEAD * sizeof *sample));
+        id[i] = *sample;
+    }
+}
+
+/* What stands beside the samples of packs [pack, end) of one pattern. */
+static hbp_status write_beside(writing *w, hbp_context *context, int64_t pattern, int64_t pack, int64_t end)
+{
+    const int64_t number = w->of->plan->pattern_samples[pattern];
+    for (; pack < end; pack++) {
+        const uint32_t row = w->of->row[pack];
+        HBP__TRY(hbp__tick_rows(context, "samples", &w->since, number, pattern, w->of->plan->patterns));
+        if (row == HBP__NO_ROW)
+            continue;
+        w->writer.sample = row + number;
+        HBP__TRY(hbp__resolve_samples(&w->writer, NULL, row));
     }
     return HBP_OK;
-}
-
-static void write_ids(int64_t *id, cut *cuts, int64_t runs)
-{
-    for (int64_t k = 0; k < runs; k++) {
-        const int32_t number = cuts[k].number;
-        const uint32_t *sample = cuts[k].sample;
-        cuts[k].sample += number;
-        __builtin_prefetch((const void *)((uintptr_t)sample + SAMPLES_AHEAD * sizeof *sample));
-        for (int32_t i = 0; i < number; i++)
-            *id++ = sample[i];
-    }
-}
-
-static void write_tokens(int32_t *tokens, const cut *cuts, int64_t runs)
-{
-    for (int64_t k = 0; k < runs; k++)
-        for (int32_t i = 0; i < cuts[k].number; i++)
-            *tokens++ = cuts[k].tokens;
 }
 
 /* Packs [pack, end) of one pattern. */
 static hbp_status write_pattern(writing *w, hbp_context *context, int64_t pattern, int64_t pack, int64_t end)
 {
     const hbp_pattern_plan *plan = w->of->plan;
-    const int64_t runs = plan->pattern_offsets[pattern + 1] - plan->pattern_offsets[pattern],
-                  number = plan->pattern_samples[pattern], mark = hbp__scratch_mark(context);
-    cut *cuts = NULL;
-    HBP__TRY(open_cuts(w, context, pattern, pack - plan->pattern_first_packs[pattern], &cuts));
-    for (; pack < end; pack++) {
-        const uint32_t row = w->of->row[pack];
-        HBP__TRY(hbp__tick_rows(context, "samples", &w->since, number, pattern, plan->patterns));
-        if (row == HBP__NO_ROW) {
-            for (int64_t k = 0; w->what == IDS && k < runs; k++)
-                cuts[k].sample += cuts[k].number;
-            continue;
+    hbp_plan *to = w->writer.plan;
+    const int64_t turn = pack - plan->pattern_first_packs[pattern];
+    int64_t run = plan->pattern_offsets[pattern], sample = 0;
+    slots s;
+    for (int64_t first = 0; first < plan->pattern_samples[pattern]; first += s.count) {
+        next_slots(w->of, pattern, turn, &run, &sample, &s);
+        for (int64_t p = pack; p < end; p++) {
+            const uint32_t row = w->of->row[p];
+            HBP__TRY(hbp__tick_rows(context, "samples", &w->since, s.count, pattern, plan->patterns));
+            if (row == HBP__NO_ROW)
+                continue;
+            if (w->what == IDS)
+                write_ids(to->sample_ids + row + first, w->of->order, &s, (uint32_t)(p - pack));
+            else
+                memcpy(to->sample_tokens + row + first, s.tokens, (size_t)s.count * sizeof *s.tokens);
         }
-        if (w->what == IDS) {
-            write_ids(w->writer.plan->sample_ids + row, cuts, runs);
-            continue;
-        }
-        write_tokens(w->writer.plan->sample_tokens + row, cuts, runs);
-        w->writer.sample = row + number;
-        HBP__TRY(hbp__resolve_samples(&w->writer, NULL, row));
     }
-    hbp__scratch_release(context, mark);
-    return HBP_OK;
+    return w->what == TOKENS && w->writer.has_beside ? write_beside(w, context, pattern, pack, end) : HBP_OK;
 }
 
 static hbp_status write_job(hbp_context *context, void *user, int64_t job)

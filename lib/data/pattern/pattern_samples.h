@@ -24,7 +24,7 @@ typedef struct hbp__pattern_samples {
  */
 hbp_status hbp__pattern_samples_open(hbp_context *context, const hbp_pattern_plan *plan,
                                      const int64_t *length_first, const uint32_t *sample, uint32_t *order,
-                                     int32_t threads, hbp__pattern_samples *samples);
+                                     int32_t threads, int64_t jobs, hbp__pattern_samples *samples);
 
 /* Writes the samples of all packs that have a row, and what stands beside them, by copies of `writer`; the
  * order is no longer read once ids are written. O(samples), of all packs. */

@@ -23,7 +23,7 @@ hbp_status hbp__plan_rows_open(hbp_context *context, const hbp_lengths *lengths,
             "lists none",
             (long long)rows->samples, (long long)rows->packs);
     writer->has_beside = plan->sample_first_tokens || plan->sample_loss_tokens || plan->sample_vision ||
-                         plan->sample_modalities;
+                         plan->sample_modalities || (lengths && lengths->origin);
     plan->ranks = frame->ranks;
     plan->domain_ranks = frame->domain_ranks;
     plan->lockstep_ranks = frame->lockstep_ranks;
@@ -86,7 +86,7 @@ static void resolve(hbp__plan_writer *w, const uint32_t *sample, int64_t from, i
         id[i] = sample[id[i]];
     if (!lengths && w->plan->sample_loss_tokens)
         write_shifted(w, from, count);
-    if (!lengths || !(w->has_beside || lengths->origin))
+    if (!lengths || !w->has_beside)
         return;
     for (int64_t i = 0; i < count; i++) {
         const uint32_t piece = (uint32_t)id[i];
@@ -97,7 +97,7 @@ static void resolve(hbp__plan_writer *w, const uint32_t *sample, int64_t from, i
 
 hbp_status hbp__resolve_samples(hbp__plan_writer *w, const uint32_t *sample, int64_t from)
 {
-    if (!sample && !w->has_beside && !(w->lengths && w->lengths->origin))
+    if (!sample && !w->has_beside)
         return HBP_OK;
     for (int64_t at = from; at < w->sample; at += HBP__TICK_ROWS) {
         if (at > from)

@@ -31,7 +31,7 @@ typedef struct hbp__plan_writer {
     hbp_plan *plan;
     hbp__clock clock; /* scratch */
     int64_t step_ns;
-    int has_beside; /* columns of samples beside ids and lengths */
+    int has_beside; /* columns of samples beside ids and lengths, or ids that are no rows of the lengths */
     int64_t step;   /* rows written so far, of each table */
     int64_t micro_batch;
     int64_t pack;
