@@ -81,4 +81,42 @@ START_TEST_IN_CONTEXT(long_calls_look_up_as_they_work)
 }
 END_TEST
 
-TEST_MAIN("pattern_expand", long_calls_look_up_as_they_work)
+/* Packs of thousands of samples and several micro-batches at once: steps listed one by one hold what all of
+ * them listed together do, on any number of threads. */
+START_TEST_IN_CONTEXT(packs_of_very_many_samples_are_listed_whole)
+{
+    enum { SAMPLES = 400000, PACK = 5000 };
+    hbp__rng rng = hbp__rng_make(13, 0, 0);
+    hbp_lengths *lengths = draw_lengths(context, &rng, SAMPLES, 3, 0);
+    hbp_epoch_options o = defaults();
+    hbp_cost *cost = keep(test_cost(context));
+    hbp_pattern_plan *plan;
+    hbp_length_index *index;
+    hbp_groups *groups;
+    OK(context, hbp_groups_create(context, cost, 1, (int64_t[]){8192}, (int32_t[]){4}, NULL, 0, &groups));
+    o.groups = keep(groups);
+    o.micro_batch_multiple = 3;
+    o.tokens_per_step = 100000;
+    OK(context, hbp_plan_patterns(context, lengths, cost, &o, &plan));
+    OK(context, hbp_length_index_create(context, lengths, &index));
+    keep(plan), keep(index);
+    ck_assert_int_gt(plan->steps, 4);
+    ck_assert_int_gt(plan->pattern_samples[0], PACK);
+    for (int32_t threads = 1; threads < 4; threads++) {
+        hbp_plan *whole, *step;
+        OK(context, hbp__pattern_plan_expand(context, plan, index, 0, plan->steps, threads, &whole));
+        OK(context, hbp_plan_validate(context, keep(whole), lengths, NULL));
+        for (int64_t s = 0, at = 0; s < plan->steps; s++, at += step->samples) {
+            OK(context, hbp_pattern_plan_expand(context, plan, index, s, 1, &step));
+            keep(step);
+            ck_assert_int_eq(step->samples, whole->step_samples[s]);
+            const size_t count = (size_t)step->samples;
+            ck_assert_mem_eq(step->sample_ids, whole->sample_ids + at, count * sizeof *step->sample_ids);
+            ck_assert_mem_eq(step->sample_tokens, whole->sample_tokens + at,
+                             count * sizeof *step->sample_tokens);
+        }
+    }
+}
+END_TEST
+
+TEST_MAIN("pattern_expand", long_calls_look_up_as_they_work, packs_of_very_many_samples_are_listed_whole)

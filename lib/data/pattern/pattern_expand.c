@@ -20,6 +20,7 @@ typedef struct expansion {
     uint64_t lengths_digest;    /* without them: of the lengths that the ids are of */
     hbp__pattern_deal deal;
     hbp__pattern_blocks blocks; /* without first: few packs are listed */
+    int64_t *samples_of;        /* [units, micro_batch_multiple] NULL: few packs are listed, or by one job */
     int64_t *length_first;      /* [lengths] samples that are shorter */
     int64_t all;                /* samples of the plan */
     int is_drawn_whole;         /* samples are drawn all at once, and written pattern by pattern */
@@ -89,7 +90,11 @@ static hbp_status count_job(hbp_context *context, void *user, int64_t job)
                 continue;
             rows.micro_batches += plan->micro_batch_multiple;
             rows.packs += plan->micro_batch_multiple * hbp__pattern_width(plan, unit.group);
-            hbp__pattern_walk walk = hbp__pattern_walk_from(plan, blocks_of(e), unit.group, unit.first);
+            for (int64_t m = 0; e->samples_of && m < plan->micro_batch_multiple; m++)
+                rows.samples += e->samples_of[unit.row * plan->micro_batch_multiple + m];
+            if (e->samples_of)
+                continue;
+            hbp__pattern_walk walk = hbp__pattern_walk_from(plan, NULL, unit.group, unit.first);
             for (int64_t k = unit.first; k < unit.end; k++) {
                 HBP__TRY(hbp__tick_rows(context, "steps", &since, 1, step - first, end - first));
                 rows.samples += plan->pattern_samples[hbp__pattern_walk_next(&walk).pattern];
@@ -362,7 +367,6 @@ static hbp_status draw_whole(expansion *e, int is_whole)
     hbp_context *context = e->context;
     const hbp_pattern_plan *plan = e->plan;
     const int is_dealt = e->lengths && !e->sample; /* the samples of an array that no index has in order */
-    e->is_drawn_whole = e->steps > plan->steps / LARGE_PART && e->all <= HBP_MAX_SAMPLES;
     if (!e->is_drawn_whole)
         return HBP_OK;
     uint32_t *order = is_whole ? (uint32_t *)e->writer.plan->sample_tokens
@@ -378,7 +382,8 @@ static hbp_status expand(expansion *e)
 {
     hbp_context *context = e->context;
     const hbp_pattern_plan *plan = e->plan;
-    const int is_whole = !e->first_step && e->steps == plan->steps;
+    const int is_whole = !e->first_step && e->steps == plan->steps,
+              is_large = e->steps > plan->steps / LARGE_PART;
     e->deal = hbp__pattern_deal_of(plan);
     e->jobs = hbp__min_i64(e->steps, most_jobs(e));
     e->length_first = hbp__take(context, (uint64_t)plan->lengths, sizeof *e->length_first);
@@ -386,8 +391,11 @@ static hbp_status expand(expansion *e)
     HBP__TRY(hbp__scratch_check(context, "the steps"));
     for (int64_t i = 0; i < plan->lengths; e->all += plan->length_samples[i++])
         e->length_first[i] = e->all;
-    if (e->steps > plan->steps / LARGE_PART)
+    e->is_drawn_whole = is_large && e->all <= HBP_MAX_SAMPLES;
+    if (is_large)
         HBP__TRY(hbp__pattern_blocks_open(context, plan, &e->blocks));
+    if (e->is_drawn_whole && e->jobs > 1)
+        HBP__TRY(hbp__pattern_count_samples(context, plan, &e->samples_of));
     HBP__TRY(open_rows(e, is_whole));
     HBP__TRY(draw_whole(e, is_whole));
     HBP__TRY(hbp__parallel(context, e->threads, e->jobs, list_job, e));

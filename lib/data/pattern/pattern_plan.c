@@ -291,8 +291,38 @@ int hbp__pattern_unit_at(const hbp_pattern_plan *plan, const hbp__pattern_deal *
     const int64_t first = hbp__pattern_first_pack(plan, g), end = hbp__pattern_first_pack(plan, g + 1),
                   packs = hbp__pattern_width(plan, g) * plan->micro_batch_multiple,
                   begin = first + (at - plan->group_first_units[g]) * packs;
-    *unit = (hbp__pattern_unit){g, begin, hbp__min_i64(begin + packs, end)};
+    *unit = (hbp__pattern_unit){g, at, begin, hbp__min_i64(begin + packs, end)};
     return 1;
+}
+
+/* Adds the samples of the packs of stretch s of group g to those of its micro-batches [of the group];
+ * *pattern is that of its first pack, or one before, and then of its last. */
+static hbp_status add_samples(hbp_context *context, const hbp_pattern_plan *plan, int64_t g, int64_t s,
+                              int64_t *pattern, int64_t *samples)
+{
+    const int64_t width = hbp__pattern_width(plan, g), first = plan->stretch_first_packs[s],
+                  end = plan->stretch_first_packs[s + 1], whole = (end - first) / width,
+                  rest = first + whole * width;
+    samples += (first - hbp__pattern_first_pack(plan, g)) / width;
+    for (int64_t pack = first, m = 0; pack < end; pack++, m = m + 1 < whole ? m + 1 : 0) {
+        HBP__TRY(hbp__tick_row(context, "steps", pack, plan->pattern_first_packs[plan->patterns]));
+        while (pack >= plan->pattern_first_packs[*pattern + 1])
+            ++*pattern;
+        samples[pack < rest ? m : whole] += plan->pattern_samples[*pattern];
+    }
+    return HBP_OK;
+}
+
+hbp_status hbp__pattern_count_samples(hbp_context *context, const hbp_pattern_plan *plan, int64_t **samples)
+{
+    const int64_t multiple = plan->micro_batch_multiple;
+    *samples = hbp__take_zero(context, (uint64_t)(hbp__pattern_units(plan) * multiple), sizeof **samples);
+    HBP__TRY(hbp__scratch_check(context, "the steps"));
+    for (int64_t g = 0, pattern = 0; g < plan->groups; g++)
+        for (int64_t s = plan->group_first_stretches[g]; s < plan->group_first_stretches[g + 1]; s++)
+            HBP__TRY(
+                add_samples(context, plan, g, s, &pattern, *samples + plan->group_first_units[g] * multiple));
+    return HBP_OK;
 }
 
 /* What packs [first, end) of the row take, one after the other; *pattern is one no later than that of the

@@ -229,6 +229,7 @@ hbp__pattern_deal hbp__pattern_deal_of(const hbp_pattern_plan *plan);
  * of the group's width. */
 typedef struct hbp__pattern_unit {
     int64_t group;
+    int64_t row; /* over all groups */
     int64_t first;
     int64_t end;
 } hbp__pattern_unit;
@@ -236,6 +237,9 @@ typedef struct hbp__pattern_unit {
 /* The unit of a step's `stratum`; 0 when the step has none in the last one. O(groups). */
 int hbp__pattern_unit_at(const hbp_pattern_plan *plan, const hbp__pattern_deal *deal, int64_t step,
                          int64_t stratum, hbp__pattern_unit *unit);
+
+/* The samples of every micro-batch [units, micro_batch_multiple], in scratch. O(packs). */
+hbp_status hbp__pattern_count_samples(hbp_context *context, const hbp_pattern_plan *plan, int64_t **samples);
 
 /* Samples of all packs: at most HBP_MAX_HISTOGRAM_SAMPLES. O(lengths). */
 static inline int64_t hbp__pattern_all_samples(const hbp_pattern_plan *plan)
