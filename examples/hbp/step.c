@@ -112,6 +112,18 @@ static hbp_status make_batch(cli *c, int64_t *length, uint32_t *vision, int32_t 
     return hbp_lengths_create_i64(c->context, length, count, &options, &c->lengths);
 }
 
+/* A file of an epoch is more likely than a step of so many samples. */
+#define LARGE_STEP 65536
+
+static void warn_of_size(const cli *c, int64_t samples)
+{
+    if (samples > LARGE_STEP)
+        fprintf(stderr,
+                "hbp: warning: %s samples of %s are planned as one step; --samples-per-step N takes N of them, "
+                "hbp plan makes steps of all\n",
+                show_count(samples).s, show_name(c->file).s);
+}
+
 /* Samples [--skip, --skip + --samples-per-step) of the file in the place of all; *longest gets the longest of
  * the file.
  */
@@ -122,6 +134,8 @@ static hbp_status cut_batch(cli *c, int64_t *longest)
     if (status < 0)
         return status;
     *longest = s.max_length;
+    if (!c->samples_per_step)
+        warn_of_size(c, s.samples - c->skip);
     if (!c->samples_per_step && !c->skip)
         return HBP_OK;
     char batch[48] = "";

@@ -35,8 +35,14 @@ int cli_validate(cli *c)
     }
     if (status < 0)
         return cli_failed(c);
-    say("%s keeps every promise%s%s%s, digest %s\n", show_name(c->file).s,
-        c->lengths ? ", holds the data set's samples" : "", c->cost ? ", fits the machine" : "",
+    const shown some = show_number(s.samples, "sample");
+    const int is_part = c->lengths && s.first_step;
+    say("%s keeps every promise%s%s%s%s%s, digest %s\n", show_name(c->file).s, is_part ? ", holds " : "",
+        is_part ? some.s : "",
+        is_part      ? " of the data set"
+        : c->lengths ? ", holds the data set's samples"
+                     : "",
+        c->cost ? ", fits the machine" : "",
         c->vlm_plan ? ", its stages and steps take what its layers and packs do" : "",
         show_digest(s.digest).s);
     return 0;

@@ -200,6 +200,8 @@ wrong 1 "there is no rank 99" show plan.msgpack --rank 99
     good show part.msgpack --step 3 && has "step 3, of steps 2 to 4"
     good show part.msgpack --rank 0 && has "step 2, of steps 2 to 4"
 }
+good plan l.npy $on --patterns -o plan.patterns && good expand plan.patterns --lengths l.npy --steps 2:5 -o part.msgpack
+good validate part.msgpack --lengths l.npy && has "holds " && has " samples of the data set"
 good plan l.npy $on --patterns -o plan.patterns && has "patterns of " && has "wrote plan.patterns"
 good show plan.patterns && has "a plan by patterns, " && has "hbp expand"
 good show plan.patterns --rank 3 && has "numbered in order of length, the shortest first" && has "id:tokens"
@@ -520,6 +522,10 @@ micro_batches='r["bound_ns"] <= r["predicted_ns"] and r["gap"] >= 0 and r["compl
     good validate step.msgpack && has "keeps every promise"
     json "r['bound_ns'] == json.load(open('step.json'))['bound_ns'] and
           r['gap'] == json.load(open('step.json'))['gap'] and r['steps'] == 1" show step.msgpack
+    awk 'BEGIN { for (i = 0; i < 65537; i++) print 7 }' >many.txt
+    "$hbp" step many.txt $on --method hybrid-cp 2>err >out || fail "a large step: $(cat err)"
+    grep -qF "warning: 65,537 samples of many.txt are planned as one step; --samples-per-step N" err || fail "a large step: '$(cat err)'"
+    good step many.txt $on --method hybrid-cp --samples-per-step 65536
     wrong 2 "--method is 'best'" step $step $on --method best
     wrong 2 "--micro-batches is '2-3'" step $step $on --micro-batches 2-3
     wrong 2 "--micro-batches is ':'" step $step $on --micro-batches :
