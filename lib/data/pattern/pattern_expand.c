@@ -85,7 +85,8 @@ static hbp_status count_job(hbp_context *context, void *user, int64_t job)
     for (int64_t step = first; step < end; step++)
         for (int64_t t = 0; t < e->deal.strata; t++) {
             hbp__pattern_unit unit;
-            HBP__TRY(hbp__tick_rows(context, "steps", &since, 1, step - first, end - first));
+            HBP__TRY(hbp__tick_rows(context, "steps", &since, plan->micro_batch_multiple, step - first,
+                                    end - first));
             if (!hbp__pattern_unit_at(plan, &e->deal, step, t, &unit))
                 continue;
             rows.micro_batches += plan->micro_batch_multiple;

@@ -17,11 +17,11 @@ typedef struct hbp__pattern_samples {
     uint32_t *row; /* [packs] of each pack's first sample, HBP__NO_ROW: of none that is listed */
 } hbp__pattern_samples;
 
-/* Draws all samples, and gives no pack a row: those of `sample` [samples], an index; NULL: samples by their
- * place in order of length; `order` itself: it holds an index, and is drawn in place. Samples of the plan are
- * at most HBP_MAX_SAMPLES. `order` [samples] may be the column of tokens of the plan to be written. In
- * scratch, 4 bytes for each pack and, drawn in place, on each thread for each sample of a length. O(samples).
- */
+/* Draws all samples, in `jobs` parts, and gives no pack a row: those of `sample` [samples], an index; NULL:
+ * samples by their place in order of length; `order` itself: it holds an index, and is drawn in place.
+ * Samples of the plan are at most HBP_MAX_SAMPLES. `order` [samples] may be the column of tokens of the plan
+ * to be written. In scratch, 4 bytes for each pack and, drawn in place, on each thread for each sample of a
+ * length. O(samples). */
 hbp_status hbp__pattern_samples_open(hbp_context *context, const hbp_pattern_plan *plan,
                                      const int64_t *length_first, const uint32_t *sample, uint32_t *order,
                                      int32_t threads, int64_t jobs, hbp__pattern_samples *samples);
