@@ -118,10 +118,11 @@ static hbp_status make_batch(cli *c, int64_t *length, uint32_t *vision, int32_t 
 static void warn_of_size(const cli *c, int64_t samples)
 {
     if (samples > LARGE_STEP)
-        fprintf(stderr,
-                "hbp: warning: %s samples of %s are planned as one step; --samples-per-step N takes N of them, "
-                "hbp plan makes steps of all\n",
-                show_count(samples).s, show_name(c->file).s);
+        fprintf(
+            stderr,
+            "hbp: warning: %s samples of %s are planned as one step; --samples-per-step N takes N of them, "
+            "hbp plan makes steps of all\n",
+            show_count(samples).s, show_name(c->file).s);
 }
 
 /* Samples [--skip, --skip + --samples-per-step) of the file in the place of all; *longest gets the longest of

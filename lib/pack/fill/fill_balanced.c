@@ -276,20 +276,22 @@ static hbp_status deal_source(balanced *b, source *s)
     return HBP_OK;
 }
 
-/* Puts pack `p` into the index of gaps, unless it holds as many samples as it may. */
-static void index_pack(const balanced *b, hbp__gap_index *index, int64_t p)
+/* Puts pack `p` into the index of gaps, unless it holds as many samples as it may or has no room for items of
+ * `shortest`. */
+static void index_pack(const balanced *b, hbp__gap_index *index, int64_t p, int64_t shortest)
 {
-    if (b->fills.members[p] < b->fills.max_members)
-        hbp__gap_index_add(index, (uint32_t)p, b->fills.capacity - b->fills.load[p]);
+    const int64_t gap = b->fills.capacity - b->fills.load[p];
+    if (gap >= shortest && b->fills.members[p] < b->fills.max_members)
+        hbp__gap_index_add(index, (uint32_t)p, gap);
 }
 
 /* A pack for an item that no deal had room for: best fit, else the newest pack, else a new one. */
-static hbp_status place_item(balanced *b, hbp__gap_index *index, int64_t item)
+static hbp_status place_item(balanced *b, hbp__gap_index *index, int64_t item, int64_t shortest)
 {
     uint32_t found = hbp__gap_index_take(index, b->items.size[item]);
     if (found != HBP__NO_GAP && hbp__fills_fits(&b->fills, &b->items, found, item)) {
         HBP__TRY(add_stray(b, found, item));
-        index_pack(b, index, found);
+        index_pack(b, index, found, shortest);
         return HBP_OK;
     }
     int64_t fresh = b->fills.count - 1;
@@ -307,11 +309,13 @@ static hbp_status place_item(balanced *b, hbp__gap_index *index, int64_t item)
 static hbp_status place_lost(balanced *b, const uint32_t *lost, int64_t losses)
 {
     const hbp__listing *listing = &b->own.listing;
-    int64_t tokens = 0, most = 0, least = INT64_MAX;
+    int64_t tokens = 0, shortest = INT64_MAX, most = 0, least = INT64_MAX;
     if (!losses)
         return HBP_OK;
-    for (int64_t i = 0; i < losses; i++)
+    for (int64_t i = 0; i < losses; i++) {
         tokens += hbp__listing_size(listing, lost[i]);
+        shortest = hbp__min_i64(shortest, hbp__listing_size(listing, lost[i]));
+    }
     for (int64_t p = 0; p < b->fills.count; p++) {
         HBP__TRY(hbp__tick_row(b->context, "fill", p, b->fills.count));
         least = hbp__min_i64(least, b->fills.capacity - b->fills.load[p]);
@@ -319,15 +323,15 @@ static hbp_status place_lost(balanced *b, const uint32_t *lost, int64_t losses)
     }
     hbp__gap_index index;
     hbp_status status = HBP_OK;
-    if (!hbp__gap_index_open(&b->context->memory, b->fills.count, hbp__max_i64(least - tokens, 0), most,
-                             &index))
+    least = hbp__max_i64(least - tokens, shortest);
+    if (!hbp__gap_index_open(&b->context->memory, b->fills.count, least, hbp__max_i64(most, least), &index))
         status = no_memory(b);
     for (int64_t p = b->fills.count; status == HBP_OK && p-- > 0;) {
-        index_pack(b, &index, p);
+        index_pack(b, &index, p, shortest);
         status = hbp__tick_row(b->context, "fill", p, b->fills.count);
     }
     for (int64_t i = 0; i < losses && status == HBP_OK; i++) {
-        status = place_item(b, &index, hbp__listing_item(listing, lost[i]));
+        status = place_item(b, &index, hbp__listing_item(listing, lost[i]), shortest);
         if (status == HBP_OK)
             status = hbp__tick_row(b->context, "fill", i, losses);
     }
