@@ -35,13 +35,8 @@ int cli_validate(cli *c)
     }
     if (status < 0)
         return cli_failed(c);
-    const shown some = show_number(s.samples, "sample");
-    const int is_part = c->lengths && s.first_step;
-    say("%s keeps every promise%s%s%s%s%s, digest %s\n", show_name(c->file).s, is_part ? ", holds " : "",
-        is_part ? some.s : "",
-        is_part      ? " of the data set"
-        : c->lengths ? ", holds the data set's samples"
-                     : "",
+    const char *held = s.first_step ? ", holds a part of the data set" : ", holds the data set's samples";
+    say("%s keeps every promise%s%s%s, digest %s\n", show_name(c->file).s, c->lengths ? held : "",
         c->cost ? ", fits the machine" : "",
         c->vlm_plan ? ", its stages and steps take what its layers and packs do" : "",
         show_digest(s.digest).s);

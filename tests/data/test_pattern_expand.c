@@ -1,3 +1,4 @@
+#include "base/scratch.h"
 #include "patterned.h"
 
 /* Looks at a request to cancel, of one stage. */
@@ -81,8 +82,8 @@ START_TEST_IN_CONTEXT(long_calls_look_up_as_they_work)
 }
 END_TEST
 
-/* Packs of thousands of samples and several micro-batches at once: steps listed one by one hold what all of
- * them listed together do, on any number of threads. */
+/* Packs of thousands of samples: steps listed one by one hold what all of them listed together do, on any
+ * number of threads. */
 START_TEST_IN_CONTEXT(packs_of_very_many_samples_are_listed_whole)
 {
     enum { SAMPLES = 400000, PACK = 5000 };
@@ -119,4 +120,74 @@ START_TEST_IN_CONTEXT(packs_of_very_many_samples_are_listed_whole)
 }
 END_TEST
 
-TEST_MAIN("pattern_expand", long_calls_look_up_as_they_work, packs_of_very_many_samples_are_listed_whole)
+/* The samples of micro-batch m of a unit, pack by pack. */
+static int64_t walk_samples(const hbp_pattern_plan *plan, const hbp__pattern_unit *unit, int64_t m)
+{
+    const int64_t width = hbp__pattern_width(plan, unit->group), first = unit->first + m * width;
+    hbp__pattern_walk walk =
+        hbp__pattern_walk_from(plan, NULL, unit->group, hbp__min_i64(first, unit->end - 1));
+    int64_t samples = 0;
+    for (int64_t pack = first; pack < hbp__min_i64(first + width, unit->end); pack++)
+        samples += plan->pattern_samples[hbp__pattern_walk_next(&walk).pattern];
+    return samples;
+}
+
+/* Stretches of several micro-batches that end in one of fewer packs. */
+static int64_t count_rests(const hbp_pattern_plan *plan)
+{
+    int64_t rests = 0;
+    for (int64_t g = 0; g < plan->groups; g++)
+        for (int64_t s = plan->group_first_stretches[g]; s < plan->group_first_stretches[g + 1]; s++) {
+            const int64_t packs = plan->stretch_first_packs[s + 1] - plan->stretch_first_packs[s],
+                          width = hbp__pattern_width(plan, g);
+            rests += packs / width > 1 && packs % width;
+        }
+    return rests;
+}
+
+START_TEST_IN_CONTEXT(samples_are_counted_as_they_are_walked)
+{
+    hbp__rng rng = hbp__rng_make(14, 0, 0);
+    hbp_cost *cost;
+    hbp_groups *groups;
+    int64_t rests = 0;
+    OK(context, hbp_cost_create_plain(context, 8, &cost));
+    keep(cost);
+    OK(context,
+       hbp_groups_create(context, cost, 2, (int64_t[]){64, 512}, (int32_t[]){1, 8}, NULL, 0, &groups));
+    keep(groups);
+    for (int round = 0, mark = keep_mark(); round < TEST_ROUNDS(60); round++, keep_release(mark)) {
+        const int64_t count = 1 + hbp__rng_below(&rng, 20000);
+        const uint32_t top = 1 + hbp__rng_below(&rng, 200), rare = 2 + hbp__rng_below(&rng, 300);
+        uint32_t *values = keep((uint32_t *)malloc((size_t)count * sizeof *values));
+        for (int64_t i = 0; i < count; i++)
+            values[i] = 1 + hbp__rng_below(&rng, hbp__rng_below(&rng, rare) ? top : 512);
+        hbp_epoch_options o = defaults();
+        hbp_lengths *lengths;
+        hbp_pattern_plan *plan;
+        int64_t *counted;
+        o.groups = groups;
+        o.micro_batch_multiple = (int32_t)hbp__rng_below(&rng, 4);
+        o.sequence_multiple = round % 2 ? 64 : 0;
+        o.tokens_per_step = 16384;
+        OK(context, hbp_lengths_create_u32(context, values, count, NULL, &lengths));
+        OK(context, hbp_plan_patterns(context, keep(lengths), cost, &o, &plan));
+        keep(plan);
+        rests += count_rests(plan);
+        const hbp__pattern_deal deal = hbp__pattern_deal_of(plan);
+        const int64_t multiple = plan->micro_batch_multiple, scratch = hbp__scratch_mark(context);
+        OK(context, hbp__pattern_count_samples(context, plan, &counted));
+        for (int64_t step = 0; step < plan->steps; step++)
+            for (int64_t t = 0; t < deal.strata; t++) {
+                hbp__pattern_unit unit;
+                for (int64_t m = 0; hbp__pattern_unit_at(plan, &deal, step, t, &unit) && m < multiple; m++)
+                    ck_assert_int_eq(counted[unit.row * multiple + m], walk_samples(plan, &unit, m));
+            }
+        hbp__scratch_release(context, scratch);
+    }
+    ck_assert_int_gt(rests, 0);
+}
+END_TEST
+
+TEST_MAIN("pattern_expand", long_calls_look_up_as_they_work, packs_of_very_many_samples_are_listed_whole,
+          samples_are_counted_as_they_are_walked)

@@ -95,6 +95,9 @@ hbp_status hbp__pattern_samples_open(hbp_context *context, const hbp_pattern_pla
     return hbp__parallel(context, threads, jobs, draw_lengths, &d);
 }
 
+/* Ids of a page, of any size of page. */
+#define PAGE_IDS 512
+
 /* Samples of a pack that are written at once. */
 #define SLOTS 1024
 
@@ -208,10 +211,26 @@ static hbp_status write_job(hbp_context *context, void *user, int64_t job)
     return HBP_OK;
 }
 
+/* Ids are written all over their column: its pages are asked for one after the other, so that a request to
+ * cancel is heard while the system clears them. */
+static hbp_status touch_job(hbp_context *context, void *user, int64_t job)
+{
+    const writing *w = user;
+    hbp_plan *to = w->writer.plan;
+    const int64_t end = hbp__part_begin(to->samples, w->jobs, job + 1);
+    int64_t since = 0;
+    for (int64_t i = hbp__part_begin(to->samples, w->jobs, job); i < end; i += PAGE_IDS) {
+        to->sample_ids[i] = 0;
+        HBP__TRY(hbp__tick_rows(context, "samples", &since, PAGE_IDS, i, to->samples));
+    }
+    return HBP_OK;
+}
+
 hbp_status hbp__pattern_samples_write(hbp_context *context, const hbp__pattern_samples *samples,
                                       const hbp__plan_writer *writer, int32_t threads, int64_t jobs)
 {
     writing w = {.of = samples, .writer = *writer, .jobs = jobs, .what = IDS};
+    HBP__TRY(hbp__parallel(context, threads, jobs, touch_job, &w));
     HBP__TRY(hbp__parallel(context, threads, jobs, write_job, &w));
     w.what = TOKENS;
     return hbp__parallel(context, threads, jobs, write_job, &w);
