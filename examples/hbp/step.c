@@ -139,12 +139,14 @@ static hbp_status cut_batch(cli *c, int64_t *longest)
         warn_of_size(c, s.samples - c->skip);
     if (!c->samples_per_step && !c->skip)
         return HBP_OK;
-    char batch[48] = "";
+    char skip[48] = "", batch[48] = "";
+    if (c->skip)
+        snprintf(skip, sizeof skip, " --skip %lld", (long long)c->skip);
     if (c->samples_per_step)
         snprintf(batch, sizeof batch, " --samples-per-step %lld", (long long)c->samples_per_step);
     if (c->skip >= s.samples || c->samples_per_step > s.samples - c->skip)
-        return cli_own_failure("%s has %lld samples, too few for --skip %lld%s", c->file,
-                               (long long)s.samples, (long long)c->skip, batch);
+        return cli_own_failure("%s has %lld samples, too few for%s%s", c->file, (long long)s.samples, skip,
+                               batch);
     int64_t count = c->samples_per_step ? c->samples_per_step : s.samples - c->skip;
     int64_t *length = malloc((size_t)count * sizeof *length);
     uint32_t *vision = malloc((size_t)count * sizeof *vision);

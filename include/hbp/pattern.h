@@ -102,8 +102,8 @@ HBP_API hbp_status hbp_pattern_plan_get_view(const hbp_pattern_plan *plan, hbp_p
 
 /* Steps [first_step, first_step + steps) as a plan that lists their samples; all of them: what hbp_plan_epoch
  * plans by method patterns. `index` is of the lengths that the plan was made of; NULL: samples are numbered
- * in ascending order of length, as a histogram's are; lengths_digest is then that of the histogram as it was
- * planned, which is no data set's where a limit has cut it. A part has neither dropped samples nor bounds.
+ * in ascending order of length, as a histogram's are, and the plan is of that histogram. A part has neither
+ * dropped samples nor bounds.
  * HBP_E_INVALID for steps that are not there, an index of other lengths, and no index where samples have more
  * to them than their length. O(samples of these steps). Thread: one per context. */
 HBP_API hbp_status hbp_pattern_plan_expand(hbp_context *context, const hbp_pattern_plan *plan,

@@ -175,6 +175,54 @@ START_TEST_IN_CONTEXT(limits_are_those_of_the_listed_plan)
 }
 END_TEST
 
+/* A histogram that a limit leaves one: listed, its plan and that of an array of the same lengths by their
+ * places are of the limited histogram, and of the one that was limited. */
+START_TEST_IN_CONTEXT(limited_histograms_are_known_when_listed)
+{
+    static const int32_t policies[] = {HBP_OVERLONG_DROP, HBP_OVERLONG_TRUNCATE};
+    enum { BINS = 60 };
+    hbp__rng rng = hbp__rng_make(15, 0, 0);
+    hbp_cost *cost = keep(test_cost(context));
+    for (int round = 0, mark = keep_mark(); round < TEST_ROUNDS(24); round++, keep_release(mark)) {
+        int64_t length[BINS], count[BINS], at = 0;
+        uint32_t values[BINS * 40];
+        for (int64_t b = 0, last = 0; b < BINS; b++) {
+            length[b] = last += 1 + hbp__rng_below(&rng, 400);
+            count[b] = 1 + hbp__rng_below(&rng, 40);
+            for (int64_t i = 0; i < count[b]; i++)
+                values[at++] = (uint32_t)length[b];
+        }
+        const int64_t limit = length[1] + hbp__rng_below(&rng, (uint64_t)(length[BINS - 1] - length[1]));
+        const int32_t policy = policies[round % 2];
+        hbp_lengths *given, *limited, *array, *limited_array;
+        hbp_pattern_plan *of_array, *plan;
+        hbp_plan *planned;
+        hbp_epoch_options o = defaults();
+        OK(context, hbp_lengths_create_histogram(context, length, count, BINS, &given));
+        OK(context, hbp_lengths_create_u32(context, values, at, NULL, &array));
+        OK(context, hbp_lengths_limit(context, keep(given), limit, policy, &limited));
+        OK(context, hbp_lengths_limit(context, keep(array), limit, policy, &limited_array));
+        OK(context, hbp_plan_patterns(context, keep(limited_array), cost, &o, &of_array));
+        o.max_length = limit;
+        o.over_long = policy;
+        OK(context, hbp_plan_patterns(context, given, cost, &o, &plan));
+        o.method = "patterns";
+        OK(context, hbp_plan_epoch(context, given, cost, &o, &planned));
+        const hbp_plan *listed = expand(context, keep(plan), NULL, 0, plan->steps);
+        ck_assert_uint_eq(listed->digest, keep(planned)->digest);
+        OK(context, hbp_plan_validate(context, listed, given, cost));
+        OK(context, hbp_plan_validate(context, listed, keep(limited), cost));
+        if (keep(of_array)->is_bare) { /* dropped samples leave ids of their own */
+            const hbp_plan *by_place = expand(context, of_array, NULL, 0, of_array->steps);
+            OK(context, hbp_plan_validate(context, by_place, given, cost));
+            OK(context, hbp_plan_validate(context, by_place, limited, cost));
+        }
+        FAILS(context, HBP_E_INVALID, "the plan was made for lengths with digest",
+              hbp_plan_validate(context, listed, array, cost));
+    }
+}
+END_TEST
+
 /* More samples than stand for all: packs, time and mixture are those of the usual plan. */
 START_TEST_IN_CONTEXT(very_many_samples_are_planned_as_few)
 {
@@ -481,7 +529,7 @@ START_TEST(failures_leave_nothing_behind)
 END_TEST
 
 TEST_MAIN("patterns", listed_they_are_plans_like_others, limits_are_those_of_the_listed_plan,
-          very_many_samples_are_planned_as_few, histograms_of_any_size_are_planned,
-          no_index_is_that_of_samples_in_order, another_epoch_is_another_draw,
-          bending_costs_and_lockstep_sets_are_timed, steps_keep_to_their_tokens,
-          what_patterns_do_not_keep_is_refused, failures_leave_nothing_behind)
+          limited_histograms_are_known_when_listed, very_many_samples_are_planned_as_few,
+          histograms_of_any_size_are_planned, no_index_is_that_of_samples_in_order,
+          another_epoch_is_another_draw, bending_costs_and_lockstep_sets_are_timed,
+          steps_keep_to_their_tokens, what_patterns_do_not_keep_is_refused, failures_leave_nothing_behind)

@@ -520,6 +520,8 @@ micro_batches='r["bound_ns"] <= r["predicted_ns"] and r["gap"] >= 0 and r["compl
     good step $compared --compare && has "x search" && has "hybrid-cp" && has "16 as published, 64 and none"
     good step $step $on && has "300 samples" && has "<" && has "predicted"
     good validate step.msgpack && has "keeps every promise"
+    wrong 1 "; the plan is of 300 samples, these are 5000" validate step.msgpack --lengths l.npy
+    wrong 1 "l.npy has 5000 samples, too few for --samples-per-step 6000" step l.npy $on --samples-per-step 6000
     json "r['bound_ns'] == json.load(open('step.json'))['bound_ns'] and
           r['gap'] == json.load(open('step.json'))['gap'] and r['steps'] == 1" show step.msgpack
     awk 'BEGIN { for (i = 0; i < 65537; i++) print 7 }' >many.txt

@@ -294,6 +294,8 @@ class TestPlan(unittest.TestCase):
             limited = hbp.Lengths.from_array(LENGTHS).limit(8000, policy)
             self.assertEqual(bare.with_index(limited)[1].ids(), plan[1].ids())
             bare.validate(limited)
+            with self.assertRaisesRegex(hbp.InvalidError, r"take what lengths\.limit\(max_length, over_long\) makes"):
+                bare.validate(LENGTHS)
 
     def test_loss_tokens(self):
         data = hbp.Lengths.from_array(LENGTHS, loss_tokens=LENGTHS // 2, shifted_loss=True)

@@ -325,22 +325,33 @@ static hbp_status split_histogram(limiting *l)
     return status;
 }
 
+int hbp__limit_keeps_histogram(const hbp_lengths *lengths, int32_t policy)
+{
+    return !lengths->length && policy != HBP_OVERLONG_SPLIT;
+}
+
+uint64_t hbp__limited_digest(const hbp_lengths *lengths, int64_t limit, int32_t policy)
+{
+    hbp__digest digest = hbp__digest_begin();
+    hbp__digest_u64(&digest, lengths->digest);
+    hbp__digest_u64(&digest, (uint64_t)limit);
+    hbp__digest_u64(&digest, (uint64_t)policy);
+    return hbp__digest_end(&digest);
+}
+
 static hbp_status run_limit(limiting *l)
 {
     const hbp_lengths *given = l->given;
     if (given->length)
         HBP__TRY(limit_array(l));
-    else if (l->policy == HBP_OVERLONG_SPLIT)
-        HBP__TRY(split_histogram(l));
-    else
+    else if (hbp__limit_keeps_histogram(given, l->policy))
         HBP__TRY(limit_histogram(l));
+    else
+        HBP__TRY(split_histogram(l));
     l->to->overlong_samples = given->overlong_samples + l->over_samples;
     l->to->overlong_tokens = given->overlong_tokens + (given->tokens - l->to->tokens);
-    hbp__digest digest = hbp__digest_begin();
-    hbp__digest_u64(&digest, given->digest);
-    hbp__digest_u64(&digest, (uint64_t)l->limit);
-    hbp__digest_u64(&digest, (uint64_t)l->policy);
-    l->to->digest = hbp__digest_end(&digest);
+    if (!hbp__limit_keeps_histogram(given, l->policy)) /* which has the digest of its bins */
+        l->to->digest = hbp__limited_digest(given, l->limit, l->policy);
     return HBP_OK;
 }
 

@@ -75,4 +75,9 @@ hbp_status hbp__lengths_create_histogram(hbp_context *context, const int64_t *le
 hbp_status hbp__lengths_limit(hbp_context *context, const hbp_lengths *lengths, int64_t max_length,
                               int32_t policy, hbp_lengths **out);
 
+/* Whether what a limit makes of the lengths is a histogram still: its digest is then that of its bins, as of
+ * any histogram of the same ones; else hbp__limited_digest. */
+int hbp__limit_keeps_histogram(const hbp_lengths *lengths, int32_t policy);
+uint64_t hbp__limited_digest(const hbp_lengths *lengths, int64_t limit, int32_t policy);
+
 #endif

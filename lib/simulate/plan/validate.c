@@ -1,7 +1,9 @@
 /* A plan against what it was made from. The columns by themselves are data/plan/plan_check.c's. */
 #include "simulate/plan/validate.h"
+
+#include <stdio.h>
+
 #include "base/checked.h"
-#include "base/digest.h"
 #include "base/scratch.h"
 #include "cost/cost.h"
 #include "data/lengths/lengths.h"
@@ -266,40 +268,75 @@ static hbp_status other_lengths(hbp_context *context, const hbp_plan *plan, cons
         lacks = "; the plan has modalities, which these lengths lack";
     if (plan->lengths_digest == lengths->digest)
         return hbp__fail(context, HBP_E_INVALID, "the plan is not of these lengths%s", lacks);
-    return hbp__fail(context, HBP_E_INVALID,
-                     "the plan was made for lengths with digest %016llx; these have %016llx%s",
-                     (unsigned long long)plan->lengths_digest, (unsigned long long)lengths->digest, lacks);
+    const int64_t listed = hbp__add_saturating(plan->samples, plan->dropped);
+    char counts[96] = "";
+    if (!*lacks && !plan->first_step && listed < lengths->count)
+        snprintf(counts, sizeof counts, "; the plan is of %lld samples, these are %lld", (long long)listed,
+                 (long long)lengths->count);
+    return hbp__fail(
+        context, HBP_E_INVALID, "the plan was made for lengths with digest %016llx; these have %016llx%s%s",
+        (unsigned long long)plan->lengths_digest, (unsigned long long)lengths->digest, lacks, counts);
 }
 
-/* The digest that hbp_lengths_limit gives. */
-static uint64_t limited_digest(const hbp_lengths *lengths, int64_t limit, int32_t policy)
+/* What the limit makes of the lengths, if it is what the plan was made of; *limited NULL: it is not. */
+static hbp_status try_limit(hbp_context *context, const hbp_plan *plan, const hbp_lengths *lengths,
+                            int64_t limit, int32_t policy, hbp_lengths **limited)
 {
-    hbp__digest digest = hbp__digest_begin();
-    hbp__digest_u64(&digest, lengths->digest);
-    hbp__digest_u64(&digest, (uint64_t)limit);
-    hbp__digest_u64(&digest, (uint64_t)policy);
-    return hbp__digest_end(&digest);
+    const int keeps = hbp__limit_keeps_histogram(lengths, policy);
+    *limited = NULL;
+    if (!keeps && hbp__limited_digest(lengths, limit, policy) != plan->lengths_digest)
+        return HBP_OK;
+    HBP__TRY(hbp__lengths_limit(context, lengths, limit, policy, limited));
+    if ((*limited)->digest == plan->lengths_digest)
+        return HBP_OK;
+    hbp_lengths_free(*limited);
+    *limited = NULL;
+    return HBP_OK;
 }
 
-/* Finds the limit under which the plan was made of these lengths. The plan says how many samples were past
- * it, so it lies between two neighbouring lengths of the histogram; the digest tells which and how. */
-static hbp_status find_limit(hbp_context *context, const hbp_plan *plan, const hbp_lengths *lengths,
-                             int64_t *limit, int32_t *policy)
+/* A limit that keeps a histogram one: what it has cut off the samples past it, from `bin` on, says where it
+ * lies. */
+static hbp_status try_histogram(hbp_context *context, const hbp_plan *plan, const hbp_lengths *lengths,
+                                int64_t bin, hbp_lengths **limited)
+{
+    const int64_t over = lengths->count - lengths->bin_first[bin],
+                  least = bin ? lengths->bin_length[bin - 1] : 0;
+    int64_t past = 0;
+    for (int64_t b = bin; b < lengths->bins; b++)
+        past += lengths->bin_length[b] * lengths->bin_count[b];
+    if (plan->overlong_tokens < lengths->overlong_tokens ||
+        plan->overlong_tokens - lengths->overlong_tokens > past)
+        return HBP_OK;
+    const int64_t left = past - (plan->overlong_tokens - lengths->overlong_tokens), limit = left / over;
+    if (left == 0 && bin)
+        return try_limit(context, plan, lengths, least, HBP_OVERLONG_DROP, limited);
+    if (left % over || limit < hbp__max_i64(least, 1) || limit >= lengths->bin_length[bin])
+        return HBP_OK;
+    return try_limit(context, plan, lengths, limit, HBP_OVERLONG_TRUNCATE, limited);
+}
+
+/* The limited lengths that the plan was made of. It says how many samples were past the limit, which so lies
+ * between two neighbouring lengths of the histogram; the digest tells where and how. */
+static hbp_status find_limited(hbp_context *context, const hbp_plan *plan, const hbp_lengths *lengths,
+                               hbp_lengths **limited)
 {
     int64_t over = plan->overlong_samples - lengths->overlong_samples, bin = lengths->bins;
     while (bin && lengths->count - lengths->bin_first[bin] < over)
         bin--;
     if (over <= 0 || bin == lengths->bins || lengths->count - lengths->bin_first[bin] != over)
         return other_lengths(context, plan, lengths);
+    *limited = NULL;
+    if (!lengths->length)
+        HBP__TRY(try_histogram(context, plan, lengths, bin, limited));
     int64_t least = bin ? lengths->bin_length[bin - 1] : 1;
-    for (*limit = least; *limit < lengths->bin_length[bin]; ++*limit) {
-        for (*policy = HBP_OVERLONG_DROP; *policy <= HBP_OVERLONG_SPLIT; ++*policy)
-            if (limited_digest(lengths, *limit, *policy) == plan->lengths_digest)
-                return HBP_OK;
-        if ((*limit - least) % TICK_ROWS == 0)
+    for (int64_t limit = least; !*limited && limit < lengths->bin_length[bin]; ++limit) {
+        for (int32_t policy = HBP_OVERLONG_DROP; !*limited && policy <= HBP_OVERLONG_SPLIT; ++policy)
+            if (!hbp__limit_keeps_histogram(lengths, policy))
+                HBP__TRY(try_limit(context, plan, lengths, limit, policy, limited));
+        if ((limit - least) % TICK_ROWS == 0)
             HBP__TRY(hbp__tick(context, "validate", 0, 0));
     }
-    return other_lengths(context, plan, lengths);
+    return *limited ? HBP_OK : other_lengths(context, plan, lengths);
 }
 
 static hbp_status validate_lengths(hbp_context *context, const hbp_plan *plan, const hbp_lengths *lengths)
@@ -308,12 +345,10 @@ static hbp_status validate_lengths(hbp_context *context, const hbp_plan *plan, c
         return other_lengths(context, plan, lengths);
     if (lengths->digest == plan->lengths_digest)
         return check_lengths(context, plan, lengths);
-    int64_t limit = 0;
-    int32_t policy = 0;
     hbp_lengths *limited = NULL;
-    HBP__TRY(find_limit(context, plan, lengths, &limit, &policy));
-    HBP__TRY(hbp__lengths_limit(context, lengths, limit, policy, &limited));
-    hbp_status status = check_lengths(context, plan, limited);
+    hbp_status status = find_limited(context, plan, lengths, &limited);
+    if (status >= 0)
+        status = check_lengths(context, plan, limited);
     hbp_lengths_free(limited);
     return status;
 }
