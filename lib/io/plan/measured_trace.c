@@ -137,7 +137,7 @@ static void write_event(tracing *t, int64_t step, int64_t micro_batch, int64_t p
 }
 
 /* What was measured of a step; without starts, packs begin as soon as their lockstep sets let them. */
-static void write_measured(tracing *t, int64_t step)
+static hbp_status write_measured(tracing *t, int64_t step)
 {
     const hbp_plan *plan = t->plan.plan;
     const hbp_timeline *line = t->timeline;
@@ -156,8 +156,10 @@ static void write_measured(tracing *t, int64_t step)
                 start = t->shown - hbp__min_i64(t->origin - line->start_ns[i], t->shown);
             else if (line->start_ns)
                 start = hbp__add_saturating(t->shown, line->start_ns[i] - t->origin);
-            for (int32_t k = 0; k < plan->pack_sp[p]; k++)
+            for (int32_t k = 0; k < plan->pack_sp[p]; k++) {
+                HBP__TRY(hbp__plan_trace_tick(t->context, &t->plan, step));
                 write_event(t, step, m - first, p, plan->pack_ranks[p] + k, start);
+            }
         }
         hbp__clock_next(clock);
     }
@@ -167,6 +169,7 @@ static void write_measured(tracing *t, int64_t step)
         t->whole = hbp__max_i64(t->begun, t->ended);
         hbp__plan_trace_whole(&t->plan, step, t->begun, t->whole);
     }
+    return HBP_OK;
 }
 
 static hbp_status write_steps(tracing *t, int64_t first, int64_t end)
@@ -185,7 +188,7 @@ static hbp_status write_steps(tracing *t, int64_t first, int64_t end)
             t->origin = start;
         }
         t->plan.trace.kind = MEASURED;
-        write_measured(t, step);
+        HBP__TRY(write_measured(t, step));
     }
     hbp__trace_end(&t->plan.trace);
     return HBP_OK;

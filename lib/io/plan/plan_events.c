@@ -78,6 +78,8 @@ hbp_status hbp__plan_trace_open(hbp_context *context, hbp__plan_tracing *t, int6
         return hbp__fail(context, HBP_E_INVALID, "the plan is for %d ranks, the cost for %d",
                          (int)plan->ranks, (int)t->cost->terms.ranks);
     const int64_t counters = (int64_t)plan->ranks * hbp__max_i64(t->trace.kinds, 1);
+    t->first = first;
+    t->end = end;
     t->trace.ranks = plan->ranks;
     t->trace.domain_ranks = plan->domain_ranks;
     t->trace.shows_steps = 1;
@@ -255,6 +257,7 @@ static hbp_status put_pack(hbp_context *context, hbp__plan_tracing *t, int64_t s
     hbp_pack_parts parts;
     HBP__TRY(read_parts(context, t, pack, &parts));
     for (int64_t rank = first; rank < first + sp; rank++) {
+        HBP__TRY(hbp__plan_trace_tick(context, t, step));
         /* It begins once all lockstep sets that it meets are free. */
         put_wait(t, rank, start, step, first / set * set, last);
         hbp__plan_trace_event(t, step, micro_batch, pack, rank, start, ns);

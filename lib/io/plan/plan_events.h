@@ -7,6 +7,7 @@
 
 #include <stdint.h>
 
+#include "base/context.h"
 #include "data/plan/lockstep.h"
 #include "hbp/io.h"
 #include "io/json/trace_out.h"
@@ -15,6 +16,9 @@ typedef struct hbp__plan_tracing {
     const hbp_plan *plan;
     const hbp_cost *cost; /* NULL: packs are shown whole */
     hbp__trace_out trace;
+    int64_t first;    /* step of the trace */
+    int64_t end;      /* past the last one */
+    int64_t since;    /* rows since the last look at a request to cancel */
     int64_t now;      /* ns, of the predicted times */
     int64_t *bytes;   /* [kinds or 1][ranks] last value of each counter; -1: none yet */
     int64_t *through; /* [ranks] until when each is covered by what was predicted */
@@ -38,6 +42,14 @@ hbp_status hbp__plan_trace_open(hbp_context *context, hbp__plan_tracing *t, int6
  * arguments, each after a comma, and ends it with "}}". */
 void hbp__plan_trace_event(hbp__plan_tracing *t, int64_t step, int64_t micro_batch, int64_t pack,
                            int64_t rank, int64_t start_ns, int64_t ns);
+
+/* Looks up now and then as events of a step are written, which takes some microseconds each. HBP_E_CANCELLED.
+ */
+static inline hbp_status hbp__plan_trace_tick(hbp_context *context, hbp__plan_tracing *t, int64_t step)
+{
+    enum { ROWS_AN_EVENT = 16 };
+    return hbp__tick_rows(context, "trace", &t->since, ROWS_AN_EVENT, step - t->first, t->end - t->first);
+}
 
 /* The counter of a rank's memory, where it changes. */
 void hbp__plan_trace_memory(hbp__plan_tracing *t, int64_t rank, int64_t start_ns, int64_t bytes);
