@@ -200,9 +200,9 @@ wrong 1 "there is no rank 99" show plan.msgpack --rank 99
     good show part.msgpack --step 3 && has "step 3, of steps 2 to 4"
     good show part.msgpack --rank 0 && has "step 2, of steps 2 to 4"
 }
-good plan l.npy $on --patterns -o plan.patterns && good expand plan.patterns --lengths l.npy --steps 2:5 -o part.msgpack
-good validate part.msgpack --lengths l.npy && has "holds a part of the data set"
 good plan l.npy $on --patterns -o plan.patterns && has "patterns of " && has "wrote plan.patterns"
+good expand plan.patterns --lengths l.npy --steps 2:5 -o part.msgpack
+good validate part.msgpack --lengths l.npy && has "holds a part of the data set"
 good show plan.patterns && has "a plan by patterns, " && has "hbp expand"
 good show plan.patterns --rank 3 && has "numbered in order of length, the shortest first" && has "id:tokens"
 good expand plan.patterns -o listed.msgpack && has "numbered in order of length" && has "wrote listed.msgpack"

@@ -251,11 +251,8 @@ static inline hbp_status trace(hbp_context *context, world *w, int32_t kind)
         return hbp_plan_trace(context, w->plan, path_of(w, "b.trace"), NULL);
     if (kind == 1)
         return hbp_plan_write_json(context, w->plan, path_of(w, "b.json"));
-    /* Events are twice as many: of half the steps the file takes the system no longer to write and replace.
-     */
-    const hbp_trace_options options = {
-        .struct_size = sizeof options, .steps = (w->plan->steps + 1) / 2, .timeline = w->timeline};
-    return hbp_plan_trace(context, w->plan, path_of(w, "b.measured.trace"), &options);
+    const hbp_trace_options options = {.struct_size = sizeof options, .timeline = w->timeline};
+    return hbp_plan_trace(context, w->plan, path_of(w, "b.trace"), &options);
 }
 
 static inline hbp_status timeline(hbp_context *context, world *w, int32_t kind)

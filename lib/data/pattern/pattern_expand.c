@@ -91,11 +91,12 @@ static hbp_status count_job(hbp_context *context, void *user, int64_t job)
                 continue;
             rows.micro_batches += plan->micro_batch_multiple;
             rows.packs += plan->micro_batch_multiple * hbp__pattern_width(plan, unit.group);
-            for (int64_t m = 0; e->samples_of && m < plan->micro_batch_multiple; m++)
-                rows.samples += e->samples_of[unit.row * plan->micro_batch_multiple + m];
-            if (e->samples_of)
+            if (e->samples_of) {
+                for (int64_t m = 0; m < plan->micro_batch_multiple; m++)
+                    rows.samples += e->samples_of[unit.row * plan->micro_batch_multiple + m];
                 continue;
-            hbp__pattern_walk walk = hbp__pattern_walk_from(plan, NULL, unit.group, unit.first);
+            }
+            hbp__pattern_walk walk = hbp__pattern_walk_from(plan, blocks_of(e), unit.group, unit.first);
             for (int64_t k = unit.first; k < unit.end; k++) {
                 HBP__TRY(hbp__tick_rows(context, "steps", &since, 1, step - first, end - first));
                 rows.samples += plan->pattern_samples[hbp__pattern_walk_next(&walk).pattern];

@@ -95,7 +95,7 @@ hbp_status hbp__pattern_samples_open(hbp_context *context, const hbp_pattern_pla
     return hbp__parallel(context, threads, jobs, draw_lengths, &d);
 }
 
-/* Ids of a page, of any size of page. */
+/* Ids of a page of 4 KiB, the least there are. */
 #define PAGE_IDS 512
 
 /* Samples of a pack that are written at once. */

@@ -323,8 +323,8 @@ static hbp_status place_lost(balanced *b, const uint32_t *lost, int64_t losses)
     }
     hbp__gap_index index;
     hbp_status status = HBP_OK;
-    least = hbp__max_i64(least - tokens, shortest);
-    if (!hbp__gap_index_open(&b->context->memory, b->fills.count, least, hbp__max_i64(most, least), &index))
+    const int64_t from = hbp__max_i64(least - tokens, shortest);
+    if (!hbp__gap_index_open(&b->context->memory, b->fills.count, from, hbp__max_i64(most, from), &index))
         status = no_memory(b);
     for (int64_t p = b->fills.count; status == HBP_OK && p-- > 0;) {
         index_pack(b, &index, p, shortest);

@@ -111,6 +111,7 @@ def refusal(kind: type[E], message: str) -> E:
 def error_of(status: int, message: str) -> HbpError:
     """The exception for a status below zero."""
     kind = _CLASSES.get(status, HbpError)
+    # What the library advises its callers to do, as it is done here.
     message = message.replace("hbp_lengths_limit", "lengths.limit(max_length, over_long)")
     if kind is SystemFailure and message.endswith(f": {os.strerror(errno.ENOENT)}"):
         kind = MissingFileError
