@@ -1,14 +1,18 @@
 /* Packing beside other packers that peers.sh has built as shared objects: the same lengths in the same
  * process, alternating; seconds of the CPU, one thread, memory afresh. The time is from lengths in the form
  * that a packer's users have to packs, without freeing them. */
+/* madvise is no part of POSIX. */
+#define _DEFAULT_SOURCE
+
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "common.h"
 
-enum { ROUNDS = 5, MOST_WAYS = 8 };
+enum { ROUNDS = 5, OWN = 2, MOST_WAYS = 8, MEMORY_A_SAMPLE = 100, PAGE = 4096, LARGE_PAGE = 1 << 21 };
 
 /* The functions of peers/peer.h, and a way of theirs. */
 typedef struct peer {
@@ -107,40 +111,63 @@ static double time_reading(const uint32_t *length, int64_t count)
     return bench_cpu() - start;
 }
 
+/* How many times as long `longer` took, in the median of the rounds. */
+static double times_as_long(const double *longer, const double *shorter)
+{
+    double ratio[ROUNDS];
+    for (int r = 0; r < ROUNDS; r++)
+        ratio[r] = longer[r] / shorter[r];
+    return bench_median(ratio, ROUNDS);
+}
+
+static double middle(const double *seconds)
+{
+    double sorted[ROUNDS];
+    memcpy(sorted, seconds, sizeof sorted);
+    return bench_median(sorted, ROUNDS);
+}
+
+/* A virtual machine may have given memory back to its host that a call freed some seconds ago, and whoever
+ * asks for it next waits for the host. So that all begin with the same, each comes behind someone who used
+ * more, in large pages where there are some. */
+static void use_memory(int64_t count)
+{
+    const size_t bytes = (size_t)count * MEMORY_A_SAMPLE / LARGE_PAGE * LARGE_PAGE;
+    unsigned char *block = bytes ? aligned_alloc(LARGE_PAGE, bytes) : NULL;
+#ifdef MADV_HUGEPAGE
+    if (block)
+        (void)madvise(block, bytes, MADV_HUGEPAGE);
+#endif
+    for (size_t i = 0; block && i < bytes; i += PAGE)
+        ((volatile unsigned char *)block)[i] = 1;
+    free(block);
+}
+
 static void compare(hbp_context *context, const hbp_cost *cost, const peer *peers, int ways,
                     const uint32_t *length, int64_t count, int64_t capacity)
 {
-    static const char *const methods[] = {"tight", "balanced"};
-    double own[2][ROUNDS], other[MOST_WAYS][ROUNDS], reading[ROUNDS], ratio[ROUNDS];
-    int64_t own_packs[2], packs[MOST_WAYS];
+    static const char *const methods[OWN] = {"tight", "balanced"};
+    double seconds[OWN + MOST_WAYS][ROUNDS], reading[ROUNDS];
+    int64_t packs[OWN + MOST_WAYS];
+    const int all = OWN + ways;
     bench_section("Packing %lld lengths at %lldK: lengths and fill, medians of %d rounds", (long long)count,
                   (long long)capacity / 1024, (int)ROUNDS);
     for (int r = 0; r < ROUNDS; r++) {
         reading[r] = time_reading(length, count);
-        for (int m = 0; m < 2; m++)
-            own[m][r] = time_own(context, cost, methods[m], length, count, capacity, &own_packs[m]);
-        for (int w = 0; w < ways; w++)
-            other[w][r] = time_peer(&peers[w], length, count, capacity, &packs[w]);
-    }
-    for (int m = 0; m < 2; m++) {
-        for (int r = 0; r < ROUNDS; r++)
-            ratio[r] = own[m][r] / reading[r];
-        const double readings = bench_median(ratio, ROUNDS);
-        memcpy(ratio, own[m], sizeof ratio);
-        bench_line(methods[m], "%.3f s, %lld packs; %.0f x one reading of the lengths",
-                   bench_median(ratio, ROUNDS), (long long)own_packs[m], readings);
-    }
-    for (int w = 0; w < ways; w++) {
-        double ahead[2];
-        for (int m = 0; m < 2; m++) {
-            for (int r = 0; r < ROUNDS; r++)
-                ratio[r] = other[w][r] / own[m][r];
-            ahead[m] = bench_median(ratio, ROUNDS);
+        for (int w = 0; w < all; w++) {
+            use_memory(count);
+            seconds[w][r] = w < OWN ? time_own(context, cost, methods[w], length, count, capacity, &packs[w])
+                                    : time_peer(&peers[w - OWN], length, count, capacity, &packs[w]);
         }
-        memcpy(ratio, other[w], sizeof ratio);
-        bench_line(peers[w].name(peers[w].way), "%.3f s, %lld packs; tight %.1f x as fast, balanced %.1f x",
-                   bench_median(ratio, ROUNDS), (long long)packs[w], ahead[0], ahead[1]);
     }
+    for (int w = 0; w < OWN; w++)
+        bench_line(methods[w], "%.3f s, %lld packs; %.0f x one reading of the lengths", middle(seconds[w]),
+                   (long long)packs[w], times_as_long(seconds[w], reading));
+    for (int w = OWN; w < all; w++)
+        bench_line(peers[w - OWN].name(peers[w - OWN].way),
+                   "%.3f s, %lld packs; tight %.1f x as fast, balanced %.1f x", middle(seconds[w]),
+                   (long long)packs[w], times_as_long(seconds[w], seconds[0]),
+                   times_as_long(seconds[w], seconds[1]));
 }
 
 int main(int argc, char **argv)
