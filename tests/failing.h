@@ -105,10 +105,10 @@ static inline int failing_try(hbp_context *context, failing *f, failing_call *ca
 }
 
 /* The place after the n-th of a sweep: the next one, and with HBP_ALL_ROUNDS so to the end; else also a
- * sixteenth of n further, and with sanitizers an eighth. The two sweeps of a call go by different places. */
+ * sixteenth of n further, and with sanitizers a quarter. The two sweeps of a call go by different places. */
 static inline int64_t sweep_next(int64_t n, int once)
 {
-    int64_t part = TEST_SANITIZED ? 8 : 16;
+    int64_t part = TEST_SANITIZED ? 4 : 16;
     if (TEST_LONG)
         part = TEST_SANITIZED ? 16 : INT64_MAX;
     return n + 1 + (n + (once && part < INT64_MAX ? part / 2 : 0)) / part;

@@ -110,7 +110,7 @@ run_tests() {
     local what=$1 folder=$2 start=$SECONDS
     shift 2
     echo "== test $what"
-    ctest --test-dir "$folder" --output-on-failure -j "$(processors)" "$@" >"$logs/tests" 2>&1
+    ctest --test-dir "$folder" --output-on-failure -j $(($(processors) + 1)) "$@" >"$logs/tests" 2>&1 # some wait, for ranks or files
     local all bad skipped
     all=$(sed -n 's/.* tests failed out of \([0-9]*\)$/\1/p' "$logs/tests")
     bad=$(sed -n 's/.*, \([0-9]*\) tests failed out of .*/\1/p' "$logs/tests")
@@ -176,14 +176,14 @@ begin "source distribution and wheel" sh tests/whole/wheel.sh "$PWD" $published
 quick='-DCMAKE_C_FLAGS_RELEASE=-O0 -DNDEBUG'
 build static all "$quick" -DHBP_IO=OFF -DHBP_GLPK=OFF && check "libhbp alone, static, installed" sh tests/house/consumer.sh . build/static cc
 build static all "$quick" -DHBP_IO=ON -DHBP_GLPK=AUTO && check "all libraries, static, installed" sh tests/house/consumer.sh . build/static cc
-finish
 # Without the loops for AVX2, so that plans and record below are compared with and without them.
 build asan all -DHBP_BUILD_BENCHMARKS=OFF -DHBP_HAS_AVX2_CHOICE=OFF
+finish
 # Searches beside their oracles take minutes with sanitizers, and so do hundreds of calls of the command; what they call is called by
-# the tests around them, too.
+# the tests around them, too. Threads have a build of their own below.
 slow='^house/'
 [ $long = 1 ] ||
-    slow+='|^(step/test_(search|levels|equal|spread|slices|bound_class|bound_one)|epoch/test_(epoch|mixed|stratify|parted|share|vision|join|baseline)|vlm/test_(stages|data)|pipeline/test_layer_partition|pack/test_budgets_plane|whole/(command|face|json_keys|pages|picture|record|report|terminal|troubleshooting|test_(bounds|cancel|determinism.*|(epoch|step)_settings))|executor/test_cuda_transformer)$'
+    slow+='|^(step/test_(search|levels|equal|spread|slices|bound_class|bound_one|stepper_threads)|epoch/test_(epoch|mixed|stratify|parted|share|vision|join|baseline)|vlm/test_(stages|data)|pipeline/test_layer_partition|pack/test_budgets_plane|whole/(command|face|json_keys|pages|picture|record|report|terminal|troubleshooting|test_(bounds|cancel|small_stack|threads|determinism.*|(epoch|step)_settings))|executor/test_cuda_transformer)$'
 # hwloc's plugins, where they are installed, leak on their own. The release tests ran in a process each, which takes longer here.
 CK_FORK=no HWLOC_PLUGINS_PATH=/nowhere ASAN_OPTIONS=detect_stack_use_after_return=1 run_tests "address and undefined behaviour, clang" build/asan -E "$slow"
 check "the same plan from gcc and clang" same_digest
