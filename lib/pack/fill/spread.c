@@ -37,6 +37,7 @@ hbp_status hbp__bins_open(hbp_context *context, int64_t count, int64_t width, in
     bins->gap = hbp__take(context, rows, sizeof *bins->gap);
     bins->room = hbp__take(context, rows, sizeof *bins->room);
     bins->heap = hbp__take(context, rows, sizeof *bins->heap);
+    bins->end = hbp__take(context, rows, sizeof *bins->end);
     HBP__TRY(hbp__scratch_check(context, "the packs"));
     for (int64_t b = 0; b < count; b++) {
         bins->gap[b] = capacity * width;
@@ -56,9 +57,9 @@ static inline int above(const hbp__bin_range *a, const hbp__bin_range *b)
     return (a->free > b->free) | ((a->free == b->free) & (a->first < b->first));
 }
 
-static inline hbp__bin_range range_of(int64_t gap, int64_t room, uint32_t first, uint32_t end)
+static inline hbp__bin_range range_at(const hbp__bins *bins, uint32_t first)
 {
-    return (hbp__bin_range){free_tokens(gap, room), gap, room, first, end};
+    return (hbp__bin_range){free_tokens(bins->gap[first], bins->room[first]), first};
 }
 
 static void sift_up(hbp__bins *bins, int64_t at, int64_t top)
@@ -126,8 +127,8 @@ static hbp_status open_ranges(hbp__bins *bins)
     for (int64_t b = 0; b < bins->count; b++) {
         HBP__TRY(hbp__tick_row(bins->context, "fill", b, bins->count));
         if (b == 0 || bins->gap[b] != bins->gap[b - 1] || bins->room[b] != bins->room[b - 1])
-            bins->heap[bins->ranges++] = range_of(bins->gap[b], bins->room[b], (uint32_t)b, (uint32_t)b);
-        bins->heap[bins->ranges - 1].end = (uint32_t)b + 1;
+            bins->heap[bins->ranges++] = range_at(bins, (uint32_t)b);
+        bins->end[bins->heap[bins->ranges - 1].first] = (uint32_t)b + 1;
     }
     for (int64_t i = bins->ranges / 2; i-- > 0;)
         sift_down(bins, i);
@@ -150,32 +151,45 @@ static int64_t alike_runs(const hbp__bins *bins, const hbp__listing *listing, in
     return alike;
 }
 
+static inline void put_run(hbp__bins *bins, uint32_t b, int64_t total)
+{
+    bins->gap[b] -= total;
+    bins->room[b]--;
+}
+
 /* Takes `count` bins from the top range, each of which got a run of `total` tokens. */
 static void put_runs(hbp__bins *bins, int64_t count, int64_t total)
 {
-    hbp__bin_range *top = &bins->heap[0];
-    const hbp__bin_range put =
-        range_of(top->gap - total, top->room - 1, top->first, top->first + (uint32_t)count);
-    if (put.end == top->end) {
-        *top = put;
+    const uint32_t first = bins->heap[0].first, rest = first + (uint32_t)count, end = bins->end[first];
+    if (rest < end) {
+        bins->gap[rest] = bins->gap[first];
+        bins->room[rest] = bins->room[first];
+        bins->end[rest] = end;
+        bins->end[first] = rest;
+    }
+    put_run(bins, first, total);
+    if (rest == end) {
+        bins->heap[0] = range_at(bins, first);
         sift_down(bins, 0);
         return;
     }
-    top->first = put.end; /* still above all others, which lie elsewhere */
-    bins->heap[bins->ranges] = put;
+    bins->heap[0].first = rest; /* still above all others, which lie elsewhere */
+    bins->heap[bins->ranges] = range_at(bins, first);
     sift_up(bins, bins->ranges++, 0);
 }
 
+/* Gives all bins what their range has. */
 static hbp_status close_ranges(hbp__bins *bins)
 {
     int64_t since = 0;
-    for (int64_t i = 0; i < bins->ranges; i++) {
-        const hbp__bin_range *range = &bins->heap[i];
-        for (int64_t b = range->first; b < range->end; b++) {
-            bins->gap[b] = range->gap;
-            bins->room[b] = range->room;
-            HBP__TRY(hbp__tick_rows(bins->context, "fill", &since, 1, i, bins->ranges));
+    for (int64_t first = 0, end; first < bins->count; first = end) {
+        end = bins->end[first];
+        for (int64_t b = first + 1; b < end; b++) {
+            bins->gap[b] = bins->gap[first];
+            bins->room[b] = bins->room[first];
+            HBP__TRY(hbp__tick_rows(bins->context, "fill", &since, 1, b, bins->count));
         }
+        HBP__TRY(hbp__tick_rows(bins->context, "fill", &since, 1, end, bins->count));
     }
     return HBP_OK;
 }
@@ -186,28 +200,23 @@ static hbp_status spread_head(hbp__bins *bins, const hbp__listing *listing, int6
     int64_t since = 0;
     HBP__TRY(open_ranges(bins));
     for (int64_t run = 0; run < head;) {
-        const hbp__bin_range *top = &bins->heap[0];
+        const hbp__bin_range top = bins->heap[0];
         const int64_t first = run * bins->width, end = hbp__min_i64(first + bins->width, listing->count);
-        if (hbp__listing_size(listing, first) * bins->width > top->free) {
+        if (hbp__listing_size(listing, first) * bins->width > top.free) {
             HBP__TRY(hbp__tick_rows(bins->context, "fill", &since, 1, run, head));
             bin_of[run++] = HBP__NO_BIN;
             *lost_tokens += run_tokens(listing, first, end);
             continue;
         }
-        const int64_t count = alike_runs(bins, listing, run, hbp__min_i64(head - run, top->end - top->first));
+        const int64_t most = hbp__min_i64(head - run, bins->end[top.first] - top.first);
+        const int64_t count = alike_runs(bins, listing, run, most);
         HBP__TRY(hbp__tick_rows(bins->context, "fill", &since, count, run, head));
         for (int64_t i = 0; i < count; i++)
-            bin_of[run + i] = top->first + (uint32_t)i;
+            bin_of[run + i] = top.first + (uint32_t)i;
         put_runs(bins, count, run_tokens(listing, first, end));
         run += count;
     }
     return close_ranges(bins);
-}
-
-static void put_run(hbp__bins *bins, uint32_t b, int64_t total)
-{
-    bins->gap[b] -= total;
-    bins->room[b]--;
 }
 
 static void index_bin(const hbp__bins *bins, hbp__gap_index *index, uint32_t b)

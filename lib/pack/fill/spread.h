@@ -30,13 +30,10 @@ static inline uint32_t hbp__listing_size(const hbp__listing *listing, int64_t k)
     return listing->size[hbp__listing_item(listing, k)];
 }
 
-/* Bins [first, end) of the same gap and room. */
+/* Bins of the same gap and room that follow one another, from `first` on; kept small for the heap of them. */
 typedef struct hbp__bin_range {
     int64_t free; /* what orders bins: the gap; those whose packs are full of items have none */
-    int64_t gap;
-    int64_t room;
     uint32_t first;
-    uint32_t end;
 } hbp__bin_range;
 
 typedef struct hbp__bins {
@@ -46,8 +43,10 @@ typedef struct hbp__bins {
     int64_t capacity; /* tokens of a pack */
     int64_t *gap;     /* [count] free tokens over all packs of the bin */
     int64_t *room;    /* [count] items that each pack may still take */
+    /* During a spread, where gap and room are those of a range at its first bin: */
     int64_t ranges;
-    hbp__bin_range *heap; /* [count] the largest gap first; during a spread */
+    hbp__bin_range *heap; /* [count] the largest gap first */
+    uint32_t *end;        /* [count] of the range, at its first bin */
 } hbp__bins;
 
 /* Packs of a bin, of at least `least` in all: the `packs` of a micro-batch, doubled until they are
