@@ -1,11 +1,15 @@
 #include "pack/fill/bin_writer.h"
 
+#include <string.h>
+
 #include "base/checked.h"
 #include "base/scratch.h"
 #include "base/sort.h"
 
 /* Runs that are written between two looks at a request to cancel, at most. */
 #define RUNS_A_TICK 65536
+
+#define LINE 16 /* samples of a line of a cache */
 
 typedef struct writer {
     hbp_context *context;
@@ -31,7 +35,8 @@ static inline void prefetch_run(const hbp__dealing *d, int64_t i)
 {
     const int64_t first = d->run_at[i].run * d->width;
     const int64_t last = hbp__min_i64(first + d->width, d->listing->count) - 1;
-    __builtin_prefetch(&d->items->sample[hbp__listing_item(d->listing, first)]);
+    for (int64_t k = first; k < last; k += LINE)
+        __builtin_prefetch(&d->items->sample[hbp__listing_item(d->listing, k)]);
     __builtin_prefetch(&d->items->sample[hbp__listing_item(d->listing, last)]);
 }
 
@@ -49,28 +54,41 @@ static inline void look_ahead(writer *w, int64_t runs)
         prefetch_run(w->dealing, w->ahead++);
 }
 
+/* The lengths that every pack gets from runs of equal items: written for the pack of item 0, at `first`, and
+ * copied from there for the others. */
+static inline void write_briefs(const writer *w, const hbp__sized_run *run, int64_t runs, int64_t first,
+                                int64_t at)
+{
+    uint16_t *brief = w->packs->brief;
+    if (!brief)
+        return;
+    if (at != first)
+        memcpy(brief + at, brief + first, (size_t)runs * sizeof *brief);
+    else
+        for (int64_t i = 0; i < runs; i++)
+            brief[at + i] = hbp__brief_of(run[i].longest);
+}
+
 /* What one pack gets from runs of equal items, one for each pack: item `item` of each, from `at` on. */
-static inline void write_runs(const writer *w, const hbp__sized_run *run, int64_t runs, int64_t item,
-                              int64_t at)
+static inline void write_samples(const writer *w, const hbp__sized_run *run, int64_t runs, int64_t item,
+                                 int64_t at)
 {
     const hbp__dealing *d = w->dealing;
     uint32_t *sample = w->packs->sample + at;
-    uint16_t *brief = w->packs->brief ? w->packs->brief + at : NULL;
-    for (int64_t i = 0; i < runs; i++) {
+    for (int64_t i = 0; i < runs; i++)
         sample[i] = d->items->sample[hbp__listing_item(d->listing, run[i].run * d->width + item)];
-        if (brief)
-            brief[i] = hbp__brief_of(run[i].longest);
-    }
 }
 
-/* All of them, and where the next sample goes; the next bin is asked for meanwhile. */
+/* All of them, and where the next sample goes; `first` is where item 0 of each went. The next bin is asked
+ * for meanwhile. */
 static hbp_status write_alike_runs(writer *w, const hbp__sized_run *run, int64_t runs, int64_t item,
-                                   int64_t *at)
+                                   int64_t first, int64_t *at)
 {
     look_ahead(w, hbp__ceil_div(runs, w->dealing->width));
     for (int64_t i = 0, part; i < runs; i += part) {
         part = hbp__min_i64(runs - i, RUNS_A_TICK);
-        write_runs(w, run + i, part, item, *at);
+        write_samples(w, run + i, part, item, *at);
+        write_briefs(w, run + i, part, first + i, *at);
         *at += part;
         HBP__TRY(tick(w, part));
     }
@@ -102,8 +120,10 @@ static void write_run(writer *w, int64_t run, int64_t place)
 static hbp_status write_alike(writer *w, int64_t first, int64_t runs, const uint32_t *pack_of)
 {
     const hbp__dealing *d = w->dealing;
+    const int64_t first_at = w->cursor[pack_of ? pack_of[0] : 0];
     for (int64_t k = 0; k < d->width; k++)
-        HBP__TRY(write_alike_runs(w, d->run_at + first, runs, k, &w->cursor[pack_of ? pack_of[k] : k]));
+        HBP__TRY(
+            write_alike_runs(w, d->run_at + first, runs, k, first_at, &w->cursor[pack_of ? pack_of[k] : k]));
     return HBP_OK;
 }
 
