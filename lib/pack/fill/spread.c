@@ -39,6 +39,8 @@ hbp_status hbp__bins_open(hbp_context *context, int64_t count, int64_t width, in
     bins->heap = hbp__take(context, rows, sizeof *bins->heap);
     bins->end = hbp__take(context, rows, sizeof *bins->end);
     HBP__TRY(hbp__scratch_check(context, "the packs"));
+    while (count > INT64_C(1) << bins->first_bits)
+        bins->first_bits++;
     for (int64_t b = 0; b < count; b++) {
         bins->gap[b] = capacity * width;
         bins->room[b] = max_items;
@@ -48,25 +50,28 @@ hbp_status hbp__bins_open(hbp_context *context, int64_t count, int64_t width, in
 
 static inline int64_t free_tokens(int64_t gap, int64_t room)
 {
-    return room > 0 ? gap : -1;
+    return room > 0 ? gap : 0;
 }
 
-/* Without a branch: which of two is as good as drawn. */
-static inline int above(const hbp__bin_range *a, const hbp__bin_range *b)
+/* All bins together have less than 2^63 tokens, so that a gap and a bin's number are 64 bits at most: more
+ * only where billions of samples get a pack each, and then the order alone is another. */
+static inline uint64_t range_at(const hbp__bins *bins, uint32_t first)
 {
-    return (a->free > b->free) | ((a->free == b->free) & (a->first < b->first));
+    const uint64_t free = (uint64_t)free_tokens(bins->gap[first], bins->room[first]);
+    return free << bins->first_bits | (uint64_t)(bins->count - 1 - first);
 }
 
-static inline hbp__bin_range range_at(const hbp__bins *bins, uint32_t first)
+static inline uint32_t first_of(const hbp__bins *bins, uint64_t range)
 {
-    return (hbp__bin_range){free_tokens(bins->gap[first], bins->room[first]), first};
+    const uint64_t below = (UINT64_C(1) << bins->first_bits) - 1;
+    return (uint32_t)(bins->count - 1 - (int64_t)(range & below));
 }
 
 static void sift_up(hbp__bins *bins, int64_t at, int64_t top)
 {
-    hbp__bin_range *heap = bins->heap;
-    const hbp__bin_range moving = heap[at];
-    for (; at > top && above(&moving, &heap[(at - 1) / 2]); at = (at - 1) / 2)
+    uint64_t *heap = bins->heap;
+    const uint64_t moving = heap[at];
+    for (; at > top && moving > heap[(at - 1) / 2]; at = (at - 1) / 2)
         heap[at] = heap[(at - 1) / 2];
     heap[at] = moving;
 }
@@ -74,12 +79,12 @@ static void sift_up(hbp__bins *bins, int64_t at, int64_t top)
 /* Most of what is sifted belongs near the leaves: down along the larger children first, then up again. */
 static void sift_down(hbp__bins *bins, int64_t at)
 {
-    hbp__bin_range *heap = bins->heap;
-    const hbp__bin_range moving = heap[at];
+    uint64_t *heap = bins->heap;
+    const uint64_t moving = heap[at];
     const int64_t top = at;
     int64_t child = 2 * at + 1;
     for (; child + 1 < bins->ranges; child = 2 * at + 1) {
-        child += above(&heap[child + 1], &heap[child]);
+        child += heap[child + 1] > heap[child]; /* no branch: either is as good as drawn */
         heap[at] = heap[child];
         at = child;
     }
@@ -123,12 +128,15 @@ static int64_t find_head(const hbp__bins *bins, const hbp__listing *listing, int
 
 static hbp_status open_ranges(hbp__bins *bins)
 {
+    int64_t first = 0;
     bins->ranges = 0;
     for (int64_t b = 0; b < bins->count; b++) {
         HBP__TRY(hbp__tick_row(bins->context, "fill", b, bins->count));
-        if (b == 0 || bins->gap[b] != bins->gap[b - 1] || bins->room[b] != bins->room[b - 1])
+        if (b == 0 || bins->gap[b] != bins->gap[b - 1] || bins->room[b] != bins->room[b - 1]) {
             bins->heap[bins->ranges++] = range_at(bins, (uint32_t)b);
-        bins->end[bins->heap[bins->ranges - 1].first] = (uint32_t)b + 1;
+            first = b;
+        }
+        bins->end[first] = (uint32_t)b + 1;
     }
     for (int64_t i = bins->ranges / 2; i-- > 0;)
         sift_down(bins, i);
@@ -160,7 +168,8 @@ static inline void put_run(hbp__bins *bins, uint32_t b, int64_t total)
 /* Takes `count` bins from the top range, each of which got a run of `total` tokens. */
 static void put_runs(hbp__bins *bins, int64_t count, int64_t total)
 {
-    const uint32_t first = bins->heap[0].first, rest = first + (uint32_t)count, end = bins->end[first];
+    const uint32_t first = first_of(bins, bins->heap[0]), rest = first + (uint32_t)count;
+    const uint32_t end = bins->end[first];
     if (rest < end) {
         bins->gap[rest] = bins->gap[first];
         bins->room[rest] = bins->room[first];
@@ -173,7 +182,7 @@ static void put_runs(hbp__bins *bins, int64_t count, int64_t total)
         sift_down(bins, 0);
         return;
     }
-    bins->heap[0].first = rest; /* still above all others, which lie elsewhere */
+    bins->heap[0] = range_at(bins, rest); /* still above all others, which lie elsewhere */
     bins->heap[bins->ranges] = range_at(bins, first);
     sift_up(bins, bins->ranges++, 0);
 }
@@ -200,19 +209,19 @@ static hbp_status spread_head(hbp__bins *bins, const hbp__listing *listing, int6
     int64_t since = 0;
     HBP__TRY(open_ranges(bins));
     for (int64_t run = 0; run < head;) {
-        const hbp__bin_range top = bins->heap[0];
+        const uint32_t top = first_of(bins, bins->heap[0]);
         const int64_t first = run * bins->width, end = hbp__min_i64(first + bins->width, listing->count);
-        if (hbp__listing_size(listing, first) * bins->width > top.free) {
+        if (hbp__listing_size(listing, first) * bins->width > bins->gap[top] || bins->room[top] <= 0) {
             HBP__TRY(hbp__tick_rows(bins->context, "fill", &since, 1, run, head));
             bin_of[run++] = HBP__NO_BIN;
             *lost_tokens += run_tokens(listing, first, end);
             continue;
         }
-        const int64_t most = hbp__min_i64(head - run, bins->end[top.first] - top.first);
+        const int64_t most = hbp__min_i64(head - run, bins->end[top] - top);
         const int64_t count = alike_runs(bins, listing, run, most);
         HBP__TRY(hbp__tick_rows(bins->context, "fill", &since, count, run, head));
         for (int64_t i = 0; i < count; i++)
-            bin_of[run + i] = top.first + (uint32_t)i;
+            bin_of[run + i] = top + (uint32_t)i;
         put_runs(bins, count, run_tokens(listing, first, end));
         run += count;
     }

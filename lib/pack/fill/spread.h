@@ -30,12 +30,6 @@ static inline uint32_t hbp__listing_size(const hbp__listing *listing, int64_t k)
     return listing->size[hbp__listing_item(listing, k)];
 }
 
-/* Bins of the same gap and room that follow one another, from `first` on; kept small for the heap of them. */
-typedef struct hbp__bin_range {
-    int64_t free; /* what orders bins: the gap; those whose packs are full of items have none */
-    uint32_t first;
-} hbp__bin_range;
-
 typedef struct hbp__bins {
     hbp_context *context;
     int64_t count;
@@ -43,10 +37,12 @@ typedef struct hbp__bins {
     int64_t capacity; /* tokens of a pack */
     int64_t *gap;     /* [count] free tokens over all packs of the bin */
     int64_t *room;    /* [count] items that each pack may still take */
-    /* During a spread, where gap and room are those of a range at its first bin: */
+    /* During a spread bins of the same gap and room that follow one another are a range, and gap and room are
+     * its own at its first bin. */
     int64_t ranges;
-    hbp__bin_range *heap; /* [count] the largest gap first */
-    uint32_t *end;        /* [count] of the range, at its first bin */
+    uint64_t *heap; /* [count] the largest gap first, then the lowest bin, in one number */
+    int first_bits; /* the lowest of it: the first bin, counted from the last */
+    uint32_t *end;  /* [count] of the range, at its first bin */
 } hbp__bins;
 
 /* Packs of a bin, of at least `least` in all: the `packs` of a micro-batch, doubled until they are
