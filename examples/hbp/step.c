@@ -92,26 +92,6 @@ static micro_batch describe(const hbp_plan *plan, const hbp_plan_summary *s, int
     return b;
 }
 
-/* The batch from rows of `count`: lengths, vision units, kinds. */
-static hbp_status make_batch(cli *c, int64_t *length, uint32_t *vision, int32_t *modality, int64_t count,
-                             int has_vision)
-{
-    if (!length || !vision || !modality)
-        return cli_own_failure("out of memory");
-    for (int64_t i = 0; i < count; i++) {
-        length[i] = hbp_lengths_get_length(c->lengths, c->skip + i);
-        vision[i] = (uint32_t)hbp_lengths_get_vision(c->lengths, c->skip + i);
-        modality[i] = hbp_lengths_get_modality(c->lengths, c->skip + i);
-    }
-    hbp_lengths_free(c->lengths);
-    c->lengths = NULL;
-    hbp_lengths_options options = {.struct_size = sizeof options};
-    options.vision = has_vision ? vision : NULL;
-    options.modalities = modality;
-    options.shifted_loss = (int32_t)c->shifted_loss;
-    return hbp_lengths_create_i64(c->context, length, count, &options, &c->lengths);
-}
-
 /* A file of an epoch is more likely than a step of so many samples. */
 #define LARGE_STEP 65536
 
@@ -125,9 +105,7 @@ static void warn_of_size(const cli *c, int64_t samples)
             show_count(samples).s, show_name(c->file).s);
 }
 
-/* Samples [--skip, --skip + --samples-per-step) of the file in the place of all; *longest gets the longest of
- * the file.
- */
+/* What the step holds in the place of the whole file; *longest gets the longest of the file. */
 static hbp_status cut_batch(cli *c, int64_t *longest)
 {
     hbp_lengths_summary s = {.struct_size = sizeof s};
@@ -137,25 +115,7 @@ static hbp_status cut_batch(cli *c, int64_t *longest)
     *longest = s.max_length;
     if (!c->samples_per_step)
         warn_of_size(c, s.samples - c->skip);
-    if (!c->samples_per_step && !c->skip)
-        return HBP_OK;
-    char skip[48] = "", batch[48] = "";
-    if (c->skip)
-        snprintf(skip, sizeof skip, " --skip %lld", (long long)c->skip);
-    if (c->samples_per_step)
-        snprintf(batch, sizeof batch, " --samples-per-step %lld", (long long)c->samples_per_step);
-    if (c->skip >= s.samples || c->samples_per_step > s.samples - c->skip)
-        return cli_own_failure("%s has %lld samples, too few for%s%s", c->file, (long long)s.samples, skip,
-                               batch);
-    int64_t count = c->samples_per_step ? c->samples_per_step : s.samples - c->skip;
-    int64_t *length = malloc((size_t)count * sizeof *length);
-    uint32_t *vision = malloc((size_t)count * sizeof *vision);
-    int32_t *modality = malloc((size_t)count * sizeof *modality);
-    status = make_batch(c, length, vision, modality, count, s.vision >= 0);
-    free(length);
-    free(vision);
-    free(modality);
-    return status;
+    return cli_cut_lengths(c, c->file);
 }
 
 /* "A:B", "A:", ":B", or "A" for exactly A. */

@@ -18,6 +18,8 @@ int cli_validate(cli *c)
     CLI_TRY(c, cli_load_plan(c));
     if (c->lengths_file)
         CLI_TRY(c, cli_read_lengths(c, c->lengths_file));
+    if (c->lengths_file)
+        CLI_TRY(c, cli_cut_lengths(c, c->lengths_file));
     if (c->model_text || c->cost_file)
         CLI_TRY(c, cli_make_cost(c));
     hbp_plan_summary s = {.struct_size = sizeof s};
@@ -35,7 +37,9 @@ int cli_validate(cli *c)
     }
     if (status < 0)
         return cli_failed(c);
-    const char *held = s.first_step ? ", holds a part of the data set" : ", holds the data set's samples";
+    const char *held = s.first_step                     ? ", holds a part of the data set"
+                       : c->skip || c->samples_per_step ? ", holds these samples of the data set"
+                                                        : ", holds the data set's samples";
     say("%s keeps every promise%s%s%s, digest %s\n", show_name(c->file).s, c->lengths ? held : "",
         c->cost ? ", fits the machine" : "",
         c->vlm_plan ? ", its stages and steps take what its layers and packs do" : "",

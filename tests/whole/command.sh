@@ -521,6 +521,11 @@ micro_batches='r["bound_ns"] <= r["predicted_ns"] and r["gap"] >= 0 and r["compl
     good step $step $on && has "300 samples" && has "<" && has "predicted"
     good validate step.msgpack && has "keeps every promise"
     wrong 1 "; the plan is of 300 samples, these are 5000" validate step.msgpack --lengths l.npy
+    good validate step.msgpack --lengths l.npy --skip 7 --samples-per-step 300 && has "holds these samples of the data set"
+    wrong 1 "the plan was made for lengths with digest" validate step.msgpack --lengths l.npy --skip 8 --samples-per-step 300
+    wrong 1 "l.npy has 5000 samples, too few for --skip 4701 --samples-per-step 300" validate step.msgpack --lengths l.npy --skip 4701 --samples-per-step 300
+    wrong 2 "--skip needs --lengths" validate step.msgpack --skip 7
+    wrong 2 "--samples-per-step needs --lengths" validate step.msgpack --samples-per-step 300
     wrong 1 "l.npy has 5000 samples, too few for --samples-per-step 6000" step l.npy $on --samples-per-step 6000
     json "r['bound_ns'] == json.load(open('step.json'))['bound_ns'] and
           r['gap'] == json.load(open('step.json'))['gap'] and r['steps'] == 1" show step.msgpack
