@@ -29,7 +29,6 @@ SLOW = (
     "build/hbp step build/batch.npy --model llama-3.1-8b --machine h100:8 --compare",
     "build/hbp_executor probe --virtual 2 --seconds 3 ",  # tests/executor/loop.sh runs the loop
     "build/hbp_executor measure --virtual 2 --model $model --max-tokens 512 ",
-    "build/hbp_executor run build/l.msgpack --model $model --virtual 2 --steps 12 ",
 )
 SETS = re.compile(r"^(?:export\s+)?[A-Za-z_]\w*=\S*$")
 
