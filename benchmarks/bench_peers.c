@@ -129,7 +129,7 @@ static double middle(const double *seconds)
 
 /* A virtual machine may have given memory back to its host that a call freed some seconds ago, and whoever
  * asks for it next waits for the host. So that all begin with the same, each comes behind someone who used
- * more, in large pages where there are some. */
+ * much, in large pages where there are some. */
 static void use_memory(int64_t count)
 {
     const size_t bytes = (size_t)count * MEMORY_A_SAMPLE / LARGE_PAGE * LARGE_PAGE;

@@ -524,7 +524,12 @@ micro_batches='r["bound_ns"] <= r["predicted_ns"] and r["gap"] >= 0 and r["compl
     good validate step.msgpack --lengths l.npy --skip 7 --samples-per-step 300 && has "holds these samples of the data set"
     wrong 1 "the plan was made for lengths with digest" validate step.msgpack --lengths l.npy --skip 8 --samples-per-step 300
     wrong 1 "l.npy has 5000 samples, too few for --skip 4701 --samples-per-step 300" validate step.msgpack --lengths l.npy --skip 4701 --samples-per-step 300
+    wrong 1 "; the plan is of 300 samples, these are 10" validate step.msgpack --lengths l.npy --skip 4990
     wrong 2 "--skip needs --lengths" validate step.msgpack --skip 7
+    good plan l.npy $on --samples-per-step 300 -o steps.msgpack
+    wrong 2 "say which samples hbp step planned; steps.msgpack is no such plan" validate steps.msgpack --lengths l.npy --samples-per-step 300
+    good plan l.npy $on --patterns -o step.patterns
+    wrong 2 "say which samples hbp step planned; step.patterns is no such plan" validate step.patterns --lengths l.npy --skip 7
     wrong 2 "--samples-per-step needs --lengths" validate step.msgpack --samples-per-step 300
     wrong 1 "l.npy has 5000 samples, too few for --samples-per-step 6000" step l.npy $on --samples-per-step 6000
     json "r['bound_ns'] == json.load(open('step.json'))['bound_ns'] and

@@ -54,7 +54,9 @@ static inline int64_t free_tokens(int64_t gap, int64_t room)
 }
 
 /* All bins together have less than 2^63 tokens, so that a gap and a bin's number are 64 bits at most: more
- * only where billions of samples get a pack each, and then the order alone is another. */
+ * only where billions of samples get a pack of 2^31 tokens each, and then runs may be lost that others had
+ * room for.
+ */
 static inline uint64_t range_at(const hbp__bins *bins, uint32_t first)
 {
     const uint64_t free = (uint64_t)free_tokens(bins->gap[first], bins->room[first]);

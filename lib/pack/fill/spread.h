@@ -40,8 +40,9 @@ typedef struct hbp__bins {
     /* During a spread bins of the same gap and room that follow one another are a range, and gap and room are
      * its own at its first bin. */
     int64_t ranges;
-    uint64_t *heap; /* [count] the largest gap first, then the lowest bin, in one number */
-    int first_bits; /* the lowest of it: the first bin, counted from the last */
+    uint64_t *heap; /* [count] in one number the gap, 0 where packs are full of items, and below it the first
+                       bin, counted from the last: the largest gap first, then the lowest bin */
+    int first_bits; /* how many of its bits are the bin's */
     uint32_t *end;  /* [count] of the range, at its first bin */
 } hbp__bins;
 

@@ -269,8 +269,10 @@ static hbp_status other_lengths(hbp_context *context, const hbp_plan *plan, cons
     if (plan->lengths_digest == lengths->digest)
         return hbp__fail(context, HBP_E_INVALID, "the plan is not of these lengths%s", lacks);
     const int64_t listed = hbp__add_saturating(plan->samples, plan->dropped);
+    const int lists_pieces = plan->sample_first_tokens != NULL; /* more than there are samples */
     char counts[96] = "";
-    if (!*lacks && !plan->first_step && listed < lengths->count)
+    if (!*lacks && !plan->first_step &&
+        (listed < lengths->count || (listed > lengths->count && !lists_pieces)))
         snprintf(counts, sizeof counts, "; the plan is of %lld samples, these are %lld", (long long)listed,
                  (long long)lengths->count);
     return hbp__fail(
