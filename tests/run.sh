@@ -183,7 +183,7 @@ finish
 # the tests around them, too. Threads have a build of their own below.
 slow='^house/'
 [ $long = 1 ] ||
-    slow+='|^(step/test_(search|levels|equal|spread|slices|bound_class|bound_one|stepper_threads)|epoch/test_(epoch|mixed|stratify|parted|share|vision|join|baseline)|vlm/test_(stages|data)|pipeline/test_layer_partition|pack/test_budgets_plane|whole/(command|face|json_keys|pages|picture|record|report|terminal|troubleshooting|test_(bounds|cancel|small_stack|threads|determinism.*|(epoch|step)_settings))|executor/test_cuda_transformer)$'
+    slow+='|^(step/test_(search|levels|equal|spread|slices|bound_class|bound_one|stepper_threads)|epoch/test_(epoch|mixed|stratify|parted|share|vision|join|baseline)|vlm/test_(stages|data)|pipeline/test_layer_partition|pack/test_budgets_plane|whole/(command|face|json_keys|pages|picture|record|report|terminal|troubleshooting|test_(bounds|cancel|threads|determinism.*|(epoch|step)_settings))|executor/test_cuda_transformer)$'
 # hwloc's plugins, where they are installed, leak on their own. The release tests ran in a process each, which takes longer here.
 CK_FORK=no HWLOC_PLUGINS_PATH=/nowhere ASAN_OPTIONS=detect_stack_use_after_return=1 run_tests "address and undefined behaviour, clang" build/asan -E "$slow"
 check "the same plan from gcc and clang" same_digest
