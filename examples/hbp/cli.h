@@ -299,9 +299,9 @@ int cli_is_columnar(const char *path); /* Parquet or Arrow: a file, a folder, a 
 hbp_status cli_read_columnar(cli *c, const char *path, hbp_lengths **out);
 hbp_status cli_read_lengths(cli *c, const char *path); /* under --max-length and --over-long */
 /* cut.c: samples [--skip, --skip + --samples-per-step) of `file` in the place of all that were read of it.
- * They are refused, with a message, where the plan at hand is no step of hbp step; else 0. */
+ * Both options are refused where the plan at hand is no step that hbp step planned. */
 hbp_status cli_cut_lengths(cli *c, const char *file);
-int cli_check_cut(const cli *c, int is_step);
+hbp_status cli_check_cut(const cli *c, int is_step);
 /* lengths.c: the column that they are of, and how it was chosen; nothing where a file has none. */
 void cli_print_column(const cli *c, const hbp_lengths_summary *summary);
 json_t *cli_column_json(const cli *c, const hbp_lengths_summary *summary);

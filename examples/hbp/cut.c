@@ -51,10 +51,11 @@ hbp_status cli_cut_lengths(cli *c, const char *file)
     return status;
 }
 
-int cli_check_cut(const cli *c, int is_step)
+hbp_status cli_check_cut(const cli *c, int is_step)
 {
     if (is_step || (!c->skip && !c->samples_per_step))
-        return 0;
-    return cli_usage("--skip and --samples-per-step say which samples hbp step planned; %s is no such plan",
-                     show_name(c->file).s);
+        return HBP_OK;
+    return cli_own_usage(
+        "--skip and --samples-per-step say which samples hbp step planned; %s is no such plan",
+        show_name(c->file).s);
 }

@@ -209,9 +209,7 @@ static int validate_plan(cli *c)
     hbp_plan_summary s = {.struct_size = sizeof s};
     if (c->machine_text && !c->model_text)
         return cli_usage("--machine needs --model: they go together");
-    const int refused = cli_check_cut(c, 0);
-    if (refused)
-        return refused;
+    CLI_TRY(c, cli_check_cut(c, 0));
     if (c->lengths_file)
         CLI_TRY(c, cli_read_lengths(c, c->lengths_file));
     if (c->model_text || c->cost_file)

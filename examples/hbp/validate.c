@@ -18,13 +18,11 @@ int cli_validate(cli *c)
     CLI_TRY(c, cli_load_plan(c));
     hbp_plan_summary s = {.struct_size = sizeof s};
     CLI_TRY(c, hbp_plan_get_summary(c->context, c->plan, &s));
-    const int refused = cli_check_cut(c, s.steps == 1 && !s.first_step && !c->vlm_plan);
-    if (refused)
-        return refused;
-    if (c->lengths_file)
+    CLI_TRY(c, cli_check_cut(c, s.steps == 1 && !s.first_step && !c->vlm_plan));
+    if (c->lengths_file) {
         CLI_TRY(c, cli_read_lengths(c, c->lengths_file));
-    if (c->lengths_file)
         CLI_TRY(c, cli_cut_lengths(c, c->lengths_file));
+    }
     if (c->model_text || c->cost_file)
         CLI_TRY(c, cli_make_cost(c));
     hbp_status status = hbp_plan_validate(c->context, c->plan, c->lengths, c->cost);

@@ -3,6 +3,7 @@
 
 #include "base/checked.h"
 #include "base/parallel.h"
+#include "base/prefetch.h"
 #include "base/rng.h"
 #include "base/scratch.h"
 #include "base/search.h"
@@ -14,7 +15,6 @@
 /* Runs of one length up to this many samples are shuffled in place; longer ones are first dealt into piles.
  */
 #define SHUFFLE_IN_PLACE 65536
-#define LINE             16 /* samples of a line of a cache */
 #define PILES            256
 /* So that threads end together; fewer samples are not worth a job. */
 #define JOBS_A_THREAD 8
@@ -80,13 +80,6 @@ static int64_t first_bin(const ordering *o, int64_t job)
     return hbp__last_at_most(lengths->bin_first, lengths->bins, from - 1) + 1;
 }
 
-/* Asks for all of a run, which is then read in no order. */
-static void prefetch_run(const uint32_t *run, int64_t count)
-{
-    for (int64_t i = 0; i < count; i += LINE)
-        __builtin_prefetch(run + i, 1);
-}
-
 static hbp_status shuffle_bins(hbp_context *context, void *user, int64_t job)
 {
     const ordering *o = user;
@@ -105,7 +98,7 @@ static hbp_status shuffle_bins(hbp_context *context, void *user, int64_t job)
             HBP__TRY(hbp__tick(context, "shuffle equal lengths", bin - first, end - first));
         s.rng = hbp__rng_make(o->key, (uint64_t)lengths->bin_length[bin], STREAM);
         if (bin + 1 < end && lengths->bin_count[bin + 1] <= SHUFFLE_IN_PLACE)
-            prefetch_run(o->order + lengths->bin_first[bin + 1], lengths->bin_count[bin + 1]);
+            hbp__prefetch_u32(o->order + lengths->bin_first[bin + 1], lengths->bin_count[bin + 1]);
         if (lengths->bin_count[bin] > 1)
             HBP__TRY(shuffle_run(&s, o->order + lengths->bin_first[bin], lengths->bin_count[bin]));
     }

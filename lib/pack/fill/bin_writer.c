@@ -3,13 +3,12 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/prefetch.h"
 #include "base/scratch.h"
 #include "base/sort.h"
 
 /* Runs that are written between two looks at a request to cancel, at most. */
 #define RUNS_A_TICK 65536
-
-#define LINE 16 /* samples of a line of a cache */
 
 typedef struct writer {
     hbp_context *context;
@@ -34,10 +33,8 @@ static hbp_status tick(writer *w, int64_t samples)
 static inline void prefetch_run(const hbp__dealing *d, int64_t i)
 {
     const int64_t first = d->run_at[i].run * d->width;
-    const int64_t last = hbp__min_i64(first + d->width, d->listing->count) - 1;
-    for (int64_t k = first; k < last; k += LINE)
-        __builtin_prefetch(&d->items->sample[hbp__listing_item(d->listing, k)]);
-    __builtin_prefetch(&d->items->sample[hbp__listing_item(d->listing, last)]);
+    const int64_t number = hbp__min_i64(d->width, d->listing->count - first);
+    hbp__prefetch_u32(&d->items->sample[hbp__listing_item(d->listing, first + number - 1)], number);
 }
 
 /* The next bin's runs from here on: while a bin is written they are asked for, a few at a time. */

@@ -54,9 +54,7 @@ static inline int64_t free_tokens(int64_t gap, int64_t room)
 }
 
 /* All bins together have less than 2^63 tokens, so that a gap and a bin's number are 64 bits at most: more
- * only where billions of samples get a pack of 2^31 tokens each, and then runs may be lost that others had
- * room for.
- */
+ * only where billions of samples get a pack of 2^31 tokens each, whose runs may then be lost. */
 static inline uint64_t range_at(const hbp__bins *bins, uint32_t first)
 {
     const uint64_t free = (uint64_t)free_tokens(bins->gap[first], bins->room[first]);
@@ -167,11 +165,10 @@ static inline void put_run(hbp__bins *bins, uint32_t b, int64_t total)
     bins->room[b]--;
 }
 
-/* Takes `count` bins from the top range, each of which got a run of `total` tokens. */
-static void put_runs(hbp__bins *bins, int64_t count, int64_t total)
+/* Takes `count` bins from the top range, from `first` on, each of which got a run of `total` tokens. */
+static void put_runs(hbp__bins *bins, uint32_t first, int64_t count, int64_t total)
 {
-    const uint32_t first = first_of(bins, bins->heap[0]), rest = first + (uint32_t)count;
-    const uint32_t end = bins->end[first];
+    const uint32_t rest = first + (uint32_t)count, end = bins->end[first];
     if (rest < end) {
         bins->gap[rest] = bins->gap[first];
         bins->room[rest] = bins->room[first];
@@ -213,7 +210,7 @@ static hbp_status spread_head(hbp__bins *bins, const hbp__listing *listing, int6
     for (int64_t run = 0; run < head;) {
         const uint32_t top = first_of(bins, bins->heap[0]);
         const int64_t first = run * bins->width, end = hbp__min_i64(first + bins->width, listing->count);
-        if (hbp__listing_size(listing, first) * bins->width > bins->gap[top] || bins->room[top] <= 0) {
+        if (hbp__listing_size(listing, first) * bins->width > free_tokens(bins->gap[top], bins->room[top])) {
             HBP__TRY(hbp__tick_rows(bins->context, "fill", &since, 1, run, head));
             bin_of[run++] = HBP__NO_BIN;
             *lost_tokens += run_tokens(listing, first, end);
@@ -224,7 +221,7 @@ static hbp_status spread_head(hbp__bins *bins, const hbp__listing *listing, int6
         HBP__TRY(hbp__tick_rows(bins->context, "fill", &since, count, run, head));
         for (int64_t i = 0; i < count; i++)
             bin_of[run + i] = top + (uint32_t)i;
-        put_runs(bins, count, run_tokens(listing, first, end));
+        put_runs(bins, top, count, run_tokens(listing, first, end));
         run += count;
     }
     return close_ranges(bins);
