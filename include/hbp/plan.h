@@ -64,9 +64,9 @@ typedef struct hbp_plan_summary {
     int64_t sequence_multiple;
     int64_t pack_multiple;
     int64_t micro_batch_multiple;
-    int64_t predicted_ns; /* the epoch: the sum over steps */
-    int64_t first_step;   /* of the epoch: > 0 in a part of a plan */
-    int64_t overlong_samples;
+    int64_t predicted_ns;     /* the epoch: the sum over steps */
+    int64_t first_step;       /* of the epoch: > 0 in a part of a plan */
+    int64_t overlong_samples; /* of the data set, in a part of a plan too */
     int64_t overlong_tokens;
     uint64_t seed;
     uint64_t epoch;

@@ -20,30 +20,6 @@ from hbp import _native, _records, _results
 from hbp.epoch import EpochKeywords, _options
 
 
-class TestContract(unittest.TestCase):
-    def test_batches(self):
-        lengths, order = samples.lengths(200), np.random.default_rng(3).permutation(200)
-        batches = [order[:90], order[90:100].tolist(), order[100:]]
-        plan = hbp.plan_epoch(lengths, samples.cost(), batches=batches, threads=2)
-        plan.validate(lengths, samples.cost())
-        for step, batch in zip(plan, batches):
-            ids = np.concatenate([pack.ids for pack in step.packs()])
-            self.assertEqual(sorted(ids.tolist()), sorted(np.asarray(batch).tolist()))
-        for error, batches in (
-            ("batches has no batch", []),
-            ("batch 0 has no samples", [[]]),
-            ("do not name 1 of 200", [order[1:]]),
-            ("is in batch 0 already", [order, order[:1]]),
-        ):
-            with self.assertRaisesRegex(ValueError, error):
-                hbp.plan_epoch(lengths, samples.cost(), batches=batches)
-
-    def test_samples_per_step(self):
-        plan = hbp.plan_epoch(samples.lengths(200), samples.cost(), samples_per_step=64)
-        self.assertEqual(plan.step_samples.tolist(), [64, 64, 64, 8])
-        self.assertEqual(plan.summary().samples_per_step, 64)
-
-
 class TestWalk(unittest.TestCase):
     def test_every_sample_once(self):
         plan, lengths = samples.plan(), samples.lengths()
@@ -400,7 +376,8 @@ class TestEpoch(unittest.TestCase):
             self.assertEqual(sorted(ids), sorted(batch.tolist()))
         as_lists = hbp.plan_epoch(lengths, cost, batches=[batch.tolist() for batch in batches])
         narrow = hbp.plan_epoch(lengths, cost, batches=[batch.astype(np.int32) for batch in batches])
-        self.assertEqual((as_lists.digest, narrow.digest), (plan.digest, plan.digest))
+        threads = hbp.plan_epoch(lengths, cost, batches=batches, threads=2)
+        self.assertEqual({as_lists.digest, narrow.digest, threads.digest}, {plan.digest})
         for bad, message in (
             ([[0, 1], [1, 2]], "batch 1 names sample 1, which is in batch 0 already"),
             ([[0], [1]], "do not name 1 of 3 samples, the first is sample 2"),
@@ -409,6 +386,8 @@ class TestEpoch(unittest.TestCase):
         ):
             with self.assertRaisesRegex(hbp.InvalidError, message):
                 hbp.plan_epoch([10, 20, 30], cost, batches=bad)
+        with self.assertRaisesRegex(ValueError, "batches has no batch"):
+            hbp.plan_epoch([10, 20, 30], cost, batches=[])
         with self.assertRaisesRegex((TypeError, ValueError), r"batches\[1\]"):
             hbp.plan_epoch([10, 20, 30], cost, batches=[[0, 1], [1.5]])
         with self.assertRaisesRegex(hbp.InvalidError, "samples_per_step and batches are both given"):
@@ -486,6 +465,16 @@ class TestEpoch(unittest.TestCase):
         distances = [np.abs(mixture(lengths) - epoch).sum() / 2 for lengths in steps]
         self.assertAlmostEqual(report.mixture_distance, float(np.mean(distances)))
         self.assertIn(f"mixture {report.mixture_distance:.3f} from the epoch's", str(report))
+
+    def test_one_of_each(self):
+        plan = hbp.plan_epoch([100], hbp.Cost.plain(1), tokens_per_step=1000)
+        text = f"<hbp.Plan: 1 step, 1 sample, digest {plan.digest:016x}>"
+        self.assertEqual((len(plan), repr(plan)), (1, text))
+        self.assertEqual(repr(plan[0]), "<hbp.Step 0: 1 micro-batch, 1 sample>")
+        self.assertEqual(repr(plan[0].micro_batch(0)), "<hbp.MicroBatch 0: 1 pack, 100 tokens>")
+        self.assertEqual(repr(plan[0].packs()[0]), "<hbp.Pack 0: 1 sample, 100 tokens on 1 rank>")
+        self.assertTrue(str(plan.summary()).startswith("1 step, 1 micro-batch, 1 pack on 1 rank\n"))
+        self.assertTrue(str(hbp.simulate(plan, hbp.Cost.plain(1))).startswith("1 step in "))
 
 
 class TestContract(unittest.TestCase):

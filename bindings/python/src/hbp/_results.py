@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Optional
 
 from . import _records
+from ._text import many
 
 UNLIMITED = 2**63 - 1
 
@@ -24,11 +25,11 @@ class LengthsSummary(_records.LengthsSummary):
 
     def __str__(self) -> str:
         text = (
-            f"{self.samples:,} samples of {self.min_length:,} to {self.max_length:,} tokens "
-            f"({self.distinct_lengths:,} distinct lengths), {self.tokens:,} tokens in all"
+            f"{many(self.samples, 'sample')} of {self.min_length:,} to {many(self.max_length, 'token')} "
+            f"({self.distinct_lengths:,} distinct lengths), {many(self.tokens, 'token')} in all"
         )
         if self.vision >= 0:
-            text += f", {self.vision:,} vision units"
+            text += f", {many(self.vision, 'vision unit')}"
         return text
 
 
@@ -57,9 +58,9 @@ class PlanSummary(_records.PlanSummary):
         recorded."""
         sizes = []
         if self.samples_per_step:
-            sizes.append(f"{self.samples_per_step:,} samples")
+            sizes.append(many(self.samples_per_step, "sample"))
         if self.tokens_per_step:
-            sizes.append(f"at most {self.tokens_per_step:,} tokens")
+            sizes.append(f"at most {many(self.tokens_per_step, 'token')}")
         text = "steps" + (" of " + " and ".join(sizes) if sizes else "")
         if self.composition_name:
             text += f", {self.composition_name}"
@@ -77,7 +78,7 @@ class PlanSummary(_records.PlanSummary):
         if self.samples_per_step or drawn or self.composition_name == "given":
             return "schedule of these very steps"
         if self.tokens_per_step:
-            return f"plan in steps of at most {self.tokens_per_step:,} tokens"
+            return f"plan in steps of at most {many(self.tokens_per_step, 'token')}"
         return "plan of these samples in so many steps"
 
     @property
@@ -87,9 +88,9 @@ class PlanSummary(_records.PlanSummary):
 
     def __str__(self) -> str:
         lines = [
-            f"{self.steps:,} steps, {self.micro_batches:,} micro-batches, {self.packs:,} packs on "
-            f"{self.ranks:,} ranks{self.lockstep}",
-            f"{self.samples:,} samples, {self.tokens:,} tokens, {self.loss_tokens:,} with loss",
+            f"{many(self.steps, 'step')}, {many(self.micro_batches, 'micro-batch')}, {many(self.packs, 'pack')} on "
+            f"{many(self.ranks, 'rank')}{self.lockstep}",
+            f"{many(self.samples, 'sample')}, {many(self.tokens, 'token')}, {self.loss_tokens:,} with loss",
             f"predicted {self.predicted_ns / 1e9:,.3f} s; digest {self.digest:016x}",
         ]
         if self.first_step:
@@ -118,18 +119,18 @@ class PlanSummary(_records.PlanSummary):
                 "and these options"
             )
         if self.vision >= 0:
-            lines.append(f"{self.vision:,} vision units")
+            lines.append(many(self.vision, "vision unit"))
         if self.modalities:
             lines.append(f"every micro-batch holds the same modalities on all ranks, of {self.modality_list}")
         if self.padding_packs:
-            lines.append(f"{self.padding_packs:,} padding packs")
+            lines.append(many(self.padding_packs, "padding pack"))
         if self.overlong_samples:
             lines.append(
-                f"{self.overlong_samples:,} over-long samples, "
-                f"{self.overlong_tokens:,} tokens dropped or cut off"
+                f"{many(self.overlong_samples, 'over-long sample')}, "
+                f"{many(self.overlong_tokens, 'token')} dropped or cut off"
             )
         if self.dropped:
-            lines.append(f"{self.dropped:,} samples dropped")
+            lines.append(f"{many(self.dropped, 'sample')} dropped")
         return "\n".join(lines)
 
 
@@ -146,11 +147,11 @@ class Report(_records.Report):
         units = ""
         if self.vision >= 0:
             units = (
-                f"; DistRatio of {self.vision:,} vision units {self.dist_vision:.1%}, "
+                f"; DistRatio of {many(self.vision, 'vision unit')} {self.dist_vision:.1%}, "
                 f"of padded tokens {self.dist_tokens:.1%}"
             )
         return (
-            f"{self.steps:,} steps in {self.epoch_ns / 1e9:,.3f} s{bound}; idle {self.idle:.1%}, "
+            f"{many(self.steps, 'step')} in {self.epoch_ns / 1e9:,.3f} s{bound}; idle {self.idle:.1%}, "
             f"padding {self.padding:.1%}, communication {self.communication:.1%}, "
             f"{self.tokens_per_s_per_gpu:,.0f} tokens/s per GPU, "
             f"peak {self.peak_bytes / 2**30:.1f} GiB{units}; "
@@ -182,8 +183,8 @@ class TaskSummary(_records.TaskSummary):
         bound = "the least there is" if self.proven else f"{self.gap:.1%} over the bound"
         limit = f" of {self.limit_bytes / 2**30:,.1f}" if self.limit_bytes else ""
         lines = [
-            f"{self.tasks:,} tasks, {self.operators:,} operators in {self.meta_ops:,} MetaOps on "
-            f"{self.gpus:,} GPUs: {self.slices:,} slices in {self.waves:,} waves",
+            f"{many(self.tasks, 'task')}, {many(self.operators, 'operator')} in {many(self.meta_ops, 'MetaOp')} on "
+            f"{many(self.gpus, 'GPU')}: {many(self.slices, 'slice')} in {many(self.waves, 'wave')}",
             f"{self.makespan_ns / 1e6:,.3f} ms without transfers, {bound}; GPUs idle {self.idle:.1%}",
             f"{self.moved_bytes / 2**30:,.1f} of {self.flow_bytes / 2**30:,.1f} GiB of outputs leave their GPU, "
             f"{self.crossing_bytes / 2**30:,.1f} GiB their domain; peak {self.peak_bytes / 2**30:,.1f}{limit} GiB",
@@ -199,7 +200,7 @@ class TaskSummary(_records.TaskSummary):
 class TaskRunSummary(_records.TaskRunSummary):
     def __str__(self) -> str:
         return (
-            f"{self.total_ns / 1e6:,.3f} ms on {self.gpus:,} GPUs: {self.slices_ns / 1e6:,.3f} ms of slices, "
+            f"{self.total_ns / 1e6:,.3f} ms on {many(self.gpus, 'GPU')}: {self.slices_ns / 1e6:,.3f} ms of slices, "
             f"{self.gradient_ns / 1e6:,.3f} ms of gradients; waiting for transfers takes "
             f"{self.transfer_ns / 1e6:,.3f} ms, idle {self.idle:.1%}; peak {self.peak_bytes / 2**30:,.1f} GiB"
         )
@@ -208,8 +209,8 @@ class TaskRunSummary(_records.TaskRunSummary):
 class Budgets(_records.Budgets):
     def __str__(self) -> str:
         return (
-            f"{self.max_vision:,} vision units and {self.max_tokens:,} tokens: {self.packs:,} packs of "
-            f"{self.samples_per_pack:.2f} samples, DistRatio of vision units {self.dist_vision:.1%}, of "
+            f"{many(self.max_vision, 'vision unit')} and {many(self.max_tokens, 'token')}: "
+            f"{many(self.packs, 'pack')} of {self.samples_per_pack:.2f} samples, DistRatio of vision units {self.dist_vision:.1%}, of "
             f"tokens {self.dist_tokens:.1%}"
         )
 
@@ -227,7 +228,7 @@ class LayerPartitionSummary(_records.LayerPartitionSummary):
         proven = ", the least there is" if self.proven else ""
         return (
             f"predicted {self.predicted_ns / 1e6:,.3f} ms{proven}; {self.simulated_ns / 1e6:,.3f} ms when run "
-            f"with {self.micro_batches:,} micro-batches, bubble {self.bubble:.1%}\n"
+            f"with {many(self.micro_batches, 'micro-batch')}, bubble {self.bubble:.1%}\n"
             f"stage {self.bottleneck} is the slowest, {self.bottleneck_ns / 1e6:,.3f} ms a micro-batch; "
             f"{self.cut_bytes / 2**20:,.1f} MiB over all cuts, peak {self.peak_bytes / 2**30:,.1f} GiB"
         )
@@ -236,8 +237,8 @@ class LayerPartitionSummary(_records.LayerPartitionSummary):
 class PipelineSummary(_records.PipelineSummary):
     def __str__(self) -> str:
         return (
-            f"{self.operations:,} operations on {self.stages} stages in {self.total_ns / 1e6:,.3f} ms, no order "
-            f"in less than {self.bound_ns / 1e6:,.3f} ms; bubble {self.bubble:.1%}, peak "
+            f"{many(self.operations, 'operation')} on {many(self.stages, 'stage')} in "
+            f"{self.total_ns / 1e6:,.3f} ms, no order in less than {self.bound_ns / 1e6:,.3f} ms; bubble {self.bubble:.1%}, peak "
             f"{self.peak_bytes / 2**30:,.1f} GiB"
         )
 
@@ -246,7 +247,7 @@ class RecomputeReport(_records.RecomputeReport):
     def __str__(self) -> str:
         slack = "no limit" if self.slack_bytes == UNLIMITED else f"{self.slack_bytes / 2**30:,.1f} GiB left"
         return (
-            f"{self.recomputed} layers recomputed in whole and {self.selective} in part: "
+            f"{many(self.recomputed, 'layer')} recomputed in whole and {self.selective} in part: "
             f"{self.recompute_ns / 1e6:,.3f} ms a micro-batch, {self.saved_ns / 1e6:,.3f} ms less than all; "
             f"{slack} on the fullest stage"
         )
@@ -255,11 +256,11 @@ class RecomputeReport(_records.RecomputeReport):
 class VlmPlanSummary(_records.VlmPlanSummary):
     def __str__(self) -> str:
         lines = [
-            f"{self.gpus:,} GPUs: {self.replicas:,} replicas of {self.stages} stages, {self.micro_batches:,} "
-            f"micro-batches a step",
-            f"{self.samples:,} samples in {self.steps:,} steps, padding {self.padding:.1%}, DistRatio of vision "
-            f"units {self.dist_vision:.1%}, of tokens {self.dist_tokens:.1%}",
-            f"{self.recomputed} layers recomputed in whole and {self.selective} in part; peak "
+            f"{many(self.gpus, 'GPU')}: {many(self.replicas, 'replica')} of {many(self.stages, 'stage')}, "
+            f"{many(self.micro_batches, 'micro-batch')} a step",
+            f"{many(self.samples, 'sample')} in {many(self.steps, 'step')}, padding {self.padding:.1%}, "
+            f"DistRatio of vision units {self.dist_vision:.1%}, of tokens {self.dist_tokens:.1%}",
+            f"{many(self.recomputed, 'layer')} recomputed in whole and {self.selective} in part; peak "
             f"{self.peak_bytes / 2**30:,.1f} of {self.limit_bytes / 2**30:,.1f} GiB",
             f"predicted {self.epoch_ns / 1e9:,.3f} s, {self.gpu_days:,.3f} GPU-days, bubble {self.bubble:.1%}; "
             f"no plan takes less than {self.bound_ns / 1e9:,.3f} s, none of these packs less than "
@@ -267,8 +268,8 @@ class VlmPlanSummary(_records.VlmPlanSummary):
         ]
         if self.max_tokens:
             lines.insert(
-                1, f"packs of at most {self.max_vision:,} vision units and {self.max_tokens:,} tokens"
+                1, f"packs of at most {many(self.max_vision, 'vision unit')} and {many(self.max_tokens, 'token')}"
             )
         if self.dropped:
-            lines.append(f"{self.dropped:,} samples dropped")
+            lines.append(f"{many(self.dropped, 'sample')} dropped")
         return "\n".join(lines)

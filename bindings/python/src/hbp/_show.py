@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Iterable, Sequence
 import numpy as np
 
 from ._optional import need
+from ._text import many
 
 if TYPE_CHECKING:
     from .plans import Plan, Step
@@ -128,6 +129,6 @@ def plot(step: Step, ax: Any) -> Any:
     ax.set_ylim(int((firsts + sp).max()), 0)
     ax.set_xlabel("ms, as predicted")
     ax.set_ylabel("rank")
-    ax.set_title(f"step {step.index}: {len(step.micro_batches)} micro-batches, {step.samples:,} samples")
+    ax.set_title(f"step {step.index}: {many(len(step.micro_batches), 'micro-batch')}, {step.samples:,} samples")
     ax.legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
     return ax

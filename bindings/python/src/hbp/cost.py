@@ -18,6 +18,7 @@ from ._native import lib
 from ._numbers import choice, int32, int64, suggesting, text_bytes
 from ._records import Anchor, CostFileOptions, CostOptions, FitReport, Measurements, PackParts, SpOptions, StackFields
 from ._results import SpChoice
+from ._text import many
 from .machine import Machine
 from .model import Model
 
@@ -309,7 +310,7 @@ class Cost(Saved):
 
     def __repr__(self) -> str:
         terms = self.terms()
-        return f"<hbp.Cost: {terms.ranks} ranks, SP degrees {', '.join(map(str, terms.degree))}>"
+        return f"<hbp.Cost: {many(terms.ranks, 'rank')}, SP degrees {', '.join(map(str, terms.degree))}>"
 
 
 def choose_sp(

@@ -19,6 +19,7 @@ from ._inputs import Integers
 from ._native import lib, presets
 from ._numbers import choice, int32, int64, suggesting, text_bytes
 from ._records import GraphView
+from ._text import many
 from .errors import InvalidError, refusal
 from .machine import Machine
 
@@ -274,6 +275,6 @@ class Graph(Saved):
 
     def __repr__(self) -> str:
         return (
-            f"<hbp.Graph: {len(self):,} operators of {len(self.tasks)} tasks, "
+            f"<hbp.Graph: {many(len(self), 'operator')} of {many(len(self.tasks), 'task')}, "
             f"{self._read().edges:,} edges>"
         )

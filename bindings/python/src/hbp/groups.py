@@ -16,6 +16,7 @@ from ._inputs import Integers
 from ._native import lib
 from ._numbers import int64, suggesting
 from ._records import GroupsOptions, GroupsView
+from ._text import many
 from .cost import Cost
 from .lengths import Lengths
 
@@ -80,7 +81,7 @@ class Groups(Owned):
         columns: list[npt.NDArray[Any]] = [self.pack_lengths, self.sp, self.recompute, self.micro_batches]
         rows = zip(*(column.tolist() for column in columns))
         return "\n".join(
-            f"{length:>9,} tokens x SP {sp}, {layers} layers recomputed, {count} micro-batches a step"
+            f"{length:>9,} tokens x SP {sp}, {many(layers, 'layer')} recomputed, {many(count, 'micro-batch')} a step"
             for length, sp, layers, count in rows
         )
 

@@ -12,6 +12,7 @@ from ._files import Path, Saved, path_bytes
 from ._native import lib, presets
 from ._numbers import choice, fields_text, int32, text_bytes
 from ._records import MachineCollective, MachineFields, MachineRate, name_of
+from ._text import many
 from .errors import InvalidError, refusal
 
 CollectiveText = Union[CollectiveName, Literal["all_to_all", "all_gather", "reduce_scatter", "all_reduce"]]
@@ -194,4 +195,4 @@ class Machine(Saved):
 
     def __repr__(self) -> str:
         fields = self.fields
-        return f"<hbp.Machine {self.name}: {fields.nodes} nodes of {fields.gpus_per_node} GPUs>"
+        return f"<hbp.Machine {self.name}: {many(fields.nodes, 'node')} of {many(fields.gpus_per_node, 'GPU')}>"

@@ -16,6 +16,7 @@ from ._inputs import Integers
 from ._native import lib
 from ._numbers import suggesting
 from ._records import FillOptions, PacksView
+from ._text import many
 from .groups import Groups
 from .lengths import Lengths
 
@@ -105,7 +106,7 @@ class Packs(Owned):
         return pandas_frame(self.columns(rows), "Packs.to_pandas")
 
     def __repr__(self) -> str:
-        return f"<hbp.Packs: {len(self.sample_indices):,} samples in {len(self):,} packs>"
+        return f"<hbp.Packs: {many(len(self.sample_indices), 'sample')} in {many(len(self), 'pack')}>"
 
 
 @suggesting

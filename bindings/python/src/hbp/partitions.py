@@ -16,6 +16,7 @@ from ._inputs import Integers
 from ._native import lib
 from ._numbers import flag, int64, suggesting
 from ._records import PartitionOptions, PartitionView
+from ._text import many
 from .errors import InvalidError, error_of, refusal
 
 _MESSAGE_BYTES = 512
@@ -78,8 +79,8 @@ class Partition(Owned, Sequence["npt.NDArray[np.int64]"]):
 
     def __repr__(self) -> str:
         return (
-            f"<hbp.Partition: {len(self.sample_ids)} samples in {len(self)} parts, the heaviest {self.heaviest} "
-            f"(at least {self.bound})>"
+            f"<hbp.Partition: {many(len(self.sample_ids), 'sample')} in {many(len(self), 'part')}, "
+            f"the heaviest {self.heaviest} (at least {self.bound})>"
         )
 
 

@@ -20,6 +20,7 @@ from ._numbers import checked, int64, refuse_unknown, suggesting
 from ._records import EpochOptions, PatternPlanView, SimulateOptions
 from ._results import PlanSummary, Report
 from ._step_rows import StepRows
+from ._text import many
 from .cost import Cost
 from .epoch import INPUTS
 from .errors import InvalidError
@@ -246,8 +247,8 @@ class PatternPlan(Steps, Saved):
     def __repr__(self) -> str:
         summary = self.summary()
         return (
-            f"<hbp.PatternPlan: {summary.steps:,} steps, {summary.samples:,} samples in {len(self.pattern_ns):,} "
-            f"patterns, digest {summary.digest:016x}>"
+            f"<hbp.PatternPlan: {many(summary.steps, 'step')}, {many(summary.samples, 'sample')} in "
+            f"{many(len(self.pattern_ns), 'pattern')}, digest {summary.digest:016x}>"
         )
 
 

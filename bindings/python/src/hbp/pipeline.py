@@ -19,6 +19,7 @@ from ._native import lib
 from ._numbers import int32, suggesting
 from ._records import LayerPartitionOptions, LayerPartitionView, PipelineOptions, PipelineRunView
 from ._results import LayerPartitionSummary, PipelineSummary
+from ._text import many
 from .layers import RECOMPUTE, Layers, RecomputeName, named
 
 if TYPE_CHECKING:
@@ -194,7 +195,7 @@ class LayerPartition(Owned):
         return len(self.stage_ns)
 
     def __repr__(self) -> str:
-        return f"<hbp.LayerPartition: {len(self)} stages, cuts {', '.join(map(str, self.cuts.tolist()))}>"
+        return f"<hbp.LayerPartition: {many(len(self), 'stage')}, cuts {', '.join(map(str, self.cuts.tolist()))}>"
 
 
 def partition_layers(
@@ -289,7 +290,7 @@ class PipelineRun(Saved):
         return len(self.operation_stages)
 
     def __repr__(self) -> str:
-        return f"<hbp.PipelineRun: {len(self):,} operations on {len(self.stage_busy_ns)} stages>"
+        return f"<hbp.PipelineRun: {many(len(self), 'operation')} on {many(len(self.stage_busy_ns), 'stage')}>"
 
 
 def simulate_pipeline(

@@ -11,6 +11,7 @@ from ._files import Path, path_bytes
 from ._native import lib
 from ._numbers import int64
 from ._results import PlanSummary
+from ._text import many
 from .cost import Cost
 from .errors import InvalidError
 from .plans import Plan, Step, Steps
@@ -72,4 +73,4 @@ class PlanFile(Steps, Owned):
             yield from self[first : first + STEPS]
 
     def __repr__(self) -> str:
-        return f"<hbp.PlanFile: {len(self):,} steps, digest {self.summary().digest:016x}>"
+        return f"<hbp.PlanFile: {many(len(self), 'step')}, digest {self.summary().digest:016x}>"

@@ -17,6 +17,7 @@ from ._native import lib
 from ._numbers import choice, flag, int32, int64
 from ._records import PlanSaveOptions, PlanView, TraceOptions
 from ._results import PlanSummary, modalities_of
+from ._text import many
 from .cost import Cost
 from .lengths import Lengths
 
@@ -184,7 +185,8 @@ class Pack:
         return int(offsets[self.index + 1] - offsets[self.index])
 
     def __repr__(self) -> str:
-        return f"<hbp.Pack {self.index}: {len(self)} samples, {self.tokens} tokens on {self.sp} ranks>"
+        held = f"{many(len(self), 'sample')}, {many(self.tokens, 'token')}"
+        return f"<hbp.Pack {self.index}: {held} on {many(self.sp, 'rank')}>"
 
 
 class MicroBatch(Sequence[Pack]):
@@ -237,7 +239,7 @@ class MicroBatch(Sequence[Pack]):
         return sum(pack.tokens for pack in self)
 
     def __repr__(self) -> str:
-        return f"<hbp.MicroBatch {self.row}: {len(self)} packs, {self.tokens} tokens>"
+        return f"<hbp.MicroBatch {self.row}: {many(len(self), 'pack')}, {many(self.tokens, 'token')}>"
 
 
 def _rank_ids(plan: Plan, rows: range) -> list[list[list[int]]]:
@@ -359,7 +361,8 @@ class Step:
         return self.loss_weights(normaliser)[span.start - first : span.stop - first]
 
     def __repr__(self) -> str:
-        return f"<hbp.Step {self.index}: {len(self.micro_batches)} micro-batches, {self.samples} samples>"
+        held = f"{many(len(self.micro_batches), 'micro-batch')}, {many(self.samples, 'sample')}"
+        return f"<hbp.Step {self.index}: {held}>"
 
 
 class Steps:
@@ -373,7 +376,8 @@ class Steps:
         raise NotImplementedError
 
     def step(self, index: int) -> Step:
-        """Step `index`, from 0; negative from the end."""
+        """Step `index`, from 0, in a part of a plan too (`summary().first_step` of the epoch); negative from the
+        end."""
         at, steps = int64("step", index), len(self)
         if not -steps <= at < steps:
             raise IndexError(f"there is no step {at}; the plan has {steps}")
@@ -627,4 +631,5 @@ class Plan(Steps, Saved):
         call_long(lib.hbp_plan_write_json, self, path_bytes(path))
 
     def __repr__(self) -> str:
-        return f"<hbp.Plan: {len(self):,} steps, {len(self.sample_ids):,} samples, digest {self.digest:016x}>"
+        held = f"{many(len(self), 'step')}, {many(len(self.sample_ids), 'sample')}"
+        return f"<hbp.Plan: {held}, digest {self.digest:016x}>"

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from ._numbers import int64
 from ._sampler_state import SamplerState, invalid
+from ._text import many
 from .lengths import Lengths
 from .patterns import PatternPlan
 from .plans import Plan
@@ -96,4 +97,4 @@ class Rest:
         return len(self.ids)
 
     def __repr__(self) -> str:
-        return f"<hbp.Rest: {len(self):,} samples in {len(self.batches):,} steps>"
+        return f"<hbp.Rest: {many(len(self), 'sample')} in {many(len(self.batches), 'step')}>"

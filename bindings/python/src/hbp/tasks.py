@@ -17,6 +17,7 @@ from ._native import lib
 from ._numbers import suggesting
 from ._records import TaskRunOptions, TaskRunView, TaskScheduleView, TasksOptions
 from ._results import TaskRunSummary, TaskSummary
+from ._text import many
 from .graph import Graph
 from .machine import Machine
 
@@ -75,7 +76,7 @@ class TaskSlice:
         return int(self.schedule.slice_operators[self.index])
 
     def __repr__(self) -> str:
-        return f"<hbp.TaskSlice {self.index}: {self.name} x {len(self)} on {self.gpus} GPUs>"
+        return f"<hbp.TaskSlice {self.index}: {self.name} x {len(self)} on {many(self.gpus, 'GPU')}>"
 
 
 class TaskSchedule(Saved):
@@ -198,7 +199,7 @@ class TaskSchedule(Saved):
 
     def __repr__(self) -> str:
         return (
-            f"<hbp.TaskSchedule: {len(self):,} slices on {len(self.rank_bytes):,} GPUs, "
+            f"<hbp.TaskSchedule: {many(len(self), 'slice')} on {many(len(self.rank_bytes), 'GPU')}, "
             f"digest {self.digest:016x}>"
         )
 
@@ -284,7 +285,7 @@ class TaskRun(Saved):
         return len(self.slice_starts)
 
     def __repr__(self) -> str:
-        return f"<hbp.TaskRun: {len(self):,} slices in {self.summary().total_ns / 1e6:,.3f} ms>"
+        return f"<hbp.TaskRun: {many(len(self), 'slice')} in {self.summary().total_ns / 1e6:,.3f} ms>"
 
 
 @suggesting

@@ -15,6 +15,7 @@ from ._files import Path, Saved, path_bytes
 from ._inputs import Integers
 from ._native import lib
 from ._records import Measurements, TimelineColumns, TimelineReport
+from ._text import many
 from .cost import Cost
 
 
@@ -164,4 +165,4 @@ class Timeline(Saved):
 
     def __repr__(self) -> str:
         on = "" if self.device is None else f" on {self.device}"
-        return f"<hbp.Timeline: {len(self)} packs on {self.ranks} ranks{on}>"
+        return f"<hbp.Timeline: {many(len(self), 'pack')} on {many(self.ranks, 'rank')}{on}>"

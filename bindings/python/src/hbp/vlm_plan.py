@@ -18,6 +18,7 @@ from ._native import lib
 from ._numbers import choice, int32, int64, suggesting, text_bytes
 from ._records import PlanSaveOptions, TraceOptions, VlmOptions, VlmPlanView
 from ._results import VlmPlanSummary
+from ._text import many
 from .cost import ZERO_STAGES, ZeroStage
 from .layers import Layers
 from .lengths import Lengths
@@ -114,7 +115,8 @@ class VlmPlan(Saved):
         return len(self.step_ns)
 
     def __repr__(self) -> str:
-        return f"<hbp.VlmPlan: {len(self):,} steps on {len(self.stage_ns)} stages, digest {self.digest:016x}>"
+        held = f"{many(len(self), 'step')} on {many(len(self.stage_ns), 'stage')}"
+        return f"<hbp.VlmPlan: {held}, digest {self.digest:016x}>"
 
 
 @suggesting
