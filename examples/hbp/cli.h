@@ -413,6 +413,8 @@ int cli_print_json(cli *c);
 /* Foreign text without what moves a terminal: '?' for control bytes. Of a long one the end. */
 shown show_name(const char *name);
 void cli_make_plain(char *text);
+
+shown show_input(const char *name);                 /* show_name of lengths; of -, "standard input" */
 shown show_count(int64_t value);                    /* 1,234,567 */
 shown show_number(int64_t value, const char *noun); /* 1 pack; 1,234 packs */
 shown show_length(int64_t tokens);                  /* 128K where that is exact, else 1,234 */

@@ -196,7 +196,7 @@ int cli_lengths(cli *c)
     cli_finish_progress();
     if (c->json)
         return print_json(c, &s, quantiles, &all, &of);
-    say("%s: %s, %s, mean %.1f, %s", show_name(c->file).s, show_number(s.samples, "sample").s,
+    say("%s: %s, %s, mean %.1f, %s", show_input(c->file).s, show_number(s.samples, "sample").s,
         show_number(s.tokens, "token").s, (double)s.tokens / (double)s.samples,
         show_number(s.distinct_lengths, "distinct length").s);
     if (s.loss_tokens != s.tokens)

@@ -102,7 +102,7 @@ static void warn_of_size(const cli *c, int64_t samples)
             stderr,
             "hbp: warning: %s samples of %s are planned as one step; --samples-per-step N takes N of them, "
             "hbp plan makes steps of all\n",
-            show_count(samples).s, show_name(c->file).s);
+            show_count(samples).s, show_input(c->file).s);
 }
 
 /* What the step holds in the place of the whole file; *longest gets the longest of the file. */

@@ -171,6 +171,11 @@ shown show_name(const char *name)
     return out;
 }
 
+shown show_input(const char *name)
+{
+    return show_name(strcmp(name, "-") == 0 ? "standard input" : name);
+}
+
 json_t *json_path(const char *path)
 {
     if (!path)

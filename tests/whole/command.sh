@@ -76,7 +76,7 @@ json "r['samples'] == 5000 and sum(h['samples'] for h in r['histogram']) == 5000
       all(a['length'] <= b['length'] for a, b in zip(r['quantiles'], r['quantiles'][1:]))" lengths l.npy
 good lengths l.npy && has "5,000 samples"
 printf '5\n70\n900\n' | "$hbp" lengths - >out 2>err || fail "lengths from standard input: $(cat err)"
-has "3 samples, 975 tokens"
+has "standard input: 3 samples, 975 tokens"
 json "r['overlong_samples'] > 0 and r['max_length'] == 1024" lengths l.npy --max-length 1K --over-long truncate
 wrong 1 "1024" lengths l.npy --max-length 1K
 wrong 1 "absent.npy" lengths absent.npy
@@ -235,6 +235,7 @@ wrong 1 "plan.patterns is a file of a plan by patterns, not a cost file or a pla
 wrong 1 "plan.msgpack is a plan file, whose samples are listed, not a file of a task schedule; hbp show reads it" tasks clip-4 --machine a800-80:2 --previous plan.msgpack
 # Part of a plan has the numbers of the whole plan's steps, for trace as for show and report.
 good expand plan.patterns --steps 3:8 -o part.msgpack
+good show part.msgpack && { grep -q '^steps hold [0-9.]* % of the [0-9,]* tokens that they may$' out || fail "a part knows why its steps are no fuller: $(cat out)"; }
 json "(r['first_step'], r['steps'], r['plan_steps']) == (5, 2, 5)" trace part.msgpack --steps 5:7 -o part.json
 json "(r['first_step'], r['steps']) == (3, 2)" trace part.msgpack --steps 2 -o part.json
 json "(r['first_step'], r['steps']) == (3, 2)" trace part.msgpack --steps :5 -o part.json
