@@ -1,6 +1,6 @@
 #!/bin/bash
 # Builds the library in several ways and runs every test. Ends with "N passed, N failed"; exit status 0 when none failed.
-# usage: sh tests/run.sh [--long]      --long runs all rounds of random tests and a quarter with sanitizers (else a quarter, a sixteenth), sweeps of failing
+# usage: sh tests/run.sh [--long]      --long runs all rounds of random tests and a quarter with sanitizers (else an eighth, a sixteenth), sweeps of failing
 #                                      allocations place by place, the whole record, the comparisons on whole files, the loop on
 #                                      4 ranks, and the longest tests with sanitizers, too, fuzzes for two minutes a target, and
 #                                      builds the wheel that is published, and tries it in an old Debian
@@ -183,7 +183,7 @@ finish
 # the tests around them, too. Threads have a build of their own below.
 slow='^house/'
 [ $long = 1 ] ||
-    slow+='|^(step/test_(search|levels|equal|spread|slices|bound_class|bound_one|stepper_threads)|epoch/test_(epoch|mixed|stratify|parted|share|vision|join|baseline)|vlm/test_(stages|data)|pipeline/test_layer_partition|pack/test_budgets_plane|whole/(command|face|json_keys|pages|picture|record|report|terminal|troubleshooting|test_(bounds|cancel|threads|determinism.*|(epoch|step)_settings))|executor/test_cuda_transformer)$'
+    slow+='|^(step/test_(search|levels|equal|scarce|sets|spread|slices|bound_class|bound_one|stepper_threads)|epoch/test_(choose|epoch|mixed|stratify|parted|share|vision|join|baseline)|vlm/test_(stages|data)|pipeline/test_layer_partition|pack/test_budgets_plane|whole/(command|face|json_keys|pages|picture|record|report|terminal|troubleshooting|test_(bounds|cancel|threads|determinism.*|(epoch|step)_settings))|executor/test_cuda_transformer)$'
 # hwloc's plugins, where they are installed, leak on their own. The release tests ran in a process each, which takes longer here.
 CK_FORK=no HWLOC_PLUGINS_PATH=/nowhere ASAN_OPTIONS=detect_stack_use_after_return=1 run_tests "address and undefined behaviour, clang" build/asan -E "$slow"
 check "the same plan from gcc and clang" same_digest

@@ -29,7 +29,7 @@
 #endif
 #define TEST_DIVIDED(all, parts) (((all) + (parts)-1) / (parts))
 #define TEST_LONG                (getenv("HBP_ALL_ROUNDS") != NULL)
-#define TEST_ROUNDS(all)         TEST_DIVIDED(all, TEST_SANITIZED ? (TEST_LONG ? 4 : 16) : (TEST_LONG ? 1 : 4))
+#define TEST_ROUNDS(all)         TEST_DIVIDED(all, TEST_SANITIZED ? (TEST_LONG ? 4 : 16) : (TEST_LONG ? 1 : 8))
 /* All, but with HBP_ALL_ROUNDS unset `few` where a sanitizer is. */
 #define TEST_FEW(all, few) (TEST_SANITIZED && !TEST_LONG ? (few) : (all))
 

@@ -181,7 +181,7 @@ static const cli_command commands[] = {
      cli_fit,
      CLI_TO_COST,
      {"hbp fit build/packs.csv --machine build/here.json --zero none --fused-ce \\\n"
-      "      --model llama-3.1-8b,layers=4,hidden=128,ffn=384,heads=8,kv_heads=4,head_dim=16,vocab=512 \\\n"
+      "      --model llama-3.1-8b,layers=2,hidden=128,ffn=384,heads=8,kv_heads=4,head_dim=16,vocab=512 \\\n"
       "      -o build/cost.json",
       "hbp fit --model llama-3.1-8b --machine h100 --stack fsdp \\\n"
       "      --anchor tokens_per_s_per_gpu=5600,sequence_tokens=8K,recompute=32"}},

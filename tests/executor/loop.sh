@@ -18,7 +18,7 @@ patience=300
 off_by() { sed -n "s/^ *$1  *\([0-9.]*\) %  *\([0-9.]*\) %.*/\1 \2/p" "$2"; }
 ranks() { launch 2 "$executor" "$@" || { cat "$work/err"; exit 1; }; }
 
-model=llama-3.1-8b,layers=4,hidden=128,ffn=384,heads=8,kv_heads=4,head_dim=16,vocab=512
+model=llama-3.1-8b,layers=2,hidden=128,ffn=384,heads=8,kv_heads=4,head_dim=16,vocab=512
 "$draw" "$source/examples/data/wikipedia.csv" "$work/lengths.npy" 300 1 1024
 for try in once again; do
     ranks probe --seconds 2 -o "$work/here.json"

@@ -2,9 +2,11 @@
 # source, docstrings and comments of a Python module. A name in a header counts by its parts.
 # usage: awk -f words.awk words.txt FILE...
 function report(text, where,   k, low) {
+    if (text !~ /[^ ]/) return
     low = " " tolower(text) " "
     for (k = 1; k <= phrases; k++) gsub(phrase[k], " ", low)
     gsub(/[^a-z0-9_-]+/, " ", low)
+    if (low !~ "[ -](" any ")[ -]") return
     for (k = 1; k <= words; k++)
         if (match(low, "[ -](" word[k] ")[ -]")) {
             print where ": " substr(low, RSTART + 1, RLENGTH - 2) " -> " instead[k]
@@ -57,7 +59,7 @@ BEGIN { FS = "\t" }
 FILENAME ~ /words\.txt$/ {
     if (/^#/) next
     if ($2 == "-") phrase[++phrases] = $1
-    else { word[++words] = $1; instead[words] = $2 }
+    else { word[++words] = $1; instead[words] = $2; any = any (words > 1 ? "|" : "") $1 }
     next
 }
 FNR == 1 { comment = docstring = fence = code = 0; files++ }

@@ -72,7 +72,7 @@ build/draw_lengths "$source/examples/data/wikipedia.csv" build/lengths.npy 9000 
 cp build/lengths.npy all.npy
 build/draw_lengths "$source/examples/data/wikipedia.csv" few.npy "$([ "${HBP_ALL_ROUNDS:-}" ] && echo 9000 || echo 600)" 0 131072 # for what takes longest
 PATH=$work/tree/build:$PATH
-small=llama-3.1-8b,layers=4,hidden=128,ffn=384,heads=8,kv_heads=4,head_dim=16,vocab=512
+small=llama-3.1-8b,layers=2,hidden=128,ffn=384,heads=8,kv_heads=4,head_dim=16,vocab=512
 if [ -n "$python" ]; then # what the quickstart measures
     hbp machine h100:1 --set gpus_per_node=2,domain_gpus=2 --json >/dev/null || fail "hbp machine --set"
     hbp probe --machine h100:1 --set gpus_per_node=2,domain_gpus=2 -o build/here.json >/dev/null || fail "hbp probe -o"
