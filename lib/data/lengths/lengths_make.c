@@ -177,15 +177,15 @@ typedef struct tall_lengths {
     uint32_t *value;
 } tall_lengths;
 
-/* LSD radix sort of plain values. */
-static hbp_status sort_tall(hbp_context *context, const hbp__memory *memory, tall_lengths *tall)
+/* LSD radix sort of plain values of at most `most`. */
+static hbp_status sort_tall(hbp_context *context, const hbp__memory *memory, int64_t most, tall_lengths *tall)
 {
     if (tall->count < 2)
         return HBP_OK;
     uint32_t *other = hbp__new(memory, (uint64_t)tall->count, sizeof *other);
     int64_t *starts = other ? hbp__new(memory, DIGITS, sizeof *starts) : NULL;
     hbp_status status = starts ? HBP_OK : hbp__fail_memory(context, "a histogram of lengths");
-    for (int shift = 0; shift < 32 && status >= 0; shift += DIGIT_BITS) {
+    for (int shift = 0; most >> shift && status >= 0; shift += DIGIT_BITS) {
         memset(starts, 0, DIGITS * sizeof *starts);
         for (int64_t i = 0; i < tall->count; i++)
             starts[(tall->value[i] >> shift) & (DIGITS - 1)]++;
@@ -243,8 +243,8 @@ static hbp_status bins_from(hbp_context *context, hbp_lengths *draft, const uint
 
 /* Counts every length: short ones in `table`, the others into `tall`, which has room for them unless a
  * borrowed array changes. */
-static hbp_status count_lengths(hbp_context *context, const hbp_lengths *draft, uint32_t *table,
-                                int64_t table_max, tall_lengths *tall)
+static hbp_status count_lengths(hbp_context *context, const hbp_lengths *draft, int64_t max_length,
+                                uint32_t *table, int64_t table_max, tall_lengths *tall)
 {
     const uint32_t *length = draft->length;
     for (int64_t begin = 0; begin < draft->count; begin += HBP__LENGTHS_BLOCK) {
@@ -254,7 +254,7 @@ static hbp_status count_lengths(hbp_context *context, const hbp_lengths *draft, 
             uint32_t tokens = length[i];
             if (tokens <= table_max && tokens)
                 table[tokens]++;
-            else if (tokens && tokens <= HBP_MAX_LENGTH && tall->count < tall->room)
+            else if (tokens && tokens <= max_length && tall->count < tall->room)
                 tall->value[tall->count++] = tokens;
             else
                 return hbp__lengths_changed(context);
@@ -263,10 +263,17 @@ static hbp_status count_lengths(hbp_context *context, const hbp_lengths *draft, 
     return HBP_OK;
 }
 
+/* Whether so few lengths are sorted in less time than a table of all up to the longest is read twice. */
+static int sorts_sooner(int64_t count, int64_t max_length)
+{
+    return max_length > 8 * DIGITS && count < max_length / 16;
+}
+
 static hbp_status make_bins(hbp_context *context, hbp_lengths *draft, int64_t max_length)
 {
     const hbp__memory *memory = &draft->memory;
-    int64_t table_max = hbp__lengths_table(draft->count, max_length);
+    const int64_t table_max =
+        sorts_sooner(draft->count, max_length) ? 0 : hbp__lengths_table(draft->count, max_length);
     tall_lengths tall = {0, 0, NULL};
     if (table_max < max_length) {
         for (int64_t i = 0; i < draft->count; i++)
@@ -278,11 +285,11 @@ static hbp_status make_bins(hbp_context *context, hbp_lengths *draft, int64_t ma
     hbp_status status = HBP_OK;
     uint32_t *table = hbp__new_zero(memory, (uint64_t)table_max + 1, sizeof *table);
     if (table)
-        status = count_lengths(context, draft, table, table_max, &tall);
+        status = count_lengths(context, draft, max_length, table, table_max, &tall);
     else
         status = hbp__fail_memory(context, "a histogram of lengths");
     if (status >= 0)
-        status = sort_tall(context, memory, &tall);
+        status = sort_tall(context, memory, max_length, &tall);
     if (status >= 0)
         status = bins_from(context, draft, table, table_max, &tall);
     hbp__delete(memory, table);
