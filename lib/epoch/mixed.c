@@ -247,8 +247,15 @@ static hbp_status try_steps(weighing *w, const hbp_groups *groups, const hbp_fil
 {
     int64_t ns = time_of(w->epoch, w->mixture), limit = most_ns(w);
     hbp_plan *better = NULL;
-    hbp__stratify s = {w->epoch,           groups,           fill,  balance,
-                       w->tokens_per_step, w->micro_batches, limit, w->mixture ? ns : 0,
+    hbp__stratify s = {w->epoch,
+                       groups,
+                       fill,
+                       balance,
+                       w->tokens_per_step,
+                       w->micro_batches,
+                       bound_ns,
+                       limit,
+                       w->mixture ? ns : 0,
                        &w->guess_ns};
     if (w->mixture && ns <= limit) {
         int64_t won = bound_ns ? ns - bound_ns : INT64_MAX;

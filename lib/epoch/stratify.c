@@ -157,20 +157,67 @@ static int is_soon_planned(const hbp__stratify *s, const hbp__epoch *part)
 /* What estimates say of the ways to plan some samples. */
 typedef struct guess {
     way best;          /* of least time; without steps where none keeps to the options */
+    int64_t best_ns;   /* INT64_MAX: none does */
     int is_near;       /* it seems to take as little as it may */
     int is_drawn_near; /* a shuffled sampler's steps do */
 } guess;
+
+/* A way's estimate, kept where it is the best. */
+static void take_guess(const hbp__stratify *s, const hbp__epoch *part, way w, int64_t ns, int64_t others_ns,
+                       guess *g)
+{
+    const int is_near = ns < INT64_MAX && hbp__add_saturating(ns, others_ns) <= most_ns(s, part);
+    note_guess(s, part, ns);
+    if (ns < g->best_ns) {
+        g->best_ns = ns;
+        g->best = w;
+    }
+    g->is_near |= is_near;
+    g->is_drawn_near |= is_near && w.composition == HBP_COMPOSITION_RANDOM;
+}
+
+/* Where a step has few micro-batches, a number of steps between those that are listed may have fewer in all:
+ * fewer steps than the best layout, each of as many micro-batches as its own, with more layers recomputed.
+ * Halves between the fewest steps and as many as that layout's micro-batches fill. */
+static hbp_status guess_between(const hbp__stratify *s, const hbp__epoch *part, int64_t micro_batches,
+                                guess *g)
+{
+    const int64_t least = hbp__ceil_div(part->lengths->tokens, s->tokens_per_step);
+    if (part != s->epoch || !s->bound_ns ||
+        g->best_ns - s->bound_ns <= s->bound_ns / 1000 * HBP__DEAL_FAR_OFF)
+        return HBP_OK;
+    for (int64_t each = 1; each <= HBP__DEAL_MICRO_BATCHES && each * least < micro_batches; each++) {
+        int64_t low = least, high = hbp__ceil_div(micro_batches, each), high_ns, ns;
+        if (high > 2 * least || high > part->lengths->count)
+            continue;
+        way w = {HBP_COMPOSITION_STRATIFIED, high};
+        HBP__TRY(estimate_way(s, part, w, 1, &high_ns));
+        take_guess(s, part, w, high_ns, 0, g);
+        while (high - low > 1) {
+            w.steps = low + (high - low) / 2;
+            HBP__TRY(estimate_way(s, part, w, 1, &ns));
+            take_guess(s, part, w, ns, 0, g);
+            if (ns < high_ns) {
+                high = w.steps;
+                high_ns = ns;
+            } else {
+                low = w.steps;
+            }
+        }
+    }
+    return HBP_OK;
+}
 
 static hbp_status guess_way(const hbp__stratify *s, const hbp__epoch *part, int64_t micro_batches,
                             int64_t others_ns, guess *g)
 {
     way ways[WAYS];
     int count = list_ways(s, part, micro_batches, ways);
-    int64_t limit = most_ns(s, part), best_ns = INT64_MAX, ns;
+    int64_t limit = most_ns(s, part), ns;
     int64_t sample = s->epoch->options.mixture_slack > 0 ? HBP__GUESS_SLACK_STEPS : HBP__GUESS_STEPS;
     if (is_dear(part, s->tokens_per_step))
         sample = s->epoch->options.mixture_slack > 0 ? HBP__GUESS_BUILT_SLACK_STEPS : HBP__GUESS_BUILT_STEPS;
-    *g = (guess){.best = {HBP_COMPOSITION_STRATIFIED, 0}};
+    *g = (guess){.best = {HBP_COMPOSITION_STRATIFIED, 0}, .best_ns = INT64_MAX};
     for (int i = 0; i < count; i++) {
         int64_t steps = ways[i].steps ? ways[i].steps : hbp__max_i64(1, ways[0].steps);
         int64_t room = HBP__GUESS_SAMPLES / count / hbp__max_i64(1, part->lengths->count / steps);
@@ -183,20 +230,13 @@ static hbp_status guess_way(const hbp__stratify *s, const hbp__epoch *part, int6
                 HBP__TRY(seems_near(s, part, ways[0], room + 1, others_ns, limit, &least, &is_worth));
             if (!is_worth) {
                 note_guess(s, part, least);
-                return HBP_OK;
+                return guess_between(s, part, micro_batches, g);
             }
         }
         HBP__TRY(estimate_way(s, part, ways[i], hbp__max_i64(1, hbp__min_i64(sample, room)), &ns));
-        note_guess(s, part, ns);
-        if (ns < best_ns) {
-            best_ns = ns;
-            g->best = ways[i];
-        }
-        int is_near = ns < INT64_MAX && hbp__add_saturating(ns, others_ns) <= limit;
-        g->is_near |= is_near;
-        g->is_drawn_near |= is_near && ways[i].composition == HBP_COMPOSITION_RANDOM;
+        take_guess(s, part, ways[i], ns, others_ns, g);
     }
-    return HBP_OK;
+    return guess_between(s, part, micro_batches, g);
 }
 
 /* Frees a plan that takes longer than it may; what it takes is known better then than by an estimate. */

@@ -21,6 +21,7 @@ typedef struct hbp__stratify {
     const hbp_balance_options *balance; /* checked */
     int64_t tokens_per_step;
     int64_t micro_batches; /* of the best plan so far; 0: none */
+    int64_t bound_ns;      /* no plan takes less; 0: not known */
     int64_t most_ns;       /* the most that the plan may take */
     int64_t saves_from_ns; /* a plan must save more of this than planning it takes; 0: it need not */
     int64_t *guess_ns; /* gets the least that a way of planning all samples is estimated to take; NULL: not

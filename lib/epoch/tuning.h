@@ -74,6 +74,11 @@
 /* Numbers of steps that are tried, in thousandths of what fills the tokens of a step, or its micro-batches.
  * Chosen. */
 #define HBP__DEAL_STRETCHES 1000, 1020, 1050
+/* Where the best of them seems to take more than so many thousandths over the bound, numbers between are
+ * tried by halving, so that a step has 1, 2, ... up to so many micro-batches: as few steps as memory lets
+ * have them. bench_settings. */
+#define HBP__DEAL_FAR_OFF       50
+#define HBP__DEAL_MICRO_BATCHES 3
 /* Steps of more samples than this are planned too long to try more than the first stretch. Chosen. */
 #define HBP__DEAL_LARGE_STEP 4096
 /* Steps planned for a first guess, and the share of it, one in so many, that may be its error. Chosen. */

@@ -169,6 +169,29 @@ START_TEST_IN_CONTEXT(what_is_no_small_copy_is_named)
 }
 END_TEST
 
+/* Where memory lets a step have one micro-batch of fewer tokens than it may hold, and what a micro-batch
+ * costs once is much, fewer tokens a step are faster; a plan that may hold more finds that by itself. */
+START_TEST_IN_CONTEXT(steps_have_few_micro_batches)
+{
+    hbp_model *model = NULL;
+    hbp_machine *machine = NULL;
+    hbp_cost *cost = NULL;
+    MAKES(context, model, hbp_model_create_preset(context, "qwen3-235b-a22b", &model));
+    MAKES(context, machine, hbp_machine_create_preset(context, "h200:64", &machine));
+    MAKES(context, cost, hbp_cost_create(context, model, machine, NULL, &cost));
+    hbp_lengths *lengths = keep(test_long_tail(context, 3, 20000, 20000));
+    hbp_epoch_options options = {.struct_size = sizeof options};
+    int64_t ns[2];
+    for (int i = 0; i < 2; i++) {
+        options.tokens_per_step = (int64_t)(i ? 32 : 28) << 20;
+        hbp_plan *plan = plan_with(context, lengths, cost, &options);
+        ns[i] = time_of(plan);
+        hbp_plan_free(plan);
+    }
+    ck_assert_int_le(ns[1], ns[0] + ns[0] / 100);
+}
+END_TEST
+
 START_TEST(nothing_is_left_behind)
 {
     hbp_context *outer = test_context();
@@ -196,4 +219,4 @@ END_TEST
 
 TEST_MAIN("stratify", slack_buys_mixture, small_epochs_are_looked_at_closely, limits_hold,
           senseless_slack_is_named, as_many_steps_as_it_takes, what_is_no_small_copy_is_named,
-          nothing_is_left_behind, many_steps_are_full)
+          steps_have_few_micro_batches, nothing_is_left_behind, many_steps_are_full)
