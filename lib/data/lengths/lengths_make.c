@@ -263,17 +263,17 @@ static hbp_status count_lengths(hbp_context *context, const hbp_lengths *draft, 
     return HBP_OK;
 }
 
-/* Whether so few lengths are sorted in less time than a table of all up to the longest is read twice. */
-static int sorts_sooner(int64_t count, int64_t max_length)
+/* Whether so few lengths are sorted in less time than a table of so many is read twice. */
+static int sorts_sooner(int64_t count, int64_t table)
 {
-    return max_length > 8 * DIGITS && count < max_length / 16;
+    return table > 8 * DIGITS && count < table / 16;
 }
 
 static hbp_status make_bins(hbp_context *context, hbp_lengths *draft, int64_t max_length)
 {
     const hbp__memory *memory = &draft->memory;
-    const int64_t table_max =
-        sorts_sooner(draft->count, max_length) ? 0 : hbp__lengths_table(draft->count, max_length);
+    const int64_t table_wide = hbp__lengths_table(draft->count, max_length);
+    const int64_t table_max = sorts_sooner(draft->count, table_wide) ? 0 : table_wide;
     tall_lengths tall = {0, 0, NULL};
     if (table_max < max_length) {
         for (int64_t i = 0; i < draft->count; i++)
