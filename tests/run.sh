@@ -1,6 +1,6 @@
 #!/bin/bash
 # Builds the library in several ways and runs every test. Ends with "N passed, N failed"; exit status 0 when none failed.
-# usage: sh tests/run.sh [--long]      --long runs all rounds of random tests and a quarter with sanitizers (else an eighth, a sixteenth), sweeps of failing
+# usage: sh tests/run.sh [--long]      --long runs all rounds of random tests and a quarter with sanitizers (else an eighth, of few a quarter, and a sixteenth), sweeps of failing
 #                                      allocations place by place, the whole record, the comparisons on whole files, the loop on
 #                                      4 ranks, and the longest tests with sanitizers, too, fuzzes for two minutes a target, and
 #                                      builds the wheel that is published, and tries it in an old Debian

@@ -15,8 +15,9 @@
  * crashes; a sanitizer or a debugger says that, too. */
 #define _mark_point(file, line) ((void)0)
 
-/* Nonzero where a sanitizer makes everything several times slower. Tests of very many cases take a quarter
- * of them, and a sixteenth with one; with HBP_ALL_ROUNDS set (tests/run.sh --long) all, and a quarter. */
+/* Nonzero where a sanitizer makes everything several times slower. Tests of very many cases take an eighth
+ * of them, of up to 24, which differ in kind, a quarter; with a sanitizer a sixteenth; with HBP_ALL_ROUNDS
+ * set (tests/run.sh --long) all, and a quarter. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define TEST_SANITIZED 1
 #elif defined(__has_feature)
@@ -29,7 +30,8 @@
 #endif
 #define TEST_DIVIDED(all, parts) (((all) + (parts)-1) / (parts))
 #define TEST_LONG                (getenv("HBP_ALL_ROUNDS") != NULL)
-#define TEST_ROUNDS(all)         TEST_DIVIDED(all, TEST_SANITIZED ? (TEST_LONG ? 4 : 16) : (TEST_LONG ? 1 : 8))
+#define TEST_ROUNDS(all)                                                                                     \
+    TEST_DIVIDED(all, TEST_SANITIZED ? (TEST_LONG ? 4 : 16) : (TEST_LONG ? 1 : (all) <= 24 ? 4 : 8))
 /* All, but with HBP_ALL_ROUNDS unset `few` where a sanitizer is. */
 #define TEST_FEW(all, few) (TEST_SANITIZED && !TEST_LONG ? (few) : (all))
 

@@ -9,9 +9,9 @@ fail() { echo "$*"; bad=1; }
 
 LC_ALL=C awk '
     FNR == 601 { print FILENAME " has more than 600 lines"; bad = 1 }
-    /[ \t\r]$/ { print FILENAME ":" FNR " has trailing blanks"; bad = 1 }
+    /[[:space:]]$/ { print FILENAME ":" FNR " has trailing blanks"; bad = 1 }
     FNR != NR && FNR == 1 { files++ }
-    END { exit bad || files < 1000 }' lib/*/*.[ch] lib/*/*/*.[ch] include/hbp/*.h tests/*.h tests/*/*.[ch] tests/*/*/*.[ch]* \
+    END { if (files < 1000) { print "only " files " files were read"; bad = 1 } exit bad }' lib/*/*.[ch] lib/*/*/*.[ch] include/hbp/*.h tests/*.h tests/*/*.[ch] tests/*/*/*.[ch]* \
     examples/*.c examples/*/*.[ch] examples/*/*/*.[ch]* examples/*/*/*/*.[ch]* benchmarks/*.c || bad=1
 
 # A file of the library opens with a comment that says what it is, or with its own header, which does.
@@ -85,11 +85,11 @@ found=$(awk '
             } else { out = out line; line = "" }
         }
         print FILENAME ":" FNR ":" out
-    }' lib/*/*.[ch] lib/*/*/*.[ch] | grep -E "(^|[^A-Za-z0-9_.>])($banned) *\\(" |
-    grep -vE "$(allowed lib/base/memory.c 'malloc|calloc|realloc|free')" |
-    grep -vE "$(allowed lib/base/worker.c clock_gettime)" | # says until when a wait lasts before it looks up
-    grep -vE "$(allowed lib/glpk/glpk_solver.c clock_gettime)" | # waits for its worker; decides nothing by the clock
-    grep -vE "$(allowed lib/step/problem.c clock_gettime)" || true) # the time limit of a step, where the caller sets one
+    }' lib/*/*.[ch] lib/*/*/*.[ch] | grep -aE "(^|[^A-Za-z0-9_.>])($banned) *\\(" |
+    grep -avE "$(allowed lib/base/memory.c 'malloc|calloc|realloc|free')" |
+    grep -avE "$(allowed lib/base/worker.c clock_gettime)" | # says until when a wait lasts before it looks up
+    grep -avE "$(allowed lib/glpk/glpk_solver.c clock_gettime)" | # waits for its worker; decides nothing by the clock
+    grep -avE "$(allowed lib/step/problem.c clock_gettime)" || true) # the time limit of a step, where the caller sets one
 [ -z "$found" ] || fail "the library calls what it may not:
 $found"
 
