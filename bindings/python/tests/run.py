@@ -12,7 +12,6 @@ except ImportError:
     sys.exit(77)
 
 
-
 def doubled(body, where):
     """Names that a module or class has twice: the second hides the first, whose tests then never run."""
     seen = set()
@@ -27,7 +26,8 @@ def doubled(body, where):
 
 if __name__ == "__main__":
     folder = str(Path(__file__).resolve().parent)
-    hidden = [line for file in sorted(Path(folder).glob("*.py")) for line in doubled(ast.parse(file.read_text()).body, file.stem)]
+    modules = {file.stem: ast.parse(file.read_text()) for file in sorted(Path(folder).glob("*.py"))}
+    hidden = [line for name, module in modules.items() for line in doubled(module.body, name)]
     if hidden:
         sys.exit("\n".join(hidden))
     sys.path.insert(0, folder)

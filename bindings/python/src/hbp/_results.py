@@ -26,7 +26,7 @@ class LengthsSummary(_records.LengthsSummary):
     def __str__(self) -> str:
         text = (
             f"{many(self.samples, 'sample')} of {self.min_length:,} to {many(self.max_length, 'token')} "
-            f"({self.distinct_lengths:,} distinct lengths), {many(self.tokens, 'token')} in all"
+            f"({many(self.distinct_lengths, 'distinct length')}), {many(self.tokens, 'token')} in all"
         )
         if self.vision >= 0:
             text += f", {many(self.vision, 'vision unit')}"
@@ -109,8 +109,8 @@ class PlanSummary(_records.PlanSummary):
             )
         if self.bound_ns:
             lines.append(
-                f"no {self.rivals} takes less than {self.bound_ns / 1e9:,.3f} s on {self.ranks:,} "
-                f"ranks{self.lockstep} under this cost and these options: {100 * self.gap:.2f} % above it"
+                f"no {self.rivals} takes less than {self.bound_ns / 1e9:,.3f} s on "
+                f"{many(self.ranks, 'rank')}{self.lockstep} under this cost and these options: {100 * self.gap:.2f} % above it"
             )
         if self.free_bound_ns and self.bound_ns > 1.01 * self.free_bound_ns:
             lines.append(
@@ -210,8 +210,8 @@ class Budgets(_records.Budgets):
     def __str__(self) -> str:
         return (
             f"{many(self.max_vision, 'vision unit')} and {many(self.max_tokens, 'token')}: "
-            f"{many(self.packs, 'pack')} of {self.samples_per_pack:.2f} samples, DistRatio of vision units {self.dist_vision:.1%}, of "
-            f"tokens {self.dist_tokens:.1%}"
+            f"{many(self.packs, 'pack')} of {self.samples_per_pack:.2f} samples, "
+            f"DistRatio of vision units {self.dist_vision:.1%}, of tokens {self.dist_tokens:.1%}"
         )
 
 
@@ -238,8 +238,8 @@ class PipelineSummary(_records.PipelineSummary):
     def __str__(self) -> str:
         return (
             f"{many(self.operations, 'operation')} on {many(self.stages, 'stage')} in "
-            f"{self.total_ns / 1e6:,.3f} ms, no order in less than {self.bound_ns / 1e6:,.3f} ms; bubble {self.bubble:.1%}, peak "
-            f"{self.peak_bytes / 2**30:,.1f} GiB"
+            f"{self.total_ns / 1e6:,.3f} ms, no order in less than {self.bound_ns / 1e6:,.3f} ms; "
+            f"bubble {self.bubble:.1%}, peak {self.peak_bytes / 2**30:,.1f} GiB"
         )
 
 
@@ -247,7 +247,7 @@ class RecomputeReport(_records.RecomputeReport):
     def __str__(self) -> str:
         slack = "no limit" if self.slack_bytes == UNLIMITED else f"{self.slack_bytes / 2**30:,.1f} GiB left"
         return (
-            f"{many(self.recomputed, 'layer')} recomputed in whole and {self.selective} in part: "
+            f"{many(self.recomputed, 'layer')} recomputed in whole and {self.selective:,} in part: "
             f"{self.recompute_ns / 1e6:,.3f} ms a micro-batch, {self.saved_ns / 1e6:,.3f} ms less than all; "
             f"{slack} on the fullest stage"
         )
@@ -260,7 +260,7 @@ class VlmPlanSummary(_records.VlmPlanSummary):
             f"{many(self.micro_batches, 'micro-batch')} a step",
             f"{many(self.samples, 'sample')} in {many(self.steps, 'step')}, padding {self.padding:.1%}, "
             f"DistRatio of vision units {self.dist_vision:.1%}, of tokens {self.dist_tokens:.1%}",
-            f"{many(self.recomputed, 'layer')} recomputed in whole and {self.selective} in part; peak "
+            f"{many(self.recomputed, 'layer')} recomputed in whole and {self.selective:,} in part; peak "
             f"{self.peak_bytes / 2**30:,.1f} of {self.limit_bytes / 2**30:,.1f} GiB",
             f"predicted {self.epoch_ns / 1e9:,.3f} s, {self.gpu_days:,.3f} GPU-days, bubble {self.bubble:.1%}; "
             f"no plan takes less than {self.bound_ns / 1e9:,.3f} s, none of these packs less than "

@@ -129,6 +129,7 @@ def plot(step: Step, ax: Any) -> Any:
     ax.set_ylim(int((firsts + sp).max()), 0)
     ax.set_xlabel("ms, as predicted")
     ax.set_ylabel("rank")
-    ax.set_title(f"step {step.index}: {many(len(step.micro_batches), 'micro-batch')}, {step.samples:,} samples")
+    held = f"{many(len(step.micro_batches), 'micro-batch')}, {many(step.samples, 'sample')}"
+    ax.set_title(f"step {step.index}: {held}")
     ax.legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
     return ax

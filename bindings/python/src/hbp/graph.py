@@ -276,5 +276,5 @@ class Graph(Saved):
     def __repr__(self) -> str:
         return (
             f"<hbp.Graph: {many(len(self), 'operator')} of {many(len(self.tasks), 'task')}, "
-            f"{self._read().edges:,} edges>"
+            f"{many(self._read().edges, 'edge')}>"
         )

@@ -80,7 +80,7 @@ class Partition(Owned, Sequence["npt.NDArray[np.int64]"]):
     def __repr__(self) -> str:
         return (
             f"<hbp.Partition: {many(len(self.sample_ids), 'sample')} in {many(len(self), 'part')}, "
-            f"the heaviest {self.heaviest} (at least {self.bound})>"
+            f"the heaviest {self.heaviest:,} (at least {self.bound:,})>"
         )
 
 

@@ -17,6 +17,7 @@ from ._native import lib
 from ._numbers import int32
 from ._records import LengthsOptions, StepperOptions, StepperSummary
 from ._results import Communicator
+from ._text import many
 from .cost import Cost
 from .lengths import Lengths
 from .plans import Plan
@@ -166,7 +167,7 @@ class Stepper(Owned):
         if self._handle.pointer is None or not self._thread.is_mine():
             return "<hbp.Stepper: closed>"
         now = self.summary()
-        return f"<hbp.Stepper: {now.taken:,} of {now.submitted:,} steps taken>"
+        return f"<hbp.Stepper: {now.taken:,} of {many(now.submitted, 'step')} taken>"
 
 
 def list_communicators(
