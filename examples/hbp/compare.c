@@ -253,8 +253,7 @@ int cli_compare(cli *c)
         asked.method = ways[i].name = cli_value_name("HBP_EPOCH_METHODS", i);
         if (strcmp(asked.method, "flexsp") == 0 && !c->all_methods && ways[0].report.steps > FLEXSP_STEPS) {
             snprintf(ways[i].failed, sizeof ways[i].failed,
-                     "left out, for it takes minutes to plan %lld steps; --all has it",
-                     (long long)ways[0].report.steps);
+                     "left out, for it takes minutes to plan more than %d steps; --all has it", FLEXSP_STEPS);
             continue;
         }
         /* As many tokens as the samples of a step have on average. */
