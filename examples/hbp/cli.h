@@ -439,6 +439,13 @@ void print_hierarchy(const hbp_plan_summary *summary); /* a line, where both way
 /* Whether what steps hold costs more than a little; a line where it does. `bound_ns` is that of the plan. */
 int has_price(const hbp_plan_summary *summary, int64_t bound_ns);
 void print_price(const hbp_plan_summary *summary, int64_t bound_ns);
+
+/* Whether a plan is some steps of a larger one. */
+static inline int cli_is_part(const hbp_plan_summary *s)
+{
+    return s->epoch_steps > 0 || s->first_step > 0;
+}
+
 /* fullness.c: how full the steps of c->plan are and what limits it, "steps hold 80.66 % of the 524,288 tokens
  * that they may: ..."; empty where they have no limit of tokens. Whether they are less than full. */
 int cli_say_fullness(cli *c, const hbp_plan_summary *summary, char *text, size_t bytes);

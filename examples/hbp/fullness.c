@@ -110,7 +110,7 @@ int cli_say_fullness(cli *c, const hbp_plan_summary *s, char *text, size_t bytes
     if (share >= FULL)
         return 0;
     /* Why there are so many steps, the samples of the whole plan say. */
-    if (!s->first_step && (double)s->tokens > (double)(s->steps - 1) * (double)most) {
+    if (!cli_is_part(s) && (double)s->tokens > (double)(s->steps - 1) * (double)most) {
         snprintf(text + at, bytes - at, ": %.40s do not fit into fewer than %.40s",
                  show_number(s->tokens, "token").s, show_number(s->steps, "step").s);
         return 1;

@@ -414,7 +414,7 @@ int cli_print_step(cli *c, const hbp_plan_summary *s, int64_t step)
         table_free(&t);
         return cli_print_json(c);
     }
-    if (s->first_step)
+    if (cli_is_part(s))
         say("step %lld, of steps %lld to %lld: ", (long long)step, (long long)s->first_step,
             (long long)(s->first_step + s->steps - 1));
     else

@@ -18,7 +18,7 @@ int cli_validate(cli *c)
     CLI_TRY(c, cli_load_plan(c));
     hbp_plan_summary s = {.struct_size = sizeof s};
     CLI_TRY(c, hbp_plan_get_summary(c->context, c->plan, &s));
-    CLI_TRY(c, cli_check_cut(c, s.steps == 1 && !s.first_step && !c->vlm_plan));
+    CLI_TRY(c, cli_check_cut(c, s.steps == 1 && !cli_is_part(&s) && !c->vlm_plan));
     if (c->lengths_file) {
         CLI_TRY(c, cli_read_lengths(c, c->lengths_file));
         CLI_TRY(c, cli_cut_lengths(c, c->lengths_file));
@@ -38,7 +38,7 @@ int cli_validate(cli *c)
     }
     if (status < 0)
         return cli_failed(c);
-    const char *held = s.first_step                     ? ", holds a part of the data set"
+    const char *held = cli_is_part(&s)                  ? ", holds a part of the data set"
                        : c->skip || c->samples_per_step ? ", holds these samples of the data set"
                                                         : ", holds the data set's samples";
     say("%s keeps every promise%s%s%s, digest %s\n", show_name(c->file).s, c->lengths ? held : "",

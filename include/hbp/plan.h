@@ -65,7 +65,7 @@ typedef struct hbp_plan_summary {
     int64_t pack_multiple;
     int64_t micro_batch_multiple;
     int64_t predicted_ns;     /* the epoch: the sum over steps */
-    int64_t first_step;       /* of the epoch: > 0 in a part of a plan */
+    int64_t first_step;       /* of the epoch: > 0 in a part of a plan that does not begin it */
     int64_t overlong_samples; /* of the data set, in a part of a plan too */
     int64_t overlong_tokens;
     uint64_t seed;
@@ -95,6 +95,7 @@ typedef struct hbp_plan_summary {
                                the price of the contract; of whole epochs; 0: not known */
     int32_t shifted_loss;   /* nonzero: its lengths had shifted_loss (hbp_lengths_options): labels are shifted
                                inside the model and the first token of a sample or piece has no loss */
+    int64_t epoch_steps;    /* of a part of a plan: steps of the whole; 0: this is the whole */
 } hbp_plan_summary;
 
 /* Fills *summary. Thread: shareable. */

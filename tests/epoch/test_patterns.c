@@ -37,6 +37,7 @@ static hbp_plan *expand(hbp_context *context, const hbp_pattern_plan *plan, cons
 {
     hbp_plan *listed;
     OK(context, hbp_pattern_plan_expand(context, plan, index, first, steps, &listed));
+    ck_assert_int_eq(listed->epoch_steps, steps < plan->steps ? plan->steps : 0);
     return keep(listed);
 }
 

@@ -49,6 +49,8 @@ START_TEST(steps_come_back_as_plans_of_their_own)
                 OK(context, hbp__plan_slice(context, plan, first, count, &slice));
                 OK(context, hbp_plan_file_read(context, file, first, count, &part));
                 ck_assert_int_eq(part->first_step, plan->first_step + first);
+                ck_assert_int_eq(part->epoch_steps, slice->epoch_steps);
+                ck_assert(part->epoch_steps > 0 || count == plan->steps);
                 ck_assert(count == plan->steps || part->digest != plan->digest);
                 expect_same(part, slice);
                 OK(context, hbp__plan_check(context, part));

@@ -355,6 +355,8 @@ START_TEST_IN_CONTEXT(a_part_need_not_hold_every_sample)
     hbp_lengths *all = plans_lengths(m.context, 5, 30, 100, 0, 0); /* what make limited */
     OK(m.context, hbp_plan_validate(m.context, part, all, NULL));
     hbp_lengths_free(all);
+    OK(m.context, hbp_plan_validate(m.context, head, m.lengths, NULL));
+    head->epoch_steps = 0; /* as if it were the whole */
     FAILS(m.context, HBP_E_INVALID, "is in no pack and was not dropped",
           hbp_plan_validate(m.context, head, m.lengths, NULL));
     part->sample_ids[0] = 1000;

@@ -203,6 +203,9 @@ wrong 1 "there is no rank 99" show plan.msgpack --rank 99
 good plan l.npy $on --patterns -o plan.patterns && has "patterns of " && has "wrote plan.patterns"
 good expand plan.patterns --lengths l.npy --steps 2:5 -o part.msgpack
 good validate part.msgpack --lengths l.npy && has "holds a part of the data set"
+good expand plan.patterns --lengths l.npy --steps 2 -o part.msgpack
+good validate part.msgpack --lengths l.npy && has "holds a part of the data set"
+good show part.msgpack --step 1 && has "step 1, of steps 0 to 1: "
 good show plan.patterns && has "a plan by patterns, " && has "hbp expand"
 good show plan.patterns --rank 3 && has "numbered in order of length, the shortest first" && has "id:tokens"
 good expand plan.patterns -o listed.msgpack && has "numbered in order of length" && has "wrote listed.msgpack"

@@ -579,6 +579,11 @@ class TestFiles(unittest.TestCase):
         self.assertIn(f"<td>{plan.digest:016x}</td>", plan.summary()._repr_html_())
         part = file.read(2, 3)
         self.assertEqual((len(part), part.summary().first_step), (3, 2))
+        self.assertEqual((part.summary().epoch_steps, plan.summary().epoch_steps), (len(plan), 0))
+        lengths = samples.lengths()
+        for first in (0, 2):  # a part holds no more than a part of the samples
+            self.assertIn(f"from step {first} of its epoch", str(file.read(first, 3).summary()))
+            file.read(first, 3).validate(lengths)
         with self.assertRaises(IndexError):
             file.step(len(plan))
         with self.assertRaises(hbp.InvalidError):

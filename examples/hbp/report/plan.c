@@ -31,9 +31,11 @@ static void add_lead(const report_plan *p)
     else
         report_lead(p->page,
                     report_text("This plan runs %s%s (%s) in %s%s, on %s.",
-                                s->steps > 1 ? "an epoch of " : "", show_number(s->samples, "sample").s,
-                                show_number(s->tokens, "token").s, show_number(s->steps, "step").s,
-                                show_contract(s, "").s, show_gpus(s).s));
+                                cli_is_part(s) ? "a part of an epoch, "
+                                : s->steps > 1 ? "an epoch of "
+                                               : "",
+                                show_number(s->samples, "sample").s, show_number(s->tokens, "token").s,
+                                show_number(s->steps, "step").s, show_contract(s, "").s, show_gpus(s).s));
     if (s->bound_ns > 0)
         report_lead(
             p->page,

@@ -341,6 +341,7 @@ static hbp_status open_rows(expansion *e, int is_whole)
                                  plan->shifted_loss ? HBP__PLAN_LOSS : 0, &e->writer));
     hbp_plan *to = e->writer.plan;
     to->first_step = e->first_step;
+    to->epoch_steps = is_whole ? 0 : plan->steps;
     to->sequence_multiple = plan->sequence_multiple;
     to->pack_multiple = plan->pack_multiple;
     to->sequence_multiple_per_sp = plan->sequence_multiple_per_sp;

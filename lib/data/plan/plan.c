@@ -155,6 +155,7 @@ void hbp__plan_summarise(const hbp_plan *plan, hbp_plan_summary *summary)
         .pack_multiple = plan->pack_multiple,
         .micro_batch_multiple = plan->micro_batch_multiple,
         .first_step = plan->first_step,
+        .epoch_steps = plan->epoch_steps,
         .overlong_samples = plan->overlong_samples,
         .overlong_tokens = plan->overlong_tokens,
         .seed = plan->seed,
@@ -274,6 +275,8 @@ hbp_status hbp__plan_slice(hbp_context *context, const hbp_plan *plan, int64_t f
     shape.samples = sample_end - samples;
     shape.dropped = 0;
     shape.first_step += first;
+    if (count < plan->steps && !plan->epoch_steps)
+        shape.epoch_steps = hbp__add_saturating(plan->first_step, plan->steps);
     shape.bound_ns = shape.free_bound_ns = shape.hierarchy_ns = shape.mixture_ns = 0; /* of the whole plan */
     hbp_plan *part = new_of(&shape, hbp__plan_optional(plan));
     if (!part)

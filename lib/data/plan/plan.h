@@ -79,6 +79,7 @@ struct hbp_plan {
     int64_t bound_ns;      /* no plan of these samples is faster; 0: not known */
     int64_t free_bound_ns; /* nor one with whatever steps; 0: not known */
     int32_t composition;
+    int64_t epoch_steps; /* of the plan that this is a part of; 0: of none */
     int64_t samples_per_step;
     int64_t tokens_per_step;
     int64_t hierarchy_ns;
@@ -91,6 +92,12 @@ struct hbp_plan {
     HBP__PLAN_COLUMNS(HBP__PLAN_FIELD)
 #undef HBP__PLAN_FIELD
 };
+
+/* Files of before epoch_steps say it by first_step alone. */
+static inline int hbp__plan_is_part(const hbp_plan *plan)
+{
+    return plan->epoch_steps > 0 || plan->first_step > 0;
+}
 
 extern const hbp__table hbp__plan_table;
 

@@ -72,6 +72,9 @@ static hbp_status check_fields(hbp_context *context, const hbp_plan *plan)
         return hbp__fail(context, HBP_E_INVALID, "the plan has shifted_loss but no loss tokens of samples");
     if (plan->first_step < 0)
         return fail_row(context, "plan", 0, "the first step", plan->first_step, 0);
+    if (plan->epoch_steps && plan->epoch_steps - plan->steps < plan->first_step)
+        return fail_row(context, "plan", 0, "the number of steps of its epoch", plan->epoch_steps,
+                        hbp__add_saturating(plan->first_step, plan->steps));
     return HBP_OK;
 }
 

@@ -75,7 +75,8 @@ static inline const char *hbp__plan_key(const char *name)
     X(mixture_ns)                                                                                            \
     X(lockstep_ranks)                                                                                        \
     X(free_bound_ns)                                                                                         \
-    X(shifted_loss)
+    X(shifted_loss)                                                                                          \
+    X(epoch_steps)
 
 /* Whether two summaries say the same; a struct's padding may differ. */
 int hbp__plan_same_summary(const hbp_plan_summary *a, const hbp_plan_summary *b);

@@ -248,7 +248,7 @@ static hbp_status check_lengths(hbp_context *context, const hbp_plan *plan, cons
     HBP__TRY(hbp__scratch_check(context, "the samples' roll"));
     HBP__TRY(check_packs(&r));
     /* A part of a plan neither holds every sample nor lists what was dropped. */
-    if (plan->first_step == 0) {
+    if (!hbp__plan_is_part(plan)) {
         HBP__TRY(check_dropped(&r));
         HBP__TRY(check_complete(&r));
     }
@@ -271,7 +271,7 @@ static hbp_status other_lengths(hbp_context *context, const hbp_plan *plan, cons
     const int64_t listed = hbp__add_saturating(plan->samples, plan->dropped);
     const int lists_pieces = plan->sample_first_tokens != NULL; /* more than there are samples */
     char counts[96] = "";
-    if (!*lacks && !plan->first_step &&
+    if (!*lacks && !hbp__plan_is_part(plan) &&
         (listed < lengths->count || (listed > lengths->count && !lists_pieces)))
         snprintf(counts, sizeof counts, "; the plan is of %lld samples, these are %lld", (long long)listed,
                  (long long)lengths->count);

@@ -747,6 +747,7 @@ class PlanSummary(Struct):
     lockstep_ranks: int
     free_bound_ns: int
     shifted_loss: int
+    epoch_steps: int
 
 class PlanView(Struct):
     steps: int

@@ -93,7 +93,7 @@ class PlanSummary(_records.PlanSummary):
             f"{many(self.samples, 'sample')}, {many(self.tokens, 'token')}, {self.loss_tokens:,} with loss",
             f"predicted {self.predicted_ns / 1e9:,.3f} s; digest {self.digest:016x}",
         ]
-        if self.first_step:
+        if self.epoch_steps or self.first_step:
             lines[0] += f", from step {self.first_step:,} of its epoch"
         if self.contract:
             lines.insert(1, self.contract)

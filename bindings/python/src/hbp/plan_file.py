@@ -57,7 +57,7 @@ class PlanFile(Steps, Owned):
 
     def read(self, first: int, count: int = 1) -> Plan:
         """Steps [first, first + count) as a plan of their own, whose step 0 is `first`. It has a digest of its
-        own: cursors of the whole plan are not of it, and `validate` with the lengths misses the other steps."""
+        own: cursors of the whole plan are not of it."""
         return Plan._make(lib.hbp_plan_file_read, self, int64("first", first), int64("count", count))
 
     def _steps(self, rows: range) -> list[Step]:
