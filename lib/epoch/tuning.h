@@ -76,7 +76,7 @@
 #define HBP__DEAL_STRETCHES 1000, 1020, 1050
 /* Where the best of them seems to take more than so many thousandths over the bound, numbers between are
  * tried by halving, so that a step has 1, 2, ... up to so many micro-batches: as few steps as memory lets
- * have them. bench_settings. */
+ * have them. Chosen. */
 #define HBP__DEAL_FAR_OFF       50
 #define HBP__DEAL_MICRO_BATCHES 3
 /* Steps of more samples than this are planned too long to try more than the first stretch. Chosen. */
