@@ -61,6 +61,20 @@ static inline hbp_cost *test_cost(hbp_context *context)
     return test_cost_ranks(context, 16);
 }
 
+/* What an analysis says of two presets; the caller frees it. */
+static inline hbp_cost *test_cost_presets(hbp_context *context, const char *model, const char *machine)
+{
+    hbp_model *of = NULL;
+    hbp_machine *on = NULL;
+    hbp_cost *cost = NULL;
+    OK(context, hbp_model_create_preset(context, model, &of));
+    OK(context, hbp_machine_create_preset(context, machine, &on));
+    OK(context, hbp_cost_create(context, of, on, NULL, &cost));
+    hbp_model_free(of);
+    hbp_machine_free(on);
+    return cost;
+}
+
 /* `count` lengths with a long tail, the longest `longest`: each is uniform below `longest` over
  * 2^k, with k up to 9 and large k likely. */
 static inline hbp_lengths *test_long_tail(hbp_context *context, uint64_t seed, int64_t count, int64_t longest)

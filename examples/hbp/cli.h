@@ -414,7 +414,8 @@ int cli_print_json(cli *c);
 shown show_name(const char *name);
 void cli_make_plain(char *text);
 
-shown show_input(const char *name);                 /* of a file of lengths; - is standard input */
+/* The same of a file of lengths; - is standard input. */
+shown show_input(const char *name);
 shown show_count(int64_t value);                    /* 1,234,567 */
 shown show_number(int64_t value, const char *noun); /* 1 pack; 1,234 packs */
 shown show_length(int64_t tokens);                  /* 128K where that is exact, else 1,234 */

@@ -247,16 +247,16 @@ static hbp_status try_steps(weighing *w, const hbp_groups *groups, const hbp_fil
 {
     int64_t ns = time_of(w->epoch, w->mixture), limit = most_ns(w);
     hbp_plan *better = NULL;
-    hbp__stratify s = {w->epoch,
-                       groups,
-                       fill,
-                       balance,
-                       w->tokens_per_step,
-                       w->micro_batches,
-                       bound_ns,
-                       limit,
-                       w->mixture ? ns : 0,
-                       &w->guess_ns};
+    hbp__stratify s = {.epoch = w->epoch,
+                       .groups = groups,
+                       .fill = fill,
+                       .balance = balance,
+                       .tokens_per_step = w->tokens_per_step,
+                       .micro_batches = w->micro_batches,
+                       .bound_ns = bound_ns,
+                       .most_ns = limit,
+                       .saves_from_ns = w->mixture ? ns : 0,
+                       .guess_ns = &w->guess_ns};
     if (w->mixture && ns <= limit) {
         int64_t won = bound_ns ? ns - bound_ns : INT64_MAX;
         if (won <= hbp__max_i64(bound_ns / 1000 * HBP__STEPS_WORTH,

@@ -224,7 +224,6 @@ START_TEST_IN_CONTEXT(a_slice_is_the_steps_it_names)
             ck_assert_int_eq(part->steps, count);
             ck_assert_int_eq(part->first_step, 10 + s);
             ck_assert_int_eq(part->epoch_steps, count < plan->steps ? 10 + plan->steps : 0);
-            ck_assert(!s || hbp__plan_is_part(part));
             ck_assert_int_eq(part->dropped, 0);
             ck_assert_int_eq(part->bound_ns, 0);
             ck_assert_uint_eq(part->lengths_digest, plan->lengths_digest);

@@ -117,8 +117,9 @@ START_TEST_IN_CONTEXT(fields_are_in_range)
     WRONG(int64_t, plan->micro_batch_multiple, -1, "a multiple is -1");
     WRONG(int64_t, plan->micro_batch_multiple, 64, "micro-batches; it must be a multiple of 64");
     WRONG(int64_t, plan->first_step, -1, "the first step is -1");
-    WRONG(int64_t, plan->epoch_steps, -1, "the number of steps of its epoch is -1");
-    WRONG(int64_t, plan->epoch_steps, plan->steps - 1, "the number of steps of its epoch is");
+    WRONG(int64_t, plan->epoch_steps, -1, "the plan is a part of -1 steps");
+    WRONG(int64_t, plan->epoch_steps, INT64_MIN, "the plan is a part of -9223372036854775808 steps");
+    WRONG(int64_t, plan->epoch_steps, plan->steps, "it must be of more");
     WRONG(int64_t, plan->steps, 0, "the number of steps is 0");
     WRONG(int64_t, plan->bound_ns, -1, "the bound on the time is -1 ns; it must lie between 0 and");
     WRONG(int64_t, plan->bound_ns, INT64_MAX, "the bound on the time is 9223372036854775807 ns");

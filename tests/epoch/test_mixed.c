@@ -123,12 +123,7 @@ END_TEST
 START_TEST_IN_CONTEXT(the_hierarchy_is_mended_before_it_is_weighed)
 {
     static const uint64_t seeds[] = {113, 209};
-    hbp_model *model = NULL;
-    hbp_machine *machine = NULL;
-    hbp_cost *cost = NULL;
-    MAKES(context, model, hbp_model_create_preset(context, "llama-3.1-8b", &model));
-    MAKES(context, machine, hbp_machine_create_preset(context, "h100", &machine));
-    MAKES(context, cost, hbp_cost_create(context, model, machine, NULL, &cost));
+    hbp_cost *cost = keep(test_cost_presets(context, "llama-3.1-8b", "h100"));
     for (int i = 0; i < TEST_FEW(2, 1); i++) {
         hbp__rng rng = hbp__rng_make(seeds[i], 0, 0);
         int64_t length[600], count = 300 + hbp__rng_below(&rng, 300);

@@ -173,12 +173,7 @@ END_TEST
  * costs once is much, fewer tokens a step are faster; a plan that may hold more finds that by itself. */
 START_TEST_IN_CONTEXT(steps_have_few_micro_batches)
 {
-    hbp_model *model = NULL;
-    hbp_machine *machine = NULL;
-    hbp_cost *cost = NULL;
-    MAKES(context, model, hbp_model_create_preset(context, "qwen3-235b-a22b", &model));
-    MAKES(context, machine, hbp_machine_create_preset(context, "h200:64", &machine));
-    MAKES(context, cost, hbp_cost_create(context, model, machine, NULL, &cost));
+    hbp_cost *cost = keep(test_cost_presets(context, "qwen3-235b-a22b", "h200:64"));
     hbp_lengths *lengths = keep(test_long_tail(context, 3, 20000, 20000));
     hbp_epoch_options options = {.struct_size = sizeof options};
     int64_t ns[2];

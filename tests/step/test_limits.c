@@ -192,12 +192,7 @@ END_TEST
  * long and short samples share packs. */
 START_TEST_IN_CONTEXT(a_batch_that_fills_one_micro_batch_has_one)
 {
-    hbp_model *model = NULL;
-    hbp_machine *machine = NULL;
-    hbp_cost *cost = NULL;
-    MAKES(context, model, hbp_model_create_preset(context, "llama-3.1-8b", &model));
-    MAKES(context, machine, hbp_machine_create_preset(context, "h100", &machine));
-    MAKES(context, cost, hbp_cost_create(context, model, machine, NULL, &cost));
+    hbp_cost *cost = keep(test_cost_presets(context, "llama-3.1-8b", "h100"));
     hbp_step_options o = {.struct_size = sizeof o, .max_samples = 8};
     for (int32_t kind = 0; kind < 2; kind++) {
         uint32_t length[63];

@@ -272,8 +272,9 @@ static int sorts_sooner(int64_t count, int64_t table)
 static hbp_status make_bins(hbp_context *context, hbp_lengths *draft, int64_t max_length)
 {
     const hbp__memory *memory = &draft->memory;
-    const int64_t table_wide = hbp__lengths_table(draft->count, max_length);
-    const int64_t table_max = sorts_sooner(draft->count, table_wide) ? 0 : table_wide;
+    int64_t table_max = hbp__lengths_table(draft->count, max_length);
+    if (sorts_sooner(draft->count, table_max))
+        table_max = 0;
     tall_lengths tall = {0, 0, NULL};
     if (table_max < max_length) {
         for (int64_t i = 0; i < draft->count; i++)

@@ -275,8 +275,7 @@ hbp_status hbp__plan_slice(hbp_context *context, const hbp_plan *plan, int64_t f
     shape.samples = sample_end - samples;
     shape.dropped = 0;
     shape.first_step += first;
-    if (count < plan->steps && !plan->epoch_steps)
-        shape.epoch_steps = hbp__add_saturating(plan->first_step, plan->steps);
+    shape.epoch_steps = hbp__plan_epoch_steps(plan->epoch_steps, plan->first_step, plan->steps, count);
     shape.bound_ns = shape.free_bound_ns = shape.hierarchy_ns = shape.mixture_ns = 0; /* of the whole plan */
     hbp_plan *part = new_of(&shape, hbp__plan_optional(plan));
     if (!part)

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdint.h>
 
+#include "base/checked.h"
 #include "base/context.h"
 #include "data/table/table.h"
 #include "hbp/plan.h"
@@ -92,6 +93,13 @@ struct hbp_plan {
     HBP__PLAN_COLUMNS(HBP__PLAN_FIELD)
 #undef HBP__PLAN_FIELD
 };
+
+/* epoch_steps of `count` steps of a plan that has `steps`, from first_step on, and epoch_steps itself. */
+static inline int64_t hbp__plan_epoch_steps(int64_t epoch_steps, int64_t first_step, int64_t steps,
+                                            int64_t count)
+{
+    return epoch_steps || count == steps ? epoch_steps : hbp__add_saturating(first_step, steps);
+}
 
 /* Files of before epoch_steps say it by first_step alone. */
 static inline int hbp__plan_is_part(const hbp_plan *plan)

@@ -72,9 +72,11 @@ static hbp_status check_fields(hbp_context *context, const hbp_plan *plan)
         return hbp__fail(context, HBP_E_INVALID, "the plan has shifted_loss but no loss tokens of samples");
     if (plan->first_step < 0)
         return fail_row(context, "plan", 0, "the first step", plan->first_step, 0);
-    if (plan->epoch_steps && plan->epoch_steps - plan->steps < plan->first_step)
-        return fail_row(context, "plan", 0, "the number of steps of its epoch", plan->epoch_steps,
-                        hbp__add_saturating(plan->first_step, plan->steps));
+    if (plan->epoch_steps &&
+        (plan->epoch_steps <= plan->steps || plan->epoch_steps - plan->steps < plan->first_step))
+        return hbp__fail(context, HBP_E_INVALID,
+                         "the plan is a part of %lld steps; with %lld from step %lld on it must be of more",
+                         (long long)plan->epoch_steps, (long long)plan->steps, (long long)plan->first_step);
     return HBP_OK;
 }
 

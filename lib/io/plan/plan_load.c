@@ -2,7 +2,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/checked.h"
 #include "hbp/io.h"
 #include "io/file/zipped.h"
 #include "io/msgpack/msgpack_buffer.h"
@@ -113,7 +112,8 @@ static void set_fields(hbp_plan *plan, const hbp_plan_summary *summary, int64_t 
     plan->lockstep_ranks = summary->lockstep_ranks;
     plan->shifted_loss = summary->shifted_loss;
     plan->composition = summary->composition;
-    plan->epoch_steps = summary->epoch_steps;
+    plan->epoch_steps =
+        hbp__plan_epoch_steps(summary->epoch_steps, summary->first_step, summary->steps, plan->steps);
     plan->samples_per_step = summary->samples_per_step;
     plan->tokens_per_step = summary->tokens_per_step;
     plan->first_step = (int64_t)((uint64_t)summary->first_step + (uint64_t)first_step);
@@ -149,8 +149,6 @@ static hbp_status load_chunks(hbp_context *context, const hbp_plan_file *file, i
         return hbp__fail_memory(context, "the plan");
     l.object.memory = l.columns.memory = l.unpacked.memory = context->memory;
     set_fields(l.plan, &file->summary, from->steps);
-    if (to->steps - from->steps < file->summary.steps && !l.plan->epoch_steps)
-        l.plan->epoch_steps = hbp__add_saturating(file->summary.first_step, file->summary.steps);
     if (end - first == file->chunks) {
         l.plan->bound_ns = file->summary.bound_ns;
         l.plan->free_bound_ns = file->summary.free_bound_ns;

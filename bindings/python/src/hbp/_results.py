@@ -110,7 +110,8 @@ class PlanSummary(_records.PlanSummary):
         if self.bound_ns:
             lines.append(
                 f"no {self.rivals} takes less than {self.bound_ns / 1e9:,.3f} s on "
-                f"{many(self.ranks, 'rank')}{self.lockstep} under this cost and these options: {100 * self.gap:.2f} % above it"
+                f"{many(self.ranks, 'rank')}{self.lockstep} under this cost and these options: "
+                f"{100 * self.gap:.2f} % above it"
             )
         if self.free_bound_ns and self.bound_ns > 1.01 * self.free_bound_ns:
             lines.append(
