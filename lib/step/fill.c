@@ -35,6 +35,8 @@ static hbp_status set_tables(hbp__step_filler *f)
         for (int32_t j = 0; j < step->degrees; j++) {
             double *alone = &f->alone[k * step->degrees + j];
             *alone = (double)INFINITY;
+            f->shelf[j].slack =
+                hbp__max_f64(f->shelf[j].slack, (double)step->degree[j].tokens[k] - sqrt(step->squares[k]));
             hbp__load load = hbp__step_load_of(step, j, k);
             if (!hbp__step_holds(step, j, load))
                 continue;
@@ -55,6 +57,7 @@ hbp_status hbp__step_filler_open(const hbp__step *step, hbp__step_filler *f)
     hbp_context *context = step->context;
     int64_t leaves = 0;
     for (int32_t j = 0; j < step->degrees; j++) {
+        f->shelf[j].slack = 0;
         f->shelf[j].leaves = power_of_two(step->ranks / step->degree[j].degree);
         leaves += f->shelf[j].leaves;
     }
@@ -93,8 +96,12 @@ static void shelf_set(hbp__step_shelf *s, int64_t leaf, double time, double toke
     s->tokens[node] = tokens;
     for (node /= 2; node; node /= 2) {
         int64_t a = 2 * node, b = a + 1;
-        s->time[node] = s->time[a] > s->time[b] ? s->time[a] : s->time[b];
-        s->tokens[node] = s->tokens[a] > s->tokens[b] ? s->tokens[a] : s->tokens[b];
+        time = s->time[a] > s->time[b] ? s->time[a] : s->time[b];
+        tokens = s->tokens[a] > s->tokens[b] ? s->tokens[a] : s->tokens[b];
+        if (time == s->time[node] && tokens == s->tokens[node])
+            return;
+        s->time[node] = time;
+        s->tokens[node] = tokens;
     }
 }
 
@@ -117,9 +124,11 @@ static int leaf_takes(const hbp__step_shelf *s, int64_t leaf, visit *v)
     const hbp__step *step = v->step;
     const hbp__step_degree *d = &step->degree[v->degree];
     const hbp__load *load = &v->board->group[s->group[leaf]].load;
+    const int64_t tokens = load->tokens + d->tokens[v->k];
+    if (!step->vision && tokens > d->way[d->ways - 1].capacity)
+        return 0;
     double time = step->vision ? hbp__step_vision_time_by(step, v->degree, load, v->k, HBP__NONE, 1)
-                               : hbp__step_text_time(d, load->tokens + d->tokens[v->k],
-                                                     load->squares + step->squares[v->k]);
+                               : hbp__step_text_time(d, tokens, load->squares + step->squares[v->k]);
     if (time > v->makespan || time >= (double)INFINITY)
         return 0;
     if (load->samples + hbp__step_samples(step, v->k) > step->most_samples) {
@@ -159,26 +168,32 @@ static int64_t shelf_find_emptiest(const hbp__step_shelf *s, int64_t node, visit
     return better != HBP__NONE ? better : found;
 }
 
-/* Tokens with which a group that runs in some way takes `makespan`, or a little more. */
-static double tokens_within(const hbp__point *way, double squares, double makespan)
+/* Tokens with which a group that runs in some way takes `makespan`, or a little more, if its next sequence is
+ * all of what it lacks: that has at least the square of all but `slack` of its tokens. */
+static double tokens_within(const hbp__point *way, const hbp__load *load, double slack, double makespan)
 {
-    return (makespan - way->constant - way->square * squares) / way->linear * (1 + 1e-9) + 1;
+    double left = makespan - way->constant - way->linear * (double)load->tokens - way->square * load->squares;
+    double over = left - way->linear * slack;
+    double more =
+        over > 0 ? slack + 2 * over / (way->linear + sqrt(way->linear * way->linear + 4 * way->square * over))
+                 : left / way->linear;
+    return ((double)load->tokens + more) * (1 + 1e-9) + 1e-3;
 }
 
 /* The same without vision units. A group of more tokens runs in no faster way: with that of the tokens it has
  * it takes too many, with that of these too few, and with that of these at most a little too many. O(1),
  * mostly. */
-static double text_room(const hbp__step_degree *d, const hbp__load *load, double makespan)
+static double text_room(const hbp__step_degree *d, const hbp__load *load, double slack, double makespan)
 {
     double most = (double)d->way[d->ways - 1].capacity;
     const hbp__point *way = hbp__step_find_way(d, load->tokens), *slowest;
     for (int i = 0; i < 2 && d->way[0].linear > 0; i++) {
-        double room = tokens_within(way, load->squares, makespan);
+        double room = tokens_within(way, load, slack, makespan);
         most = room < most ? room : most;
         if (d->ways == 1 || most <= (double)way->capacity)
             break;
         slowest = hbp__step_find_way(d, (int64_t)most);
-        double sure = tokens_within(slowest, load->squares, makespan) - 2;
+        double sure = tokens_within(slowest, load, slack, makespan) - 2;
         if (sure <= (double)load->tokens)
             break;
         way = hbp__step_find_way(d, (int64_t)(sure < most ? sure : most));
@@ -186,14 +201,15 @@ static double text_room(const hbp__step_degree *d, const hbp__load *load, double
     return most - (double)load->tokens;
 }
 
-/* No fewer tokens than a group can still take within `makespan`, whatever they add to its squares: what
- * memory holds, or what the way that this asks for has time for; its vision units have their time, at least,
- * and their memory. O(log ways) with vision units. */
-static double token_room(const hbp__step *step, int32_t j, const hbp__load *load, double makespan)
+/* No fewer tokens than the next sequence of a group can have within `makespan`: what memory holds, or what
+ * the way that this asks for has time for; its vision units have their time, at least, and their memory.
+ * O(log ways) with vision units. */
+static double token_room(const hbp__step *step, int32_t j, const hbp__load *load, double slack,
+                         double makespan)
 {
     const hbp__step_degree *d = &step->degree[j];
     if (!step->vision)
-        return text_room(d, load, makespan);
+        return text_room(d, load, slack, makespan);
     double vision = (double)load->vision;
     makespan -= d->way[0].vision * vision;
     double memory =
@@ -229,7 +245,28 @@ typedef struct filling {
     double tokens;
     int is_stale; /* they may have less by now */
     int capped;   /* max_samples kept a sequence out of a group, or may have */
+    int64_t last; /* the sequence that looked for a group before; HBP__NONE: none yet */
+    int32_t last_degree;
+    int64_t last_leaf; /* where it went; HBP__NONE: nowhere */
+    int is_unset;      /* that leaf does not yet have what its group has left */
 } filling;
+
+/* Sets the leaf of the last group, once others are looked at. */
+static void set_last(filling *fill)
+{
+    const hbp__step *step = fill->f->step;
+    const int32_t j = fill->last_degree;
+    hbp__step_shelf *s = &fill->f->shelf[j];
+    if (!fill->is_unset)
+        return;
+    fill->is_unset = 0;
+    const hbp__step_group *group = &fill->board->group[s->group[fill->last_leaf]];
+    if (group->load.samples == step->most_samples)
+        shelf_set(s, fill->last_leaf, -1, -1);
+    else
+        shelf_set(s, fill->last_leaf, fill->makespan - group->time,
+                  token_room(step, j, &group->load, s->slack, fill->makespan));
+}
 
 static void put(filling *fill, int64_t k, int32_t j, int64_t leaf, double time)
 {
@@ -242,26 +279,30 @@ static void put(filling *fill, int64_t k, int32_t j, int64_t leaf, double time)
     fill->board->next[k] = group->head;
     group->head = k;
     fill->board->home[k] = g;
-    int is_full = group->load.samples == step->most_samples;
-    fill->capped |= is_full;
-    shelf_set(s, leaf, is_full ? -1 : fill->makespan - time,
-              is_full ? -1 : token_room(step, j, &group->load, fill->makespan));
-    fill->is_stale = 1;
+    fill->capped |= group->load.samples == step->most_samples;
+    fill->is_stale = fill->is_unset = 1;
+    fill->last_degree = j;
+    fill->last_leaf = leaf;
+}
+
+static visit begin_visit(const filling *fill, int64_t k, int32_t j)
+{
+    const hbp__step *step = fill->f->step;
+    return (visit){.step = step,
+                   .board = fill->board,
+                   .degree = j,
+                   .k = k,
+                   .room = (double)step->degree[j].tokens[k],
+                   .least = least_added(step, j, k),
+                   .makespan = fill->makespan};
 }
 
 static int put_in_old(filling *fill, int64_t k, int32_t j)
 {
-    const hbp__step *step = fill->f->step;
-    hbp__step_shelf *s = &fill->f->shelf[j];
+    const hbp__step_shelf *s = &fill->f->shelf[j];
     if (!s->used)
         return 0;
-    visit v = {.step = step,
-               .board = fill->board,
-               .degree = j,
-               .k = k,
-               .room = (double)step->degree[j].tokens[k],
-               .least = least_added(step, j, k),
-               .makespan = fill->makespan};
+    visit v = begin_visit(fill, k, j);
     double most = -1;
     int64_t leaf = j == fill->level ? shelf_find_emptiest(s, 1, &v, &most) : shelf_find(s, 1, &v);
     fill->capped |= v.capped;
@@ -306,9 +347,42 @@ static int32_t least_degree(const filling *fill, int64_t k)
     return least;
 }
 
+/* Whether two sequences ask for the same of any group. */
+static int are_equal(const hbp__step *step, int64_t a, int64_t b)
+{
+    return step->tokens[a] == step->tokens[b] && step->squares[a] == step->squares[b] &&
+           (!step->samples || step->samples[a] == step->samples[b]) &&
+           (!step->vision || step->vision[a] == step->vision[b]) && !step->padded;
+}
+
+/* One that asks for the same as the last finds no room where that found none: its group is the last one's or
+ * a later. */
+static int put_with_last(filling *fill, int64_t k)
+{
+    int32_t j = fill->last_degree;
+    if (fill->style.spread || j == fill->level)
+        return 0;
+    visit v = begin_visit(fill, k, j);
+    int takes = leaf_takes(&fill->f->shelf[j], fill->last_leaf, &v);
+    fill->capped |= v.capped;
+    if (takes)
+        put(fill, k, j, fill->last_leaf, v.time);
+    return takes;
+}
+
 static int put_anywhere(filling *fill, int64_t k)
 {
     const hbp__step *step = fill->f->step;
+    int64_t last = fill->last;
+    fill->last = k;
+    if (last != HBP__NONE && are_equal(step, last, k)) {
+        if (fill->last_leaf == HBP__NONE)
+            return 0;
+        if (put_with_last(fill, k))
+            return 1;
+    }
+    set_last(fill);
+    fill->last_leaf = HBP__NONE;
     const double *alone = &fill->f->alone[k * step->degrees];
     int32_t least = least_degree(fill, k);
     if (least == step->degrees)
@@ -328,6 +402,7 @@ static void refresh(filling *fill)
 {
     if (fill->ranks || !fill->is_stale)
         return;
+    set_last(fill);
     fill->time = fill->tokens = -1;
     fill->is_stale = 0;
     for (int32_t i = 0; i < fill->f->step->degrees; i++) {
@@ -362,6 +437,8 @@ static double place_all(filling *fill, const hbp__step_pool *pool, int64_t *left
     fill->ranks = f->step->ranks;
     fill->time = fill->tokens = (double)INFINITY;
     fill->capped = 0;
+    fill->last = fill->last_leaf = HBP__NONE;
+    fill->is_unset = 0;
     *left = 0;
     for (int32_t j = 0; j < f->step->degrees; j++)
         shelf_clear(&f->shelf[j]);
