@@ -1,9 +1,9 @@
 /* A step built rather than searched for: what the direct search begins with, and a little repair.
  *
  * In: the samples of a step. Out: a plan, in about a tenth of a search's time
- * (docs/decisions/mixed.md has how near). Micro-batches as few as memory asks for are built, then one more at
- * a time for as long as that is shorter; O(micro-batches samples log ranks) each. Oracle: hbp_plan_step, and
- * its bound.
+ * (docs/decisions/mixed.md has how near). Where memory asks for more than one micro-batch the step is built
+ * level by level; then micro-batches about as few as memory asks for, and one more at a time for as long as
+ * that is shorter. O(micro-batches samples log ranks) each. Oracle: hbp_plan_step, and its bound.
  */
 #include <math.h>
 
@@ -56,6 +56,17 @@ static void repair(building *b)
     hbp__step_board_trim(&b->best);
 }
 
+/* Keeps the step on the board where it is the shortest; zero where it is not. */
+static int keep_shorter(building *b, double own, double *time)
+{
+    if (!(own < *time))
+        return 0;
+    *time = own;
+    hbp__step_board_copy(b->step, &b->board, &b->best);
+    return 1;
+}
+
+/* Builds a step of at least `least` and at most `most` micro-batches. */
 static hbp_status build(building *b, int64_t least, int64_t most, double *time)
 {
     hbp__step_builder *builder = &b->builder;
@@ -65,14 +76,20 @@ static hbp_status build(building *b, int64_t least, int64_t most, double *time)
     /* About what no number of micro-batches beats, but that in more of them fewer layers are recomputed. */
     double near = hbp__step_estimate(b->step, &builder->pool, 0, builder->pool.count, (double)INFINITY);
     near = b->step->count > HBP__BUILD_RECUT ? near + near / HBP__BUILD_NEAR : 0;
-    for (int64_t m = least; m <= most && !(*time < near); m++) {
+    if (least > 1 && hbp__step_build_levels(builder, &b->board, most, 1, 0))
+        keep_shorter(b, hbp__step_board_time(&b->board), time);
+    double shortest = (double)INFINITY;
+    int64_t last = hbp__min_i64(least + HBP__BUILD_NUMBERS, most);
+    if (*time < (double)INFINITY) {
+        least = hbp__max_i64(least, b->best.micro_batches - HBP__BUILD_FEWER);
+        last = least > HBP__BUILD_LEVELS_ALONE || b->step->count > HBP__BUILD_RECUT ? 0 : last;
+    }
+    for (int64_t m = least; m <= last && !(*time < near); m++) {
         double own = build_number(b, m);
-        if (own < *time) {
-            *time = own;
-            hbp__step_board_copy(b->step, &b->board, &b->best);
-        } else if (*time < (double)INFINITY) {
+        if (!(own < shortest) && shortest < (double)INFINITY)
             break;
-        }
+        shortest = own;
+        keep_shorter(b, own, time);
     }
     if (*time < (double)INFINITY)
         repair(b);
@@ -89,9 +106,7 @@ static hbp_status build_plan(hbp__step *step, hbp_plan **out)
     HBP__TRY(hbp__step_builder_open(step, &b.builder));
     int64_t least = (int64_t)ceil((double)step->total_tokens / b.builder.room);
     least = hbp__max_i64(hbp__max_i64(least, 1), hbp__step_fewest_for_caps(step));
-    int64_t most = hbp__min_i64(least + HBP__BUILD_NUMBERS, step->count);
-    if (least > HBP__STEP_FEW_BATCHES)
-        return HBP_OK;
+    int64_t most = hbp__min_i64(2 * least + HBP__BUILD_NUMBERS, step->count);
     HBP__TRY(hbp__step_board_open(step, most, &b.board));
     HBP__TRY(hbp__step_board_open(step, most, &b.best));
     HBP__TRY(build(&b, least, most, &time));

@@ -7,11 +7,13 @@
 #include "data/plan/plan.h"
 #include "epoch/batches.h"
 #include "epoch/join.h"
+#include "epoch/price.h"
 #include "epoch/tuning.h"
 #include "step/respread.h"
 
 typedef struct mending {
     const hbp__epoch *epoch;
+    hbp__epoch planned; /* the same with the effort at which steps are planned anew */
     const hbp_plan *plan;
     int64_t count;   /* steps to be planned anew */
     int64_t *step;   /* [count] ascending */
@@ -113,8 +115,8 @@ static hbp_status mend_step(mending *m, const hbp__batches *batches, int64_t k)
     HBP__TRY(status);
     keep_better(m, k, &other);
     int64_t mark = hbp__scratch_mark(epoch->context);
-    status =
-        hbp__leave(epoch->context, mark, hbp__batches_plan_step(epoch, epoch->context, batches, k, &other));
+    status = hbp__leave(epoch->context, mark,
+                        hbp__batches_plan_step(&m->planned, epoch->context, batches, k, &other));
     if (status == HBP_E_INFEASIBLE) /* the step as it is stays */
         return hbp__forgive(epoch->context);
     HBP__TRY(status);
@@ -125,6 +127,11 @@ static hbp_status mend_step(mending *m, const hbp__batches *batches, int64_t k)
 static hbp_status plan_steps_anew(mending *m, int *any)
 {
     hbp__batches batches = {.steps = m->count, .first = m->first, .sample = m->piece};
+    int64_t ns = 0;
+    for (int64_t k = 0; k < m->count; k++)
+        ns = hbp__add_saturating(ns, m->plan->step_ns[m->step[k]]);
+    m->planned = *m->epoch;
+    batches.how = hbp__price_choose(&m->planned, m->count, m->first[m->count], ns);
     *any = 0;
     for (int64_t k = 0; k < m->count; k++) {
         HBP__TRY(mend_step(m, &batches, k));

@@ -7,6 +7,7 @@
 #include "epoch/bound.h"
 #include "epoch/choose.h"
 #include "epoch/mend.h"
+#include "epoch/price.h"
 #include "epoch/stratify.h"
 #include "epoch/tuning.h"
 #include "epoch/weigh.h"
@@ -237,7 +238,7 @@ static int is_dear(const weighing *w)
 {
     const hbp_epoch_options *o = &w->epoch->options;
     return w->hierarchy && o->composition == HBP_COMPOSITION_AUTO && o->mixture_slack <= 0 &&
-           hbp__epoch_planning_ns(w->epoch, w->tokens_per_step) >
+           hbp__price_of_search(w->epoch, w->tokens_per_step) >
                time_of(w->epoch, w->hierarchy) / HBP__STEPS_MIXTURE_PART;
 }
 
@@ -260,13 +261,13 @@ static hbp_status try_steps(weighing *w, const hbp_groups *groups, const hbp_fil
     if (w->mixture && ns <= limit) {
         int64_t won = bound_ns ? ns - bound_ns : INT64_MAX;
         if (won <= hbp__max_i64(bound_ns / 1000 * HBP__STEPS_WORTH,
-                                hbp__epoch_price_ns(w->epoch, w->tokens_per_step)))
+                                hbp__price_of_steps(w->epoch, w->tokens_per_step)))
             return HBP_OK;
         s.most_ns = ns - 1;
     }
     if (!w->mixture && is_dear(w)) {
         /* Only to be faster than the hierarchy; else a guess to tell will do. */
-        int64_t price = hbp__epoch_price_ns(w->epoch, w->tokens_per_step);
+        int64_t price = hbp__price_of_steps(w->epoch, w->tokens_per_step);
         ns = time_of(w->epoch, w->hierarchy);
         if (price > HBP__STEPS_FREE_NS)
             ns -= hbp__min_i64(ns - 1, hbp__mul_saturating(price, HBP__STEPS_CLEARLY - 1));
@@ -359,7 +360,7 @@ static void weighing_close(weighing *w)
 static hbp_status try_drawn(weighing *w)
 {
     hbp_plan *drawn = NULL;
-    if (hbp__epoch_planning_ns(w->epoch, w->tokens_per_step) > HBP__STEPS_FREE_NS)
+    if (hbp__price_of_search(w->epoch, w->tokens_per_step) > HBP__STEPS_FREE_NS)
         return HBP_OK;
     hbp_status status = hbp__epoch_plan_drawn(w->epoch, w->tokens_per_step, &drawn);
     if (status == HBP_E_INFEASIBLE || status == HBP_E_INVALID)

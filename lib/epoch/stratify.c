@@ -4,56 +4,13 @@
 #include "data/plan/plan.h"
 #include "epoch/batches.h"
 #include "epoch/choose.h"
+#include "epoch/price.h"
 #include "epoch/tuning.h"
-
-int64_t hbp__epoch_planning_ns(const hbp__epoch *epoch, int64_t tokens_per_step)
-{
-    double steps = (double)hbp__ceil_div(epoch->lengths->tokens, tokens_per_step);
-    double samples = (double)epoch->lengths->count / steps;
-    return hbp__round_i64(steps * (HBP__STEPS_PRICE_STEP + HBP__STEPS_PRICE_SAMPLE * samples +
-                                   HBP__STEPS_PRICE_SHARED / (samples + 16)));
-}
-
-/* Whether steps are built at effort 1. */
-static int is_dear(const hbp__epoch *epoch, int64_t tokens_per_step)
-{
-    return hbp__batches_may_build(epoch) &&
-           hbp__epoch_planning_ns(epoch, tokens_per_step) > HBP__STEPS_SEARCHED_NS;
-}
-
-int64_t hbp__epoch_price_ns(const hbp__epoch *epoch, int64_t tokens_per_step)
-{
-    int64_t price = hbp__epoch_planning_ns(epoch, tokens_per_step);
-    return is_dear(epoch, tokens_per_step) ? price / HBP__STEPS_BUILT : price;
-}
-
-/* Work of all rounds of an effort, over that of the first: each does three times the work of the one before.
- */
-static double rounds_of(int32_t effort)
-{
-    double rounds = 1, round = 1;
-    for (int32_t i = 1; i < effort; i++)
-        rounds += round *= 3;
-    return rounds;
-}
-
-/* The most effort, up to the one asked for, at which searching takes no more than that many rounds may; 0:
- * none.
- */
-static int32_t affordable_effort(const hbp__epoch *epoch, int64_t tokens_per_step)
-{
-    int32_t asked = epoch->options.effort > 1 ? epoch->options.effort : 1, effort = asked;
-    double price = (double)hbp__epoch_planning_ns(epoch, tokens_per_step);
-    double most = (double)HBP__STEPS_SEARCHED_NS * rounds_of(asked);
-    while (effort > 0 && price * rounds_of(effort) > most)
-        effort--;
-    return effort;
-}
 
 /* The most that the plan of some samples may leave. */
 static int64_t most_ns(const hbp__stratify *s, const hbp__epoch *part)
 {
-    int64_t cost = hbp__epoch_price_ns(part, s->tokens_per_step);
+    int64_t cost = hbp__price_of_steps(part, s->tokens_per_step);
     cost = cost > HBP__STEPS_FREE_NS ? cost : 0;
     return s->saves_from_ns
                ? hbp__min_i64(s->most_ns, s->saves_from_ns - hbp__min_i64(cost, s->saves_from_ns))
@@ -77,7 +34,7 @@ static int list_ways(const hbp__stratify *s, const hbp__epoch *part, int64_t mic
     int64_t least = hbp__ceil_div(part->lengths->tokens, s->tokens_per_step);
     int64_t full = hbp__ceil_div(micro_batches, hbp__max_i64(1, micro_batches / least));
     int is_large = part->lengths->count / hbp__max_i64(1, least) > HBP__DEAL_LARGE_STEP;
-    int count = 0, most = is_large || is_dear(part, s->tokens_per_step) ? 2 : 6;
+    int count = 0, most = is_large || hbp__price_is_dear(part, s->tokens_per_step) ? 2 : 6;
     for (int i = 0; i < most; i++) {
         int64_t steps = hbp__ceil_div((i % 2 ? full : least) * stretch[i / 2], 1000);
         int is_new = steps >= 1 && steps <= part->lengths->count;
@@ -119,7 +76,7 @@ static hbp_status estimate_way(const hbp__stratify *s, const hbp__epoch *part, w
     *ns = INT64_MAX;
     quick.options.effort = quick.options.effort > 1 ? 1 : quick.options.effort;
     hbp_status status = open_way(s, part, w, &b);
-    b.how = is_dear(part, s->tokens_per_step) ? HBP__BATCHES_BUILT : HBP__BATCHES_SEARCHED;
+    b.how = HBP__BATCHES_BUILT;
     if (status >= 0)
         status = hbp__batches_estimate(&quick, &b, sample, ns);
     hbp__batches_close(&b);
@@ -140,7 +97,8 @@ static void note_guess(const hbp__stratify *s, const hbp__epoch *part, int64_t n
 static hbp_status seems_near(const hbp__stratify *s, const hbp__epoch *part, way w, int64_t steps,
                              int64_t others_ns, int64_t limit, int64_t *least, int *is_near)
 {
-    int64_t ns, first = is_dear(part, s->tokens_per_step) ? HBP__GUESS_BUILT_STEPS : HBP__GUESS_FIRST_STEPS;
+    int64_t ns, first = hbp__price_is_dear(part, s->tokens_per_step) ? HBP__GUESS_BUILT_STEPS
+                                                                     : HBP__GUESS_FIRST_STEPS;
     HBP__TRY(estimate_way(s, part, w, hbp__min_i64(first, steps), &ns));
     *least = hbp__min_i64(*least, ns);
     *is_near = ns < INT64_MAX && hbp__add_saturating(ns - ns / HBP__GUESS_DOUBT, others_ns) <= limit;
@@ -150,14 +108,16 @@ static hbp_status seems_near(const hbp__stratify *s, const hbp__epoch *part, way
 /* Whether planning all steps is soon done, so that no estimate need tell whether it pays. */
 static int is_soon_planned(const hbp__stratify *s, const hbp__epoch *part)
 {
-    return !is_dear(part, s->tokens_per_step) &&
-           hbp__epoch_planning_ns(part, s->tokens_per_step) <= HBP__STEPS_FREE_NS / HBP__STEPS_SOON;
+    return !hbp__price_is_dear(part, s->tokens_per_step) &&
+           hbp__price_of_search(part, s->tokens_per_step) <= HBP__STEPS_FREE_NS / HBP__STEPS_SOON;
 }
 
 /* What estimates say of the ways to plan some samples. */
 typedef struct guess {
-    way best;          /* of least time; without steps where none keeps to the options */
-    int64_t best_ns;   /* INT64_MAX: none does */
+    way best;        /* of least time; without steps where none keeps to the options */
+    int64_t best_ns; /* INT64_MAX: none does */
+    way dealt;       /* the best of those that are no shuffled sampler's; without steps likewise */
+    int64_t dealt_ns;
     int is_near;       /* it seems to take as little as it may */
     int is_drawn_near; /* a shuffled sampler's steps do */
 } guess;
@@ -172,19 +132,23 @@ static void take_guess(const hbp__stratify *s, const hbp__epoch *part, way w, in
         g->best_ns = ns;
         g->best = w;
     }
+    if (w.steps && ns < g->dealt_ns) {
+        g->dealt_ns = ns;
+        g->dealt = w;
+    }
     g->is_near |= is_near;
     g->is_drawn_near |= is_near && w.composition == HBP_COMPOSITION_RANDOM;
 }
 
 /* Where a step has few micro-batches, a number of steps between those that are listed may have fewer in all:
  * fewer steps than the best layout, each of as many micro-batches as its own, with more layers recomputed.
- * Halves between the fewest steps and as many as that layout's micro-batches fill. */
+ * The best that is known takes `best_ns`. Halves between the fewest steps and as many as that layout's
+ * micro-batches fill. */
 static hbp_status guess_between(const hbp__stratify *s, const hbp__epoch *part, int64_t micro_batches,
-                                guess *g)
+                                int64_t best_ns, guess *g)
 {
     const int64_t least = hbp__ceil_div(part->lengths->tokens, s->tokens_per_step);
-    if (part != s->epoch || !s->bound_ns ||
-        g->best_ns - s->bound_ns <= s->bound_ns / 1000 * HBP__DEAL_FAR_OFF)
+    if (part != s->epoch || !s->bound_ns || best_ns - s->bound_ns <= s->bound_ns / 1000 * HBP__DEAL_FAR_OFF)
         return HBP_OK;
     for (int64_t each = 1; each <= HBP__DEAL_MICRO_BATCHES && each * least < micro_batches; each++) {
         int64_t low = least, high = hbp__ceil_div(micro_batches, each), high_ns, ns;
@@ -208,6 +172,28 @@ static hbp_status guess_between(const hbp__stratify *s, const hbp__epoch *part, 
     return HBP_OK;
 }
 
+/* Where few of very many steps were looked at, and seem to take as little as they may, more are. */
+static hbp_status make_sure(const hbp__stratify *s, const hbp__epoch *part, int64_t others_ns, guess *g)
+{
+    const int64_t steps = hbp__ceil_div(part->lengths->tokens, s->tokens_per_step);
+    int64_t ns;
+    if (!g->is_near || is_soon_planned(s, part) || most_ns(s, part) == INT64_MAX ||
+        steps < HBP__GUESS_SURE_PART * HBP__GUESS_SURE_STEPS)
+        return HBP_OK;
+    const guess seen = *g;
+    if (s->guess_ns && part == s->epoch)
+        *s->guess_ns = 0;
+    *g = (guess){.best = seen.best, .best_ns = INT64_MAX, .dealt_ns = INT64_MAX};
+    HBP__TRY(estimate_way(s, part, seen.best, HBP__GUESS_SURE_STEPS, &ns));
+    take_guess(s, part, seen.best, ns, others_ns, g);
+    const way drawn = {HBP_COMPOSITION_RANDOM, 0};
+    if (g->is_near || !seen.is_drawn_near || seen.best.composition == drawn.composition)
+        return HBP_OK;
+    HBP__TRY(estimate_way(s, part, drawn, HBP__GUESS_SURE_STEPS, &ns));
+    take_guess(s, part, drawn, ns, others_ns, g);
+    return HBP_OK;
+}
+
 static hbp_status guess_way(const hbp__stratify *s, const hbp__epoch *part, int64_t micro_batches,
                             int64_t others_ns, guess *g)
 {
@@ -215,28 +201,31 @@ static hbp_status guess_way(const hbp__stratify *s, const hbp__epoch *part, int6
     int count = list_ways(s, part, micro_batches, ways);
     int64_t limit = most_ns(s, part), ns;
     int64_t sample = s->epoch->options.mixture_slack > 0 ? HBP__GUESS_SLACK_STEPS : HBP__GUESS_STEPS;
-    if (is_dear(part, s->tokens_per_step))
+    if (hbp__price_is_dear(part, s->tokens_per_step))
         sample = s->epoch->options.mixture_slack > 0 ? HBP__GUESS_BUILT_SLACK_STEPS : HBP__GUESS_BUILT_STEPS;
-    *g = (guess){.best = {HBP_COMPOSITION_STRATIFIED, 0}, .best_ns = INT64_MAX};
+    *g = (guess){.best = {HBP_COMPOSITION_STRATIFIED, 0}, .best_ns = INT64_MAX, .dealt_ns = INT64_MAX};
     for (int i = 0; i < count; i++) {
         int64_t steps = ways[i].steps ? ways[i].steps : hbp__max_i64(1, ways[0].steps);
         int64_t room = HBP__GUESS_SAMPLES / count / hbp__max_i64(1, part->lengths->count / steps);
         if (!i && limit < INT64_MAX && !is_soon_planned(s, part)) {
-            /* Where a shuffled sampler's steps and even ones are far off, it is not worth looking closer. */
-            int is_worth = 1;
+            /* Where a shuffled sampler's steps and even ones, the fewest and those of whole micro-batches,
+             * are far off, it is not worth looking closer. */
+            int is_worth = 0;
             int64_t least = INT64_MAX;
-            HBP__TRY(seems_near(s, part, ways[count - 1], room + 1, others_ns, limit, &least, &is_worth));
-            if (!is_worth && count > 1)
-                HBP__TRY(seems_near(s, part, ways[0], room + 1, others_ns, limit, &least, &is_worth));
+            for (int k = 0; k < count && k < HBP__GUESS_FIRST_WAYS && !is_worth; k++)
+                HBP__TRY(seems_near(s, part, ways[k ? k - 1 : count - 1], room + 1, others_ns, limit, &least,
+                                    &is_worth));
             if (!is_worth) {
                 note_guess(s, part, least);
-                return guess_between(s, part, micro_batches, g);
+                HBP__TRY(guess_between(s, part, micro_batches, least, g));
+                return make_sure(s, part, others_ns, g);
             }
         }
         HBP__TRY(estimate_way(s, part, ways[i], hbp__max_i64(1, hbp__min_i64(sample, room)), &ns));
         take_guess(s, part, ways[i], ns, others_ns, g);
     }
-    return guess_between(s, part, micro_batches, g);
+    HBP__TRY(guess_between(s, part, micro_batches, g->best_ns, g));
+    return make_sure(s, part, others_ns, g);
 }
 
 /* Frees a plan that takes longer than it may; what it takes is known better then than by an estimate. */
@@ -250,18 +239,11 @@ static void drop_slow(const hbp__stratify *s, hbp_plan **plan)
     }
 }
 
-/* How the steps of `part` are planned, whose effort falls to what searching for them may take. More effort
- * does all that less does. */
-static int32_t choose_how(const hbp__stratify *s, hbp__epoch *part)
+/* No plan of `part` takes less, about: its share of the bound by tokens. */
+static int64_t bound_of(const hbp__stratify *s, const hbp__epoch *part)
 {
-    int32_t effort = affordable_effort(part, s->tokens_per_step);
-    if (!hbp__batches_may_build(part))
-        return HBP__BATCHES_SEARCHED;
-    int32_t asked = part->options.effort;
-    part->options.effort = effort > 1 ? effort : 1;
-    if (!effort)
-        return HBP__BATCHES_BUILT;
-    return asked > 1 ? HBP__BATCHES_BOTH : HBP__BATCHES_SEARCHED;
+    return hbp__round_i64((double)s->bound_ns * (double)part->lengths->tokens /
+                          (double)s->epoch->lengths->tokens);
 }
 
 static hbp_status plan_way(const hbp__stratify *s, const hbp__epoch *part, way w, hbp_plan **out)
@@ -269,7 +251,8 @@ static hbp_status plan_way(const hbp__stratify *s, const hbp__epoch *part, way w
     hbp__batches b;
     hbp__epoch own = *part;
     hbp_status status = open_way(s, part, w, &b);
-    b.how = choose_how(s, &own);
+    if (status >= 0)
+        b.how = hbp__price_choose(&own, b.steps, part->lengths->count, bound_of(s, part));
     if (status >= 0)
         status = hbp__batches_plan(&own, &b, out);
     hbp__batches_close(&b);
@@ -329,7 +312,8 @@ static hbp_status try_way(const hbp__stratify *s, way w, hbp_plan **plan)
 }
 
 /* Plans all samples step by step: the way that seems best, and a shuffled sampler's where it seems to do and
- * the other did not; both where they are soon planned, for estimates may err by more than planning takes. */
+ * the other did not; the best of both kinds where they are soon planned, for estimates may err by more than
+ * planning takes. */
 static hbp_status try_whole(const hbp__stratify *s, hbp_plan **plan)
 {
     guess g;
@@ -344,6 +328,8 @@ static hbp_status try_whole(const hbp__stratify *s, hbp_plan **plan)
     int is_slow = g.is_near && (!*plan || hbp__plan_ns(*plan) > s->most_ns);
     if (may_draw && (is_soon || (is_slow && g.is_drawn_near)) && !(is_drawn && *plan))
         HBP__TRY(try_way(s, (way){HBP_COMPOSITION_RANDOM, 0}, plan));
+    if (is_drawn && is_soon && g.dealt.steps)
+        HBP__TRY(try_way(s, g.dealt, plan));
     drop_slow(s, plan);
     return HBP_OK;
 }

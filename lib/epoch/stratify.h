@@ -6,13 +6,6 @@
 
 #include "epoch/epoch.h"
 
-/* About what searching for all samples' steps one by one takes at effort 1, in ns; the same on every machine.
- * What is worth planning does not hang on the effort, so that more of it is never worse. */
-int64_t hbp__epoch_planning_ns(const hbp__epoch *epoch, int64_t tokens_per_step);
-
-/* The same as they are planned: built, where a search takes long and they may be. */
-int64_t hbp__epoch_price_ns(const hbp__epoch *epoch, int64_t tokens_per_step);
-
 /* What steps planned one by one may replace. */
 typedef struct hbp__stratify {
     const hbp__epoch *epoch;

@@ -42,6 +42,8 @@
 #define HBP__STEPS_PRICE_STEP   2000000.0
 #define HBP__STEPS_PRICE_SAMPLE 15000.0
 #define HBP__STEPS_PRICE_SHARED 250000000.0
+/* So many times as much where a step is worth a round more (hbp__step_may_go_on). bench_drawn. */
+#define HBP__STEPS_PRICE_GOING_ON 8
 /* They are to save so many times what planning them takes: the price is that of models whose steps are soon
  * planned. bench_settings. */
 #define HBP__STEPS_CLEARLY 2
@@ -58,13 +60,17 @@
 
 /* Steps built rather than searched for: time of a step for time to plan. */
 
-/* More micro-batches tried than memory asks for, at most. Chosen. */
+/* Numbers of micro-batches tried: up to so many more than memory asks for, from so many fewer on than levels
+ * came to. Chosen. */
 #define HBP__BUILD_NUMBERS 6
-/* In steps of more samples than the second below no more are tried within one part in so many of an estimate.
- * bench_settings. */
+#define HBP__BUILD_FEWER   1
+/* Where levels come to more micro-batches, no other number is tried. Chosen. */
+#define HBP__BUILD_LEVELS_ALONE 6
+/* In steps of more samples than the second below no more are tried within one part in so many of an estimate,
+ * nor beside levels. bench_settings. */
 #define HBP__BUILD_NEAR 100
 /* Samples of a step up to which pairs of its micro-batches are divided anew. bench_settings. */
-#define HBP__BUILD_RECUT 1024
+#define HBP__BUILD_RECUT 4096
 /* Work on making them shorter, so much a step and so much more a sample. bench_settings. */
 #define HBP__BUILD_REPAIR_STEP INT64_C(20000)
 #define HBP__BUILD_REPAIR      INT64_C(10)
@@ -81,7 +87,9 @@
 #define HBP__DEAL_MICRO_BATCHES 3
 /* Steps of more samples than this are planned too long to try more than the first stretch. Chosen. */
 #define HBP__DEAL_LARGE_STEP 4096
-/* Steps planned for a first guess, and the share of it, one in so many, that may be its error. Chosen. */
+/* Ways and their steps planned for a first guess, and the share of it, one in so many, that may be its error.
+ * Chosen. */
+#define HBP__GUESS_FIRST_WAYS  3
 #define HBP__GUESS_FIRST_STEPS 4
 #define HBP__GUESS_DOUBT       40
 /* Steps planned for an estimate of all; the same with mixture_slack; and the samples that the steps of all
@@ -92,6 +100,10 @@
 /* The same of steps that are built, without and with mixture_slack. Chosen. */
 #define HBP__GUESS_BUILT_STEPS       2
 #define HBP__GUESS_BUILT_SLACK_STEPS 8
+/* Steps looked at before very many are planned, which seem to take as little as they may; very many are so
+ * many times as many. Chosen. */
+#define HBP__GUESS_SURE_STEPS INT64_C(64)
+#define HBP__GUESS_SURE_PART  8
 /* Of so few steps that of the longest sample is planned as well. bench_settings. */
 #define HBP__GUESS_LONGEST_STEPS 64
 /* With mixture_slack, samples past the longest of all x (percent / 100)^k keep their steps in the hierarchy,

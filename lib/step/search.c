@@ -315,12 +315,31 @@ static hbp_status try_simple_ways(const hbp__step *step, hbp__step_solution *bes
     return HBP_OK;
 }
 
+/* Work of the first round for so many sequences. */
+static int64_t first_work(int64_t count, int by_value)
+{
+    int64_t work = by_value ? HBP__STEP_WORK : HBP__STEP_WORK_ONCE;
+    work += HBP__STEP_WORK_SEQUENCE * count + HBP__STEP_WORK_SHARED / (count + 16);
+    return work * hbp__min_i64(count, HBP__STEP_ARRANGED) / HBP__STEP_ARRANGED;
+}
+
+/* Work that a step of so many ns is worth at effort 1. */
+static double work_worth(double step_ns)
+{
+    return step_ns / 1e9 * HBP__STEP_WORTH * HBP__STEP_WORK_PER_SECOND;
+}
+
+int hbp__step_may_go_on(int64_t count, double step_ns)
+{
+    return (double)first_work(count, 1) * (1 + HBP__STEP_WORK_FACTOR) <= work_worth(step_ns);
+}
+
 /* Whether one more round of so much work than effort asks for is worth its time: it is no large part of the
  * step's, and the plan is not near the bound. */
 static hbp_status is_worth(search *s, int32_t rounds, int64_t work, hbp__step_solution *solution, int *worth)
 {
     const hbp__step *step = s->step;
-    double budget = (double)solution->ns / 1e9 * HBP__STEP_WORTH * HBP__STEP_WORK_PER_SECOND;
+    double budget = work_worth((double)solution->ns);
     for (int32_t i = 1; i < step->options.effort && budget < 1e18; i++)
         budget *= HBP__STEP_WORK_FACTOR;
     *worth = step->by_value && rounds == step->options.effort && solution->first && !s->builder.late &&
@@ -359,10 +378,7 @@ static hbp_status run_round(search *s, int32_t round, int64_t work, hbp__step_so
 static hbp_status run_rounds(search *s, hbp__step_solution *solution)
 {
     const hbp__step *step = s->step;
-    int64_t work = step->by_value ? HBP__STEP_WORK : HBP__STEP_WORK_ONCE;
-    work += HBP__STEP_WORK_SEQUENCE * step->count + HBP__STEP_WORK_SHARED / (step->count + 16);
-    work = work * hbp__min_i64(step->count, HBP__STEP_ARRANGED) / HBP__STEP_ARRANGED /
-           hbp__max_i64(step->parts, 1);
+    int64_t work = first_work(step->count, step->by_value) / hbp__max_i64(step->parts, 1);
     int worth = 1;
     for (int32_t round = 0; worth; round++) {
         HBP__TRY(run_round(s, round, work, solution));

@@ -86,6 +86,10 @@ int64_t hbp__step_sequence_most(const hbp__step *step, int32_t j);
 hbp_status hbp__step_plan(hbp_context *context, const hbp_lengths *batch_lengths, const hbp_cost *cost,
                           const hbp_step_options *options, int bounds, hbp_plan **out);
 
+/* Whether a search at effort 1 of a step of so many sequences, which takes about step_ns, may go on for a
+ * round more than that: it takes several times as long then, and asks for the bound. */
+int hbp__step_may_go_on(int64_t count, double step_ns);
+
 /* hbp__step_bound under the one of the linear costs never above `cost` (cost/straight.h) that bounds an epoch
  * of these samples best. */
 hbp_status hbp__step_bound_below(hbp_context *context, const hbp_lengths *batch_lengths, const hbp_cost *cost,

@@ -1,6 +1,7 @@
 #include "base/methods.h"
 #include "base/options.h"
 #include "batched.h"
+#include "epoch/price.h"
 #include "epoch/stratify.h"
 #include "failing.h"
 #include "keep.h"
@@ -61,7 +62,36 @@ START_TEST_IN_CONTEXT(built_steps_are_nearly_as_short)
         keep_release(mark);
     }
     ck_assert_int_gt(count, 0);
-    ck_assert_int_le(built_ns, searched_ns + searched_ns / 20);
+    ck_assert_int_le(built_ns, searched_ns + searched_ns / 100);
+}
+END_TEST
+
+/* From one micro-batch to dozens, of samples that need few ranks or many. */
+START_TEST_IN_CONTEXT(any_number_of_micro_batches_is_built)
+{
+    static const int64_t count[] = {100, 243, 600, 1438, 2807}, longest[] = {30000, 120000};
+    hbp_cost *cost = keep(test_cost_ranks(context, 32));
+    double ratios = 0, plans = 0;
+    int64_t most = 0;
+    for (int i = 0; i < 5; i++)
+        for (int k = 0; k < 2; k++) {
+            hbp_plan *plan = NULL, *other = NULL;
+            hbp_lengths *lengths = keep(test_long_tail(context, 7 + (uint64_t)i, count[i], longest[k]));
+            hbp_epoch_options options = {.struct_size = sizeof options, .samples_per_step = count[i]};
+            built b;
+            open_built(context, lengths, cost, &options, &b);
+            OK(context, hbp__batches_plan_step(&b.epoch, context, &b.batches, 0, &other));
+            OK(context, hbp__batches_build_step(&b.epoch, context, &b.batches, 0, &plan));
+            ck_assert_ptr_nonnull(plan);
+            ratios += (double)plan->step_ns[0] / (double)other->step_ns[0];
+            plans += 1;
+            most = hbp__max_i64(most, other->micro_batches);
+            hbp_plan_free(plan);
+            hbp_plan_free(other);
+            hbp__batches_close(&b.batches);
+        }
+    ck_assert_int_gt(most, 20);
+    ck_assert_double_le(ratios, plans * 1.01);
 }
 END_TEST
 
@@ -124,7 +154,7 @@ START_TEST_IN_CONTEXT(more_effort_is_never_worse)
     hbp__batches_close(&b.batches);
     b.epoch.options.samples_per_step = 0;
     int64_t before = INT64_MAX, tokens = lengths->tokens / 100;
-    ck_assert_int_gt(hbp__epoch_planning_ns(&b.epoch, tokens), hbp__epoch_price_ns(&b.epoch, tokens));
+    ck_assert_int_gt(hbp__price_of_search(&b.epoch, tokens), hbp__price_of_steps(&b.epoch, tokens));
     for (int32_t effort = 0; effort <= (TEST_SANITIZED ? 1 : 2); effort++) {
         hbp_plan *plan = NULL;
         b.epoch.options.effort = effort;
@@ -162,5 +192,6 @@ START_TEST_IN_CONTEXT(survives_failing_allocations)
 }
 END_TEST
 
-TEST_MAIN("batches_build", built_steps_are_nearly_as_short, both_ways_keep_the_faster,
-          strict_options_are_searched_for, more_effort_is_never_worse, survives_failing_allocations)
+TEST_MAIN("batches_build", built_steps_are_nearly_as_short, any_number_of_micro_batches_is_built,
+          both_ways_keep_the_faster, strict_options_are_searched_for, more_effort_is_never_worse,
+          survives_failing_allocations)
