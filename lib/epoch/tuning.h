@@ -100,6 +100,10 @@
 /* The same of steps that are built, without and with mixture_slack. Chosen. */
 #define HBP__GUESS_BUILT_STEPS       2
 #define HBP__GUESS_BUILT_SLACK_STEPS 8
+/* The best steps dealt and those drawn are both planned where estimates differ by no more than this part, one
+ * in so many, and building takes no longer. Chosen. */
+#define HBP__GUESS_ALIKE    100
+#define HBP__GUESS_ALIKE_NS INT64_C(100000000)
 /* Steps looked at before very many are planned, which seem to take as little as they may; very many are so
  * many times as many. Chosen. */
 #define HBP__GUESS_SURE_STEPS INT64_C(64)

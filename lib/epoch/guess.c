@@ -1,0 +1,263 @@
+/* Ways to plan steps one by one, estimated by building a few steps of each. */
+#include "epoch/guess.h"
+#include "base/checked.h"
+#include "epoch/choose.h"
+#include "epoch/price.h"
+#include "epoch/tuning.h"
+
+enum { WAYS = 7, SEEN = 32 };
+
+/* The estimate of a way from so many of its steps. */
+typedef struct seen {
+    hbp__way way;
+    int64_t sample;
+    int64_t ns;
+} seen;
+
+typedef struct guessing {
+    const hbp__stratify *s;
+    const hbp__epoch *part;
+    int64_t micro_batches;
+    int64_t others_ns;
+    int64_t limit_ns; /* the most that all may take */
+    hbp__guess *guess;
+    seen seen[SEEN];
+    int32_t count; /* of `seen` */
+} guessing;
+
+/* The most that the plan of some samples may leave. */
+static int64_t most_ns(const hbp__stratify *s, const hbp__epoch *part)
+{
+    int64_t cost = hbp__price_of_steps(part, s->tokens_per_step);
+    cost = cost > HBP__STEPS_FREE_NS ? cost : 0;
+    return s->saves_from_ns
+               ? hbp__min_i64(s->most_ns, s->saves_from_ns - hbp__min_i64(cost, s->saves_from_ns))
+               : s->most_ns;
+}
+
+/* Ways for the samples: as many steps as fill the tokens of a step, and as many as have micro-batches about
+ * as full as the best layout's, a few more, and a shuffled sampler's. Returns how many. */
+static int list_ways(const guessing *g, hbp__way *ways)
+{
+    static const int64_t stretch[] = {HBP__DEAL_STRETCHES};
+    const hbp__epoch *part = g->part;
+    int64_t least = hbp__ceil_div(part->lengths->tokens, g->s->tokens_per_step);
+    int64_t full = hbp__ceil_div(g->micro_batches, hbp__max_i64(1, g->micro_batches / least));
+    int is_large = part->lengths->count / hbp__max_i64(1, least) > HBP__DEAL_LARGE_STEP;
+    int count = 0, most = is_large || hbp__price_is_dear(part, g->s->tokens_per_step) ? 2 : 6;
+    for (int i = 0; i < most; i++) {
+        int64_t steps = hbp__ceil_div((i % 2 ? full : least) * stretch[i / 2], 1000);
+        int is_new = steps >= 1 && steps <= part->lengths->count;
+        for (int k = 0; k < count; k++)
+            is_new = is_new && ways[k].steps != steps;
+        if (is_new)
+            ways[count++] = (hbp__way){HBP_COMPOSITION_STRATIFIED, steps};
+    }
+    if (g->s->epoch->options.composition == HBP_COMPOSITION_AUTO)
+        ways[count++] = (hbp__way){HBP_COMPOSITION_RANDOM, 0};
+    return count;
+}
+
+hbp_status hbp__way_open(const hbp__stratify *s, const hbp__epoch *part, hbp__way way, hbp__batches *b)
+{
+    hbp__epoch own = *part;
+    int64_t shortest = INT64_MAX;
+    *b = (hbp__batches){.steps = 0};
+    own.options.samples_per_step = 0;
+    own.options.tokens_per_step = s->tokens_per_step;
+    if (own.options.curriculum_steps)
+        HBP__TRY(hbp__epoch_shortest(part, &shortest));
+    if (!way.steps)
+        return hbp__batches_draw(&own, shortest, b);
+    HBP__TRY(hbp__batches_deal(&own, way.steps, shortest, b));
+    int64_t most;
+    HBP__TRY(hbp__batches_most_tokens(part->context, b, part->lengths, &most));
+    return most <= s->tokens_per_step ? HBP_OK : HBP_E_INFEASIBLE;
+}
+
+static hbp_status build_some(const guessing *g, hbp__way way, int64_t sample, int64_t *ns)
+{
+    hbp__epoch quick = *g->part;
+    hbp__batches b;
+    *ns = INT64_MAX;
+    quick.options.effort = quick.options.effort > 1 ? 1 : quick.options.effort;
+    hbp_status status = hbp__way_open(g->s, g->part, way, &b);
+    b.how = HBP__BATCHES_BUILT;
+    if (status >= 0)
+        status = hbp__batches_estimate(&quick, &b, sample, ns);
+    hbp__batches_close(&b);
+    if (status != HBP_E_INFEASIBLE && status != HBP_E_INVALID)
+        return status;
+    *ns = INT64_MAX;
+    return hbp__forgive(g->s->epoch->context);
+}
+
+/* About what a way takes, from at least `sample` of its steps, built; INT64_MAX where it keeps not to the
+ * tokens or the options. */
+static hbp_status estimate_way(guessing *g, hbp__way way, int64_t sample, int64_t *ns)
+{
+    for (int32_t i = 0; i < g->count; i++)
+        if (g->seen[i].way.steps == way.steps && g->seen[i].sample >= sample) {
+            *ns = g->seen[i].ns;
+            return HBP_OK;
+        }
+    HBP__TRY(build_some(g, way, sample, ns));
+    if (g->count < SEEN)
+        g->seen[g->count++] = (seen){way, sample, *ns};
+    return HBP_OK;
+}
+
+static void open_guess(hbp__guess *guess)
+{
+    *guess = (hbp__guess){.best = {HBP_COMPOSITION_STRATIFIED, 0},
+                          .best_ns = INT64_MAX,
+                          .dealt_ns = INT64_MAX,
+                          .drawn_ns = INT64_MAX};
+}
+
+/* Tells the least that a way to plan the whole epoch seems to take. */
+static void note_least(const guessing *g, int64_t ns)
+{
+    int64_t *least = g->part == g->s->epoch ? g->s->guess_ns : NULL;
+    if (least && (!*least || ns < *least))
+        *least = ns;
+}
+
+/* Estimates a way, and keeps it where it is the best. */
+static hbp_status look_at(guessing *g, hbp__way way, int64_t sample, int64_t *ns)
+{
+    hbp__guess *guess = g->guess;
+    HBP__TRY(estimate_way(g, way, sample, ns));
+    const int is_near = *ns < INT64_MAX && hbp__add_saturating(*ns, g->others_ns) <= g->limit_ns;
+    note_least(g, *ns);
+    if (*ns < guess->best_ns) {
+        guess->best_ns = *ns;
+        guess->best = way;
+    }
+    if (way.steps && *ns < guess->dealt_ns) {
+        guess->dealt_ns = *ns;
+        guess->dealt = way;
+    }
+    if (!way.steps)
+        guess->drawn_ns = *ns;
+    guess->is_near |= is_near;
+    guess->is_drawn_near |= is_near && !way.steps;
+    return HBP_OK;
+}
+
+/* The steps of each way that an estimate of some of them has room for. */
+static int64_t room_of(const guessing *g, const hbp__way *ways, int count, int i)
+{
+    int64_t steps = hbp__max_i64(1, ways[i].steps ? ways[i].steps : ways[0].steps);
+    return HBP__GUESS_SAMPLES / count / hbp__max_i64(1, g->part->lengths->count / steps);
+}
+
+/* Whether a few steps of a shuffled sampler, of even steps, or of those of whole micro-batches seem to take
+ * as little as they may, but for a doubt: else it is not worth looking closer. *least gets what they seem to
+ * take. */
+static hbp_status look_first(guessing *g, const hbp__way *ways, int count, int64_t *least, int *is_worth)
+{
+    const int is_dear = hbp__price_is_dear(g->part, g->s->tokens_per_step);
+    const int64_t first = hbp__min_i64(is_dear ? HBP__GUESS_BUILT_STEPS : HBP__GUESS_FIRST_STEPS,
+                                       room_of(g, ways, count, 0) + 1);
+    *is_worth = 0;
+    *least = INT64_MAX;
+    for (int k = 0; k < count && k < HBP__GUESS_FIRST_WAYS && !*is_worth; k++) {
+        int64_t ns;
+        HBP__TRY(estimate_way(g, ways[k ? k - 1 : count - 1], first, &ns));
+        *least = hbp__min_i64(*least, ns);
+        *is_worth =
+            ns < INT64_MAX && hbp__add_saturating(ns - ns / HBP__GUESS_DOUBT, g->others_ns) <= g->limit_ns;
+    }
+    return HBP_OK;
+}
+
+/* Where a step has few micro-batches, a number of steps between those that are listed may have fewer in all:
+ * fewer steps than the best layout, each of as many micro-batches as its own, with more layers recomputed.
+ * The best that is known takes `best_ns`. Halves between the fewest steps and as many as that layout's
+ * micro-batches fill. */
+static hbp_status look_between(guessing *g, int64_t best_ns)
+{
+    const hbp__epoch *part = g->part;
+    const int64_t least = hbp__ceil_div(part->lengths->tokens, g->s->tokens_per_step);
+    const int64_t bound_ns = g->s->bound_ns;
+    if (part != g->s->epoch || !bound_ns || best_ns - bound_ns <= bound_ns / 1000 * HBP__DEAL_FAR_OFF)
+        return HBP_OK;
+    for (int64_t each = 1; each <= HBP__DEAL_MICRO_BATCHES && each * least < g->micro_batches; each++) {
+        int64_t low = least, high = hbp__ceil_div(g->micro_batches, each), high_ns, ns;
+        if (high > 2 * least || high > part->lengths->count)
+            continue;
+        hbp__way way = {HBP_COMPOSITION_STRATIFIED, high};
+        HBP__TRY(look_at(g, way, 1, &high_ns));
+        while (high - low > 1) {
+            way.steps = low + (high - low) / 2;
+            HBP__TRY(look_at(g, way, 1, &ns));
+            if (ns < high_ns) {
+                high = way.steps;
+                high_ns = ns;
+            } else {
+                low = way.steps;
+            }
+        }
+    }
+    return HBP_OK;
+}
+
+/* Where few of very many steps were looked at, and seem to take as little as they may, more are. */
+static hbp_status look_closer(guessing *g)
+{
+    const int64_t steps = hbp__ceil_div(g->part->lengths->tokens, g->s->tokens_per_step);
+    const hbp__guess before = *g->guess;
+    int64_t ns;
+    if (!before.is_near || hbp__guess_is_soon(g->s, g->part) || g->limit_ns == INT64_MAX ||
+        steps < HBP__GUESS_SURE_PART * HBP__GUESS_SURE_STEPS)
+        return HBP_OK;
+    if (g->s->guess_ns && g->part == g->s->epoch)
+        *g->s->guess_ns = 0;
+    open_guess(g->guess);
+    HBP__TRY(look_at(g, before.best, HBP__GUESS_SURE_STEPS, &ns));
+    if (g->guess->is_near || !before.is_drawn_near || !before.best.steps)
+        return HBP_OK;
+    return look_at(g, (hbp__way){HBP_COMPOSITION_RANDOM, 0}, HBP__GUESS_SURE_STEPS, &ns);
+}
+
+static hbp_status look_at_all(guessing *g, const hbp__way *ways, int count)
+{
+    const int slack = g->s->epoch->options.mixture_slack > 0;
+    int64_t sample = slack ? HBP__GUESS_SLACK_STEPS : HBP__GUESS_STEPS, ns;
+    if (hbp__price_is_dear(g->part, g->s->tokens_per_step))
+        sample = slack ? HBP__GUESS_BUILT_SLACK_STEPS : HBP__GUESS_BUILT_STEPS;
+    for (int i = 0; i < count; i++)
+        HBP__TRY(look_at(g, ways[i], hbp__max_i64(1, hbp__min_i64(sample, room_of(g, ways, count, i))), &ns));
+    return HBP_OK;
+}
+
+hbp_status hbp__guess_way(const hbp__stratify *s, const hbp__epoch *part, int64_t micro_batches,
+                          int64_t others_ns, hbp__guess *guess)
+{
+    hbp__way ways[WAYS];
+    guessing g = {.s = s,
+                  .part = part,
+                  .micro_batches = micro_batches,
+                  .others_ns = others_ns,
+                  .limit_ns = most_ns(s, part),
+                  .guess = guess};
+    const int count = list_ways(&g, ways);
+    int64_t least = INT64_MAX;
+    int is_worth = 1;
+    open_guess(guess);
+    if (g.limit_ns < INT64_MAX && !hbp__guess_is_soon(s, part))
+        HBP__TRY(look_first(&g, ways, count, &least, &is_worth));
+    if (is_worth)
+        HBP__TRY(look_at_all(&g, ways, count));
+    else
+        note_least(&g, least);
+    HBP__TRY(look_between(&g, is_worth ? guess->best_ns : least));
+    return look_closer(&g);
+}
+
+int hbp__guess_is_soon(const hbp__stratify *s, const hbp__epoch *part)
+{
+    return !hbp__price_is_dear(part, s->tokens_per_step) &&
+           hbp__price_of_search(part, s->tokens_per_step) <= HBP__STEPS_FREE_NS / HBP__STEPS_SOON;
+}

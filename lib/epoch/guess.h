@@ -1,0 +1,37 @@
+/* Which steps planned one by one seem best, from some of each. */
+#ifndef HBP_EPOCH_GUESS_H
+#define HBP_EPOCH_GUESS_H
+
+#include "epoch/batches.h"
+#include "epoch/stratify.h"
+
+/* Steps to be planned one by one: drawn (`steps` 0), or dealt into so many. */
+typedef struct hbp__way {
+    int32_t composition;
+    int64_t steps;
+} hbp__way;
+
+/* The batches of a way for the samples of `part`, which is the epoch or some of it; HBP_E_INFEASIBLE, without
+ * a message, where a step has more tokens than it may. Close in any case. */
+hbp_status hbp__way_open(const hbp__stratify *s, const hbp__epoch *part, hbp__way way, hbp__batches *batches);
+
+/* What estimates say of the ways to plan some samples. */
+typedef struct hbp__guess {
+    hbp__way best;     /* of least time; without steps where none keeps to the options */
+    int64_t best_ns;   /* INT64_MAX: none does */
+    hbp__way dealt;    /* the best of those that are no shuffled sampler's; without steps likewise */
+    int64_t dealt_ns;  /* INT64_MAX: none keeps to the options */
+    int64_t drawn_ns;  /* of a shuffled sampler's steps, likewise */
+    int is_near;       /* the best seems to take as little as it may */
+    int is_drawn_near; /* a shuffled sampler's steps do */
+} hbp__guess;
+
+/* Estimates the ways to plan `part`, whose best layout has so many micro-batches, beside other samples that
+ * take `others_ns`. Where all of them seem far too slow after a first look, nothing seems best. */
+hbp_status hbp__guess_way(const hbp__stratify *s, const hbp__epoch *part, int64_t micro_batches,
+                          int64_t others_ns, hbp__guess *guess);
+
+/* Whether planning all steps is soon done, so that no estimate need tell whether it pays. */
+int hbp__guess_is_soon(const hbp__stratify *s, const hbp__epoch *part);
+
+#endif

@@ -1,0 +1,94 @@
+#include "base/methods.h"
+#include "batched.h"
+#include "data/plan/plan.h"
+#include "epoch/guess.h"
+#include "keep.h"
+
+static hbp__epoch open_epoch(hbp_context *context, int32_t ranks, uint64_t seed, int64_t count)
+{
+    hbp_cost *cost = keep(test_cost_ranks(context, ranks));
+    return (hbp__epoch){.context = context,
+                        .lengths = keep(test_long_tail(context, seed, count, 30000)),
+                        .cost = cost,
+                        .bending = cost,
+                        .step_method = HBP__STEP_SEARCH};
+}
+
+/* What planning all steps of a way takes. */
+static int64_t plan_way(const hbp__stratify *s, hbp__way way)
+{
+    hbp__batches batches;
+    hbp_plan *plan = NULL;
+    OK(s->epoch->context, hbp__way_open(s, s->epoch, way, &batches));
+    batches.how = HBP__BATCHES_BUILT;
+    OK(s->epoch->context, hbp__batches_plan(s->epoch, &batches, &plan));
+    const int64_t ns = hbp__plan_ns(plan);
+    hbp__batches_close(&batches);
+    hbp_plan_free(plan);
+    return ns;
+}
+
+static void check_guess(const hbp__guess *g)
+{
+    ck_assert_int_eq(g->best_ns, hbp__min_i64(g->dealt_ns, g->drawn_ns));
+    ck_assert_int_eq(g->best.steps, g->best_ns == g->dealt_ns ? g->dealt.steps : 0);
+    ck_assert_int_eq(g->best.composition,
+                     g->best.steps ? HBP_COMPOSITION_STRATIFIED : HBP_COMPOSITION_RANDOM);
+}
+
+/* Against the plans themselves: what seems best takes about as long as it seems to. */
+START_TEST_IN_CONTEXT(guesses_are_near_the_plans)
+{
+    hbp__epoch epoch = open_epoch(context, 8, 5, 2000);
+    const int64_t tokens = epoch.lengths->tokens;
+    for (int64_t steps = 4; steps <= 64; steps *= 4) {
+        int64_t least_ns = 0;
+        hbp__guess g;
+        hbp__stratify s = {.epoch = &epoch,
+                           .tokens_per_step = tokens / steps + 30000,
+                           .micro_batches = 2 * steps,
+                           .most_ns = INT64_MAX,
+                           .guess_ns = &least_ns};
+        OK(context, hbp__guess_way(&s, &epoch, s.micro_batches, 0, &g));
+        check_guess(&g);
+        ck_assert(g.is_near);
+        ck_assert_int_eq(least_ns, g.best_ns);
+        const int64_t ns = plan_way(&s, g.best);
+        ck_assert_int_le(llabs(ns - g.best_ns), ns / 20);
+        /* None is near what none takes. */
+        s.most_ns = ns / 2;
+        OK(context, hbp__guess_way(&s, &epoch, s.micro_batches, 0, &g));
+        ck_assert(!g.is_near && !g.is_drawn_near);
+    }
+}
+END_TEST
+
+/* Of very many steps more are looked at before a guess says that they are near: where the few first ones are
+ * shorter than the others it does not. */
+START_TEST_IN_CONTEXT(very_many_steps_are_looked_at_closely)
+{
+    int found = 0;
+    for (uint64_t seed = 4; seed <= 12 && !found; seed++) {
+        hbp__epoch epoch = open_epoch(context, 8, seed, 20000);
+        hbp__guess g;
+        hbp__stratify s = {.epoch = &epoch,
+                           .tokens_per_step = epoch.lengths->tokens / 600,
+                           .micro_batches = 600,
+                           .most_ns = INT64_MAX};
+        ck_assert(!hbp__guess_is_soon(&s, &epoch));
+        OK(context, hbp__guess_way(&s, &epoch, s.micro_batches, 0, &g));
+        check_guess(&g);
+        const int64_t ns = plan_way(&s, g.best);
+        if (g.best_ns > ns - ns / 80)
+            continue;
+        found = 1;
+        s.most_ns = g.best_ns + (ns - g.best_ns) / 3;
+        OK(context, hbp__guess_way(&s, &epoch, s.micro_batches, 0, &g));
+        ck_assert(!g.is_near);
+        ck_assert_int_gt(g.best_ns, s.most_ns);
+    }
+    ck_assert(found);
+}
+END_TEST
+
+TEST_MAIN("guess", guesses_are_near_the_plans, very_many_steps_are_looked_at_closely)
