@@ -25,7 +25,44 @@ static int64_t bound_of(const hbp__stratify *s, const hbp__epoch *part)
                           (double)s->epoch->lengths->tokens);
 }
 
-static hbp_status plan_way(const hbp__stratify *s, const hbp__epoch *part, hbp__way w, hbp_plan **out)
+static void keep_faster_plan(hbp_plan **plan, hbp_plan **other)
+{
+    if (*other && (!*plan || hbp__plan_ns(*other) < hbp__plan_ns(*plan))) {
+        hbp_plan *slower = *plan;
+        *plan = *other;
+        *other = slower;
+    }
+    hbp_plan_free(*other);
+    *other = NULL;
+}
+
+/* Plans batches as they ask for it; those to be searched for are built first, and no more where a search
+ * would not come below `most_ns`. */
+static hbp_status plan_batches(const hbp__epoch *epoch, hbp__batches *b, int64_t most_ns, hbp_plan **out)
+{
+    const int32_t how = b->how;
+    hbp_plan *searched = NULL;
+    if (most_ns < INT64_MAX && how == HBP__BATCHES_SEARCHED && hbp__batches_may_build(epoch)) {
+        b->how = HBP__BATCHES_BUILT;
+        HBP__TRY(hbp__batches_plan(epoch, b, out));
+        const int64_t ns = hbp__plan_ns(*out);
+        if (ns - ns / HBP__GUESS_DOUBT > most_ns)
+            return HBP_OK;
+        b->how = how;
+    }
+    const hbp_status status = hbp__batches_plan(epoch, b, &searched);
+    if (status >= 0) {
+        keep_faster_plan(out, &searched);
+    } else {
+        hbp_plan_free(*out);
+        *out = NULL;
+    }
+    return status;
+}
+
+/* A plan of a way; one that would seem to take more than `most_ns` is not looked for long. */
+static hbp_status plan_way(const hbp__stratify *s, const hbp__epoch *part, hbp__way w, int64_t most_ns,
+                           hbp_plan **out)
 {
     hbp__batches b;
     hbp__epoch own = *part;
@@ -33,7 +70,7 @@ static hbp_status plan_way(const hbp__stratify *s, const hbp__epoch *part, hbp__
     if (status >= 0)
         b.how = hbp__price_choose(&own, b.steps, part->lengths->count, bound_of(s, part));
     if (status >= 0)
-        status = hbp__batches_plan(&own, &b, out);
+        status = plan_batches(&own, &b, most_ns, out);
     hbp__batches_close(&b);
     if (status >= 0)
         (*out)->composition = w.composition;
@@ -48,12 +85,12 @@ static hbp_status plan_at_any_price(const hbp__stratify *s, hbp__way w, hbp_plan
     int64_t count = s->epoch->lengths->count;
     w.steps = hbp__max_i64(w.steps, hbp__ceil_div(s->epoch->lengths->tokens, s->tokens_per_step));
     w.composition = HBP_COMPOSITION_STRATIFIED;
-    hbp_status status = plan_way(s, s->epoch, w, out);
+    hbp_status status = plan_way(s, s->epoch, w, INT64_MAX, out);
     for (int i = 1; status == HBP_E_INFEASIBLE && w.steps < count; i++) {
         hbp__forgive(context);
         w.steps = hbp__min_i64(
             w.steps + w.steps / (i < HBP__OWED_TRIES ? HBP__OWED_MORE_PART : HBP__OWED_MOST_PART) + 1, count);
-        status = plan_way(s, s->epoch, w, out);
+        status = plan_way(s, s->epoch, w, INT64_MAX, out);
     }
     if (status != HBP_E_INFEASIBLE || hbp_context_message(context)[0])
         return status;
@@ -64,25 +101,15 @@ static hbp_status plan_at_any_price(const hbp__stratify *s, hbp__way w, hbp_plan
             "no steps of at most %lld tokens were found that are each a small copy of the epoch; "
             "composition random, or more tokens_per_step, would do",
             (long long)s->tokens_per_step);
-    return plan_way(s, s->epoch, (hbp__way){HBP_COMPOSITION_RANDOM, 0}, out);
-}
-
-static void keep_faster_plan(hbp_plan **plan, hbp_plan **other)
-{
-    if (*other && (!*plan || hbp__plan_ns(*other) < hbp__plan_ns(*plan))) {
-        hbp_plan *slower = *plan;
-        *plan = *other;
-        *other = slower;
-    }
-    hbp_plan_free(*other);
-    *other = NULL;
+    return plan_way(s, s->epoch, (hbp__way){HBP_COMPOSITION_RANDOM, 0}, INT64_MAX, out);
 }
 
 /* A way as well, if its steps keep to the options. */
 static hbp_status try_way(const hbp__stratify *s, hbp__way w, hbp_plan **plan)
 {
     hbp_plan *other = NULL;
-    hbp_status status = plan_way(s, s->epoch, w, &other);
+    const int64_t most_ns = *plan ? hbp__min_i64(s->most_ns, hbp__plan_ns(*plan)) : s->most_ns;
+    hbp_status status = plan_way(s, s->epoch, w, most_ns, &other);
     if (status == HBP_E_INFEASIBLE || status == HBP_E_INVALID)
         return hbp__forgive(s->epoch->context);
     HBP__TRY(status);
@@ -134,7 +161,7 @@ static hbp_status try_cut(const hbp__stratify *s, int64_t longest, hbp_plan **pl
         status = hbp__guess_way(s, &part, left, hbp__plan_ns(parted.longs), &g);
     }
     if (status >= 0 && g.is_near)
-        status = plan_way(s, &part, g.best, &rest);
+        status = plan_way(s, &part, g.best, INT64_MAX, &rest);
     if (status >= 0 && g.is_near)
         status = hbp__parted_join(s->epoch, &parted, rest, plan);
     if (status >= 0)

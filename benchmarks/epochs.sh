@@ -1,0 +1,43 @@
+#!/bin/sh
+# Plans epochs of five data sets on machines of 8 to 1,024 GPUs: seconds of planning (the least of three, one thread) and
+# how far the plan is over the bound. Lengths are drawn from the quantiles in examples/data/, up to 131,072.
+# usage: benchmarks/epochs.sh BUILD [SAMPLES]
+#   BUILD: the folder that was built, as build; SAMPLES [100000]
+set -eu
+[ $# -ge 1 ] && [ $# -le 2 ] || { sed -n '4,5s/^# //p' "$0" >&2; exit 2; }
+hbp=$1/examples/hbp draw=$1/examples/draw_lengths samples=${2:-100000}
+data=$(cd "$(dirname "$0")/../examples/data" && pwd)
+drawn=$(mktemp -d)
+trap 'rm -rf "$drawn"' EXIT
+files='wikipedia reasoning conversation_long conversation_short code_files'
+printf '%d lengths, seconds and %% over the bound\n%-28s' "$samples" ''
+for file in $files; do
+    "$draw" "$data/$file.csv" "$drawn/$file.npy" "$samples" 3 131072
+    printf '%20s' "$file"
+done
+echo
+# A field of a JSON plan.
+field() { sed -n "s/^  \"$1\": \([0-9.e+-]*\).*/\1/p" "$drawn/plan"; }
+while read -r model machine; do
+    printf '%-28s' "$model $machine"
+    for file in $files; do
+        least=
+        for run in 1 2 3; do
+            "$hbp" plan "$drawn/$file.npy" --model "$model" --machine "$machine" --json >"$drawn/plan"
+            least=$(printf '%s %s\n' "$(field planning_seconds)" "$least" | awk '{ print NF < 2 || $1 < $2 ? $1 : $2 }')
+        done
+        field gap | awk -v s="$least" '{ printf "%12.2f %5.2f %%", s, 100 * $1 }'
+    done
+    echo
+done <<EOF
+llama-3.1-8b h100:1
+llama-3.1-8b h100:8
+llama-3.1-70b h100:8
+qwen3-30b-a3b h100:8
+deepseek-v2 h100:32
+llama-3.1-8b h100:64
+llama-3.1-70b h100:64
+qwen3-235b-a22b h200:64
+deepseek-v3 h200:64
+llama-3.1-405b h100:128
+EOF
