@@ -188,7 +188,7 @@ hbp__said hbp__say_bytes(int64_t bytes)
     int scale = 0;
     double value = (double)bytes / (1 << 20);
     if (bytes > -(1 << 20) && bytes < 1 << 20) {
-        snprintf(said.text, sizeof said.text, "%d byte%s", (int)bytes, bytes == 1 ? "" : "s");
+        snprintf(said.text, sizeof said.text, "%d byte%s", (int)bytes, hbp__ending(bytes));
         return said;
     }
     for (; scale < 2 && (value >= 1024 || value <= -1024); scale++)

@@ -38,4 +38,10 @@ typedef struct hbp__said {
 } hbp__said;
 hbp__said hbp__say_bytes(int64_t bytes);
 
+/* The ending of a noun that so many are of, in a message: "%d rank%s". */
+static inline const char *hbp__ending(int64_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
 #endif

@@ -135,10 +135,11 @@ hbp_status hbp__cost_refuse_states(hbp_context *context, const char *model, int3
     find_remedies(&r, stage, origin, terms);
     return hbp__fail(
         context, HBP_E_INFEASIBLE,
-        "%.64s needs %s on each of %d GPUs for weights, gradients and optimiser; a GPU has %s, of which "
+        "%.64s needs %s on each of %d GPU%s for weights, gradients and optimiser; a GPU has %s, of which "
         "reserve_bytes keeps %s: it is %s short; %s%s",
-        model, hbp__say_bytes(states).text, (int)terms->ranks, hbp__say_bytes(origin->hbm_bytes).text,
-        hbp__say_bytes(origin->reserve_bytes).text, hbp__say_bytes(states - terms->limit_bytes).text,
+        model, hbp__say_bytes(states).text, (int)terms->ranks, hbp__ending(terms->ranks),
+        hbp__say_bytes(origin->hbm_bytes).text, hbp__say_bytes(origin->reserve_bytes).text,
+        hbp__say_bytes(states - terms->limit_bytes).text,
         r.at ? "what would do: " : "no number of nodes would do, GPUs with more memory may", r.text);
 }
 
@@ -219,9 +220,10 @@ hbp_status hbp__cost_refuse_pack(hbp_context *context, const hbp_cost *cost, int
                    (long long)holds);
     return hbp__fail(
         context, HBP_E_INFEASIBLE,
-        "no SP degree holds a pack of %lld tokens (%s) on %d rank(s), even with every layer recomputed: "
+        "no SP degree holds a pack of %lld tokens (%s) on %d rank%s, even with every layer recomputed: "
         "SP %d needs %s on each GPU, %s more than the %s there are; %s%s",
-        (long long)tokens, why, (int)t->ranks, (int)cost->degree[best], hbp__say_bytes(bytes).text,
-        hbp__say_bytes(bytes - t->limit_bytes).text, hbp__say_bytes(t->limit_bytes).text,
+        (long long)tokens, why, (int)t->ranks, hbp__ending(t->ranks), (int)cost->degree[best],
+        hbp__say_bytes(bytes).text, hbp__say_bytes(bytes - t->limit_bytes).text,
+        hbp__say_bytes(t->limit_bytes).text,
         r.at ? "what would do: " : "not one token fits: GPUs with more memory may do", r.text);
 }

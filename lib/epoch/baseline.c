@@ -1,6 +1,7 @@
 /* Methods of others to plan an epoch, so that everything that reads plans can compare them. */
 #include "base/checked.h"
 #include "base/methods.h"
+#include "base/quantity.h"
 #include "epoch/batches.h"
 #include "epoch/units.h"
 #include "hbp/pack.h"
@@ -89,9 +90,9 @@ static hbp_status take_group(const hbp__epoch *epoch, int32_t method, int is_ave
             one = hbp__mul_saturating(epoch->cost->terms.ranks / given->sp[0], length);
     if (o->tokens_per_step && one > o->tokens_per_step && !is_average && !is_one_sample(method))
         return hbp__fail(epoch->context, HBP_E_INFEASIBLE,
-                         "packs of %lld tokens on every SP group of %d rank(s) hold %lld; tokens_per_step is "
+                         "packs of %lld tokens on every SP group of %d rank%s hold %lld; tokens_per_step is "
                          "%lld",
-                         (long long)length, (int)epoch->cost->terms.ranks, (long long)one,
+                         (long long)length, (int)given->sp[0], hbp__ending(given->sp[0]), (long long)one,
                          (long long)o->tokens_per_step);
     return make_group(epoch, length, given->sp[0], given->recompute[0],
                       o->tokens_per_step ? o->tokens_per_step : given->tokens_per_step, out);

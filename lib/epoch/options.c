@@ -4,6 +4,7 @@
 #include "base/checked.h"
 #include "base/methods.h"
 #include "base/options.h"
+#include "base/quantity.h"
 #include "cost/cost.h"
 #include "data/lengths/lengths_make.h"
 #include "data/lengths/lengths_subset.h"
@@ -231,8 +232,9 @@ static hbp_status check_groups(hbp_context *context, const hbp_epoch_options *o)
                              (long long)length, (long long)o->max_pack_length);
         if (o->tokens_per_rank && length > o->tokens_per_rank * sp)
             return hbp__fail(context, HBP_E_INVALID,
-                             "packs of group %lld have %lld tokens on %lld rank(s); tokens_per_rank is %lld",
-                             (long long)g, (long long)length, (long long)sp, (long long)o->tokens_per_rank);
+                             "packs of group %lld have %lld tokens on %lld rank%s; tokens_per_rank is %lld",
+                             (long long)g, (long long)length, (long long)sp, hbp__ending(sp),
+                             (long long)o->tokens_per_rank);
     }
     return HBP_OK;
 }

@@ -227,7 +227,7 @@ START_TEST_IN_CONTEXT(given_groups_are_held_against_caps)
     hbp_plan *plan = NULL;
     MAKES(context, plan, hbp_plan_epoch(context, lengths, cost, &o, &plan));
     o.tokens_per_rank = 1023;
-    FAILS(context, HBP_E_INVALID, "packs of group 0 have 1024 tokens on 1 rank(s); tokens_per_rank is 1023",
+    FAILS(context, HBP_E_INVALID, "packs of group 0 have 1024 tokens on 1 rank; tokens_per_rank is 1023",
           hbp_plan_epoch(context, lengths, cost, &o, &plan));
     FAILS(context, HBP_E_INVALID, "tokens_per_rank is 1023",
           test_plan_by(context, lengths, cost, HBP__EPOCH_NEXT_FIT, &o, &plan));

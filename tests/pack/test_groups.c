@@ -199,7 +199,7 @@ START_TEST_IN_CONTEXT(groups_made_by_hand_are_checked)
           hbp_groups_create(context, cost, 2, length, (int32_t[]){3, 8}, NULL, 0, &groups));
     FAILS(context, HBP_E_INVALID, "group 1: 9 layers to recompute of 8",
           hbp_groups_create(context, cost, 2, length, sp, (int32_t[]){0, 9}, 0, &groups));
-    FAILS(context, HBP_E_INFEASIBLE, "group 1: a pack of 65536 tokens does not fit on 1 rank(s)",
+    FAILS(context, HBP_E_INFEASIBLE, "group 1: a pack of 65536 tokens does not fit on 1 rank",
           hbp_groups_create(context, cost, 2, length, (int32_t[]){1, 1}, NULL, 0, &groups));
     FAILS(context, HBP_E_INFEASIBLE, "group 0: a pack of 20000 tokens needs",
           hbp_groups_create(context, cost, 1, (int64_t[]){20000}, sp, (int32_t[]){0}, 0, &groups));
@@ -450,7 +450,7 @@ START_TEST_IN_CONTEXT(no_rank_holds_more_than_the_cap)
     OK(context, hbp_groups_create(context, &capped, 1, (int64_t[]){4000}, (int32_t[]){4}, NULL, 0, &groups));
     hbp_groups_free(groups);
     FAILS(context, HBP_E_INFEASIBLE,
-          "group 0: a pack of 4001 tokens on 4 rank(s) passes tokens_per_rank, which is 1000; 1001 would do",
+          "group 0: a pack of 4001 tokens on 4 ranks passes tokens_per_rank, which is 1000; 1001 would do",
           hbp_groups_create(context, &capped, 1, (int64_t[]){4001}, (int32_t[]){4}, NULL, 0, &groups));
 }
 END_TEST

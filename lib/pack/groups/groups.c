@@ -275,17 +275,17 @@ static hbp_status fail_to_hold(hbp_context *context, const hbp__estimator *estim
     }
     if (least < INT64_MAX)
         return hbp__fail(context, HBP_E_INFEASIBLE,
-                         "`tokens_per_step` is %lld; with a sample of %lld tokens a step on %d rank(s) "
+                         "`tokens_per_step` is %lld; with a sample of %lld tokens a step on %d rank%s "
                          "holds at least %lld",
                          (long long)limits->tokens_per_step, (long long)longest, (int)cost->terms.ranks,
-                         (long long)least);
+                         hbp__ending(cost->terms.ranks), (long long)least);
     if (limits->tokens_per_rank < INT64_MAX && per_rank < INT64_MAX)
         return hbp__fail(
             context, HBP_E_INFEASIBLE,
-            "no SP degree holds the longest sample of %lld tokens on %d rank(s) with tokens_per_rank %lld "
+            "no SP degree holds the longest sample of %lld tokens on %d rank%s with tokens_per_rank %lld "
             "(%lld would do)",
-            (long long)longest, (int)cost->terms.ranks, (long long)limits->tokens_per_rank,
-            (long long)per_rank);
+            (long long)longest, (int)cost->terms.ranks, hbp__ending(cost->terms.ranks),
+            (long long)limits->tokens_per_rank, (long long)per_rank);
     return hbp__cost_refuse_pack(context, cost, length, "the longest sample");
 }
 
@@ -441,16 +441,15 @@ static hbp_status given_level(hbp_context *context, const hbp_cost *cost, int64_
     if (pack_length > hbp__cost_most_tokens(cost, sp))
         return hbp__fail(
             context, HBP_E_INFEASIBLE,
-            "group %lld: a pack of %lld tokens on %d rank(s) passes tokens_per_rank, which is %lld; %lld "
+            "group %lld: a pack of %lld tokens on %d rank%s passes tokens_per_rank, which is %lld; %lld "
             "would do",
-            (long long)row, (long long)pack_length, (int)sp, (long long)cost->tokens_per_rank,
-            (long long)hbp__ceil_div(pack_length, sp));
+            (long long)row, (long long)pack_length, (int)sp, hbp__ending(sp),
+            (long long)cost->tokens_per_rank, (long long)hbp__ceil_div(pack_length, sp));
     if (!hbp__level_make(cost, tokens_per_step, sp, pack_length, 0, level))
-        return hbp__fail(
-            context, HBP_E_INFEASIBLE,
-            "group %lld: a pack of %lld tokens does not fit on %d rank(s), even with every layer "
-            "recomputed",
-            (long long)row, (long long)pack_length, (int)sp);
+        return hbp__fail(context, HBP_E_INFEASIBLE,
+                         "group %lld: a pack of %lld tokens does not fit on %d rank%s, even with every layer "
+                         "recomputed",
+                         (long long)row, (long long)pack_length, (int)sp, hbp__ending(sp));
     if (recompute >= 0) {
         level->recompute = recompute;
         int64_t bytes = hbp__cost_pack_bytes(cost, level->row, recompute, (hbp__load){.tokens = pack_length});

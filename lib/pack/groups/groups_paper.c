@@ -3,6 +3,7 @@
  * all with the same documents, since packing leaves a document's attention as it is; l_best is the fastest
  * length. The groups are the sorted unique of {l_best / sp_best at SP 1, l_best, l_max / sp_max at SP 1,
  * l_max}; l_max / sp_max is dropped when it is below l_best. */
+#include "base/quantity.h"
 #include "hbp/pack.h"
 #include "pack/groups/hierarchy.h"
 #include "parallel/choose_sp.h"
@@ -15,8 +16,8 @@ static hbp_status add_level(hbp_context *context, const hbp__estimator *estimato
     hbp__level level;
     if (!hbp__level_allow(estimator->cost, limits, sp, length, 0, &level))
         return hbp__fail(context, HBP_E_INFEASIBLE,
-                         "a pack of %lld tokens does not fit on %d rank(s), even with every layer recomputed",
-                         (long long)length, (int)sp);
+                         "a pack of %lld tokens does not fit on %d rank%s, even with every layer recomputed",
+                         (long long)length, (int)sp, hbp__ending(sp));
     int64_t at = out->count;
     while (at > 0 && out->level[at - 1].pack_length > length)
         at--;
@@ -68,9 +69,10 @@ static hbp_status choose_longest(hbp_context *context, const hbp__estimator *est
     if (hbp__cost_fewest_layers(cost, widest, length, 0) < 0)
         return hbp__choose_sp(context, cost, length, options, choice);
     return hbp__fail(context, HBP_E_INFEASIBLE,
-                     "a pack of %lld tokens on every SP group of %d rank(s) passes what a step "
+                     "a pack of %lld tokens on every SP group of %d rank%s passes what a step "
                      "(%lld tokens) or a rank may hold",
-                     (long long)length, (int)cost->degree[widest], (long long)limits->tokens_per_step);
+                     (long long)length, (int)cost->degree[widest], hbp__ending(cost->degree[widest]),
+                     (long long)limits->tokens_per_step);
 }
 
 hbp_status hbp__groups_paper(hbp_context *context, const hbp__estimator *estimator,

@@ -2,6 +2,7 @@
  * they count (docs: vision, an epoch). */
 #include "base/checked.h"
 #include "base/options.h"
+#include "base/quantity.h"
 #include "base/scratch.h"
 #include "pack/groups/hierarchy.h"
 #include "pack/tuning.h"
@@ -75,9 +76,10 @@ static hbp_status refuse_units(hbp_context *context, const hbp_lengths *lengths,
     HBP__TRY(hbp__groups_choose(context, lengths, cost, options, &groups));
     hbp_groups_free(groups);
     return hbp__fail(context, HBP_E_INFEASIBLE,
-                     "no SP degree holds a pack of %lld tokens and %lld vision units on %d rank(s), even "
+                     "no SP degree holds a pack of %lld tokens and %lld vision units on %d rank%s, even "
                      "with every layer recomputed",
-                     (long long)longest_pack(lengths, options), (long long)most, (int)cost->terms.ranks);
+                     (long long)longest_pack(lengths, options), (long long)most, (int)cost->terms.ranks,
+                     hbp__ending(cost->terms.ranks));
 }
 
 static hbp_status plan_with_units(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,

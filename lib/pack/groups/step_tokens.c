@@ -1,6 +1,7 @@
 /* The tokens of a step where the caller gives none. */
 #include "base/checked.h"
 #include "base/methods.h"
+#include "base/quantity.h"
 #include "cost/shortage.h"
 #include "pack/groups/hierarchy.h"
 #include "pack/tuning.h"
@@ -117,10 +118,10 @@ hbp_status hbp__groups_step_tokens(hbp_context *context, const hbp_lengths *leng
     int64_t per_rank = fits ? 0 : hbp__cost_least_per_rank(cost, length);
     if (!fits && limits->tokens_per_rank < INT64_MAX && per_rank < INT64_MAX)
         return hbp__fail(context, HBP_E_INFEASIBLE,
-                         "no SP degree holds a pack of %lld tokens (%s) on %d rank(s) in memory and within "
+                         "no SP degree holds a pack of %lld tokens (%s) on %d rank%s in memory and within "
                          "tokens_per_rank, which is %lld (%lld would do)",
-                         (long long)length, why, (int)cost->terms.ranks, (long long)limits->tokens_per_rank,
-                         (long long)per_rank);
+                         (long long)length, why, (int)cost->terms.ranks, hbp__ending(cost->terms.ranks),
+                         (long long)limits->tokens_per_rank, (long long)per_rank);
     if (!fits)
         return hbp__cost_refuse_pack(context, cost, length, why);
     *tokens = hbp__mul_saturating(length, packs);
