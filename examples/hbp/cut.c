@@ -38,8 +38,8 @@ hbp_status cli_cut_lengths(cli *c, const char *file)
     if (c->samples_per_step)
         snprintf(samples, sizeof samples, " --samples-per-step %lld", (long long)c->samples_per_step);
     if (c->skip >= s.samples || c->samples_per_step > s.samples - c->skip)
-        return cli_own_failure("%s has %lld samples, too few for%s%s", file, (long long)s.samples, skip,
-                               samples);
+        return cli_own_failure("%s has %lld samples, too few for%s%s", show_input(file).s,
+                               (long long)s.samples, skip, samples);
     int64_t count = c->samples_per_step ? c->samples_per_step : s.samples - c->skip;
     int64_t *length = malloc((size_t)count * sizeof *length);
     uint32_t *vision = malloc((size_t)count * sizeof *vision);
