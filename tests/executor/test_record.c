@@ -73,6 +73,23 @@ static void fill(ex_measured m[4], int32_t clock)
     }
 }
 
+/* The rows make a timeline, with or without starts. */
+static void check_timeline(const ex_record *r, int has_starts)
+{
+    hbp_context *context = test_context();
+    hbp_timeline *timeline = NULL;
+    ex_fault fault = {0};
+    ck_assert_msg(ex_record_finish(r, context, 4, "a device", &timeline, &fault) == 0, "%s", fault.text);
+    hbp_timeline_columns c = {.struct_size = sizeof c};
+    OK(context, hbp_timeline_get_columns(context, timeline, &c));
+    ck_assert_int_eq((int)c.count, 3);
+    ck_assert_int_eq(c.start_ns != NULL, has_starts);
+    ck_assert_str_eq(c.device, "a device");
+    ck_assert_int_eq((int)strlen(c.date), 10);
+    hbp_timeline_free(timeline);
+    hbp_context_free(context);
+}
+
 START_TEST(a_group_begins_with_its_last_rank)
 {
     ex_measured m[4];
@@ -96,18 +113,7 @@ START_TEST(a_group_begins_with_its_last_rank)
         ck_assert_int_eq(r->sp[i], i == 0 ? 2 : 1);
         ck_assert_int_eq((int)r->samples[i], i == 2 ? 0 : 5);
     }
-    /* They make a timeline. */
-    hbp_context *context = test_context();
-    hbp_timeline *timeline = NULL;
-    ex_fault fault = {0};
-    ck_assert_msg(ex_record_finish(r, context, 4, "a device", &timeline, &fault) == 0, "%s", fault.text);
-    hbp_timeline_columns c = {.struct_size = sizeof c};
-    OK(context, hbp_timeline_get_columns(context, timeline, &c));
-    ck_assert_int_eq((int)c.count, 3);
-    ck_assert_str_eq(c.device, "a device");
-    ck_assert_int_eq((int)strlen(c.date), 10);
-    hbp_timeline_free(timeline);
-    hbp_context_free(context);
+    check_timeline(r, 1);
     ex_record_free(&w.record);
 }
 END_TEST
@@ -121,6 +127,7 @@ START_TEST(by_the_processors_clock_the_busiest_rank_counts)
     ck_assert_int_eq((int)w.record.time_ns[0], 190); /* 200 and 160, then 180 and 190 */
     ck_assert_int_eq((int)w.record.time_ns[1], 410);
     ck_assert_int_eq((int)w.record.time_ns[2], 50);
+    check_timeline(&w.record, 0); /* no time between steps is measured */
     ex_record_free(&w.record);
 }
 END_TEST

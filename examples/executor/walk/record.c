@@ -88,6 +88,7 @@ static void add_row(ex_record *r, const ex_measured *all, int64_t count, int64_t
         peak = bytes > peak ? bytes : peak;
     }
     int64_t row = r->count++;
+    r->clock = own->clock;
     r->pack[row] = own->pack;
     r->step[row] = own->step;
     r->micro_batch[row] = own->micro_batch;
@@ -140,7 +141,9 @@ int ex_record_finish(const ex_record *r, hbp_context *context, int32_t ranks, co
     c.samples = r->samples;
     c.tokens = r->tokens;
     c.sum_squares = r->sum_squares;
-    c.start_ns = r->start_ns;
+    /* From a start on the wall clock no processor time leads to an end: what lies between steps is not known.
+     */
+    c.start_ns = r->clock == EX_CLOCK_WALL ? r->start_ns : NULL;
     c.time_ns = r->time_ns;
     c.communication_ns = r->communication_ns;
     c.peak_bytes = r->peak_bytes;

@@ -36,6 +36,7 @@ typedef struct ex_record {
     int64_t *step;
     int32_t *micro_batch, *first_rank, *sp, *recompute;
     int64_t *samples, *tokens, *sum_squares, *start_ns, *time_ns, *communication_ns, *peak_bytes;
+    int32_t clock;    /* EX_CLOCK_* of its times */
     ex_measured *all; /* scratch [ranks x micro-batches] */
     int64_t all_room;
 } ex_record;
