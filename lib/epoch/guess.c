@@ -145,11 +145,12 @@ static hbp_status look_at(guessing *g, hbp__way way, int64_t sample, int64_t *ns
     return HBP_OK;
 }
 
-/* The steps of each way that an estimate of some of them has room for. */
-static int64_t room_of(const guessing *g, const hbp__way *ways, int count, int i)
+/* Of the steps of a way, `asked` or as many as estimates of so many ways have room for. */
+static int64_t sample_of(const guessing *g, hbp__way way, int ways, int64_t asked)
 {
-    int64_t steps = hbp__max_i64(1, ways[i].steps ? ways[i].steps : ways[0].steps);
-    return HBP__GUESS_SAMPLES / count / hbp__max_i64(1, g->part->lengths->count / steps);
+    int64_t steps = way.steps ? way.steps : hbp__ceil_div(g->part->lengths->tokens, g->s->tokens_per_step);
+    int64_t room = HBP__GUESS_SAMPLES / ways / hbp__max_i64(1, g->part->lengths->count / steps);
+    return hbp__max_i64(1, hbp__min_i64(asked, room));
 }
 
 /* Whether a few steps of a shuffled sampler, of even steps, or of those of whole micro-batches seem to take
@@ -157,14 +158,12 @@ static int64_t room_of(const guessing *g, const hbp__way *ways, int count, int i
  * take. */
 static hbp_status look_first(guessing *g, const hbp__way *ways, int count, int64_t *least, int *is_worth)
 {
-    const int is_dear = hbp__price_is_dear(g->part, g->s->tokens_per_step);
-    const int64_t first = hbp__min_i64(is_dear ? HBP__GUESS_BUILT_STEPS : HBP__GUESS_FIRST_STEPS,
-                                       room_of(g, ways, count, 0) + 1);
     *is_worth = 0;
     *least = INT64_MAX;
     for (int k = 0; k < count && k < HBP__GUESS_FIRST_WAYS && !*is_worth; k++) {
+        const hbp__way way = ways[k ? k - 1 : count - 1];
         int64_t ns;
-        HBP__TRY(estimate_way(g, ways[k ? k - 1 : count - 1], first, &ns));
+        HBP__TRY(estimate_way(g, way, sample_of(g, way, count, HBP__GUESS_FIRST_STEPS), &ns));
         *least = hbp__min_i64(*least, ns);
         *is_worth =
             ns < INT64_MAX && hbp__add_saturating(ns - ns / HBP__GUESS_DOUBT, g->others_ns) <= g->limit_ns;
@@ -188,10 +187,10 @@ static hbp_status look_between(guessing *g, int64_t best_ns)
         if (high > 2 * least || high > part->lengths->count)
             continue;
         hbp__way way = {HBP_COMPOSITION_STRATIFIED, high};
-        HBP__TRY(look_at(g, way, 1, &high_ns));
+        HBP__TRY(look_at(g, way, sample_of(g, way, HBP__GUESS_BETWEEN, HBP__GUESS_STEPS), &high_ns));
         while (high - low > 1) {
             way.steps = low + (high - low) / 2;
-            HBP__TRY(look_at(g, way, 1, &ns));
+            HBP__TRY(look_at(g, way, sample_of(g, way, HBP__GUESS_BETWEEN, HBP__GUESS_STEPS), &ns));
             if (ns < high_ns) {
                 high = way.steps;
                 high_ns = ns;
@@ -221,14 +220,20 @@ static hbp_status look_closer(guessing *g)
     return look_at(g, (hbp__way){HBP_COMPOSITION_RANDOM, 0}, HBP__GUESS_SURE_STEPS, &ns);
 }
 
+/* Looks at the ways listed and, where none of even steps keeps to the tokens of a step or to the options, at
+ * a few with more steps. */
 static hbp_status look_at_all(guessing *g, const hbp__way *ways, int count)
 {
-    const int slack = g->s->epoch->options.mixture_slack > 0;
-    int64_t sample = slack ? HBP__GUESS_SLACK_STEPS : HBP__GUESS_STEPS, ns;
-    if (hbp__price_is_dear(g->part, g->s->tokens_per_step))
-        sample = slack ? HBP__GUESS_BUILT_SLACK_STEPS : HBP__GUESS_BUILT_STEPS;
+    const int64_t asked = g->s->epoch->options.mixture_slack > 0 ? HBP__GUESS_SLACK_STEPS : HBP__GUESS_STEPS;
+    const int64_t samples = g->part->lengths->count;
+    int64_t ns;
     for (int i = 0; i < count; i++)
-        HBP__TRY(look_at(g, ways[i], hbp__max_i64(1, hbp__min_i64(sample, room_of(g, ways, count, i))), &ns));
+        HBP__TRY(look_at(g, ways[i], sample_of(g, ways[i], count, asked), &ns));
+    hbp__way way = ways[0];
+    for (int i = 0; i < HBP__DEAL_MORE && !g->guess->dealt.steps && way.steps && way.steps < samples; i++) {
+        way.steps = hbp__min_i64(way.steps + way.steps / HBP__OWED_MORE_PART + 1, samples);
+        HBP__TRY(look_at(g, way, sample_of(g, way, count, asked), &ns));
+    }
     return HBP_OK;
 }
 

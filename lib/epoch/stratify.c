@@ -117,15 +117,12 @@ static hbp_status try_way(const hbp__stratify *s, hbp__way w, hbp_plan **plan)
     return HBP_OK;
 }
 
-/* Whether the best steps of both kinds are planned: where that is soon done, for estimates may err by more
- * than planning takes; or, where building is, if they differ by less than estimates err. */
+/* Whether the best steps of both kinds are planned, where that or building them is soon done: estimates may
+ * err by more than planning takes. */
 static int takes_both(const hbp__stratify *s, const hbp__guess *g)
 {
-    if (hbp__guess_is_soon(s, s->epoch))
-        return 1;
-    return g->is_near &&
-           hbp__max_i64(g->dealt_ns, g->drawn_ns) - g->best_ns <= g->best_ns / HBP__GUESS_ALIKE &&
-           hbp__price_of_steps(s->epoch, s->tokens_per_step) <= HBP__GUESS_ALIKE_NS;
+    return hbp__guess_is_soon(s, s->epoch) ||
+           (g->is_near && hbp__price_of_steps(s->epoch, s->tokens_per_step) <= HBP__STEPS_SOON_BUILT_NS);
 }
 
 /* Plans all samples step by step: the way that seems best, and a shuffled sampler's where it seems to do and

@@ -51,6 +51,8 @@
 #define HBP__STEPS_FREE_NS INT64_C(1000000000)
 /* Planning that takes this part of it, one in so many, is done instead of estimating. bench_settings. */
 #define HBP__STEPS_SOON 2
+/* So is building that takes less, where it seems worth it. Chosen. */
+#define HBP__STEPS_SOON_BUILT_NS INT64_C(100000000)
 /* Steps are searched for where that takes no more at effort 1, else built, which takes one part in so many.
  * bench_settings. */
 #define HBP__STEPS_SEARCHED_NS INT64_C(500000000)
@@ -80,6 +82,8 @@
 /* Numbers of steps that are tried, in thousandths of what fills the tokens of a step, or its micro-batches.
  * Chosen. */
 #define HBP__DEAL_STRETCHES 1000, 1020, 1050
+/* Where none of them keeps to the options, so many more are tried, as where a plan is owed. Chosen. */
+#define HBP__DEAL_MORE 4
 /* Where the best of them seems to take more than so many thousandths over the bound, numbers between are
  * tried by halving, so that a step has 1, 2, ... up to so many micro-batches: as few steps as memory lets
  * have them. Chosen. */
@@ -97,13 +101,8 @@
 #define HBP__GUESS_STEPS       8
 #define HBP__GUESS_SLACK_STEPS 24
 #define HBP__GUESS_SAMPLES     32768
-/* The same of steps that are built, without and with mixture_slack. Chosen. */
-#define HBP__GUESS_BUILT_STEPS       2
-#define HBP__GUESS_BUILT_SLACK_STEPS 8
-/* The best steps dealt and those drawn are both planned where estimates differ by no more than this part, one
- * in so many, and building takes no longer. Chosen. */
-#define HBP__GUESS_ALIKE    100
-#define HBP__GUESS_ALIKE_NS INT64_C(100000000)
+/* Ways between those listed that the same samples are for. Chosen. */
+#define HBP__GUESS_BETWEEN 8
 /* Steps looked at before very many are planned, which seem to take as little as they may; very many are so
  * many times as many. Chosen. */
 #define HBP__GUESS_SURE_STEPS INT64_C(64)

@@ -31,12 +31,12 @@ static hbp_status set_tables(hbp__step_filler *f)
     double fixed = step->cost->terms.pack_ns;
     for (int64_t k = 0; k < step->count; k++) {
         HBP__TRY(hbp__tick_row(step->context, "SP degrees", k, step->count));
+        const double root = sqrt(step->squares[k]);
         f->useful[k] = f->added[k] = (double)INFINITY;
         for (int32_t j = 0; j < step->degrees; j++) {
             double *alone = &f->alone[k * step->degrees + j];
             *alone = (double)INFINITY;
-            f->shelf[j].slack =
-                hbp__max_f64(f->shelf[j].slack, (double)step->degree[j].tokens[k] - sqrt(step->squares[k]));
+            f->shelf[j].slack = hbp__max_f64(f->shelf[j].slack, (double)step->degree[j].tokens[k] - root);
             hbp__load load = hbp__step_load_of(step, j, k);
             if (!hbp__step_holds(step, j, load))
                 continue;
