@@ -104,7 +104,7 @@ const char *hbp__resembling(const char *name, const char *(*get)(int64_t index),
                *shorter = find_shorter(name, get, count);
     most = most < 1 ? 1 : most > 3 ? 3 : most;
     if (!nearest || (edits <= 1 && edits < letters))
-        return nearest;
+        return edits && longer ? longer : nearest;
     if (shorter)
         return shorter;
     return edits <= most && edits < letters ? nearest : longer;

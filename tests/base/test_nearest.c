@@ -45,6 +45,7 @@ START_TEST(only_what_resembles_a_word_was_meant)
     ck_assert_str_eq(hbp__resembling("h20", word, 4), "h200");
     ck_assert_str_eq(hbp__resembling("a100-8", word, 4), "a100-80");
     ck_assert_str_eq(hbp__resembling("gb2", word, 4), "gb200-nvl72"); /* its beginning */
+    ck_assert_str_eq(hbp__resembling("a100", word, 4), "a100-80");    /* before one letter, h100 */
     ck_assert_str_eq(hbp__resembling("h010", word, 4), "h100");       /* two swapped */
     ck_assert_ptr_null(hbp__resembling("fastest", word, 4));
     ck_assert_ptr_null(hbp__resembling("", word, 4));

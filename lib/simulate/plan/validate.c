@@ -372,10 +372,14 @@ static hbp_status validate_pack(hbp_context *context, const hbp_plan *plan, cons
         return hbp__fail(context, HBP_E_INVALID, "pack %lld needs %lld bytes; a GPU has %lld", (long long)p,
                          (long long)bytes, (long long)cost->terms.limit_bytes);
     if (plan->pack_bytes[p] != bytes)
-        return hbp__fail(context, HBP_E_INVALID, "pack %lld: %lld bytes are predicted; the cost gives %lld",
+        return hbp__fail(context, HBP_E_INVALID,
+                         "pack %lld: %lld bytes are predicted; the cost gives %lld: the plan was made under "
+                         "another cost, or changed",
                          (long long)p, (long long)plan->pack_bytes[p], (long long)bytes);
     if (plan->pack_ns[p] != ns)
-        return hbp__fail(context, HBP_E_INVALID, "pack %lld: %lld ns are predicted; the cost gives %lld",
+        return hbp__fail(context, HBP_E_INVALID,
+                         "pack %lld: %lld ns are predicted; the cost gives %lld: the plan was made under "
+                         "another cost, or changed",
                          (long long)p, (long long)plan->pack_ns[p], (long long)ns);
     return HBP_OK;
 }
