@@ -362,8 +362,11 @@ static int put_with_last(filling *fill, int64_t k)
     int32_t j = fill->last_degree;
     if (fill->style.spread || j == fill->level)
         return 0;
+    const hbp__step_shelf *s = &fill->f->shelf[j];
     visit v = begin_visit(fill, k, j);
-    int takes = leaf_takes(&fill->f->shelf[j], fill->last_leaf, &v);
+    /* As the tree has it, which is sharper by a rounding. */
+    int takes = fill->makespan - fill->board->group[s->group[fill->last_leaf]].time >= v.least &&
+                leaf_takes(s, fill->last_leaf, &v);
     fill->capped |= v.capped;
     if (takes)
         put(fill, k, j, fill->last_leaf, v.time);
