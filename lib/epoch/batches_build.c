@@ -66,6 +66,20 @@ static int keep_shorter(building *b, double own, double *time)
     return 1;
 }
 
+/* Groups of one degree, dealt evenly, where they are shorter: of lengths that are alike. */
+static hbp_status deal_evenly(building *b, int64_t most, double *time)
+{
+    hbp__step_solution own = {.ns = 0};
+    const int64_t below_ns = *time < 9e18 ? (int64_t)ceil(*time) : INT64_MAX;
+    hbp_status status = hbp__step_even(&b->builder, most, below_ns, &own);
+    if (status >= 0 && own.first)
+        status = hbp__step_board_read(b->step, &own, &b->board);
+    if (status >= 0 && own.first)
+        keep_shorter(b, hbp__step_board_time(&b->board), time);
+    hbp__step_solution_close(&own);
+    return status;
+}
+
 /* Builds a step of at least `least` and at most `most` micro-batches. */
 static hbp_status build(building *b, int64_t least, int64_t most, double *time)
 {
@@ -91,6 +105,7 @@ static hbp_status build(building *b, int64_t least, int64_t most, double *time)
         shortest = own;
         keep_shorter(b, own, time);
     }
+    HBP__TRY(deal_evenly(b, most, time));
     if (*time < (double)INFINITY)
         repair(b);
     hbp__step_listen(builder);
@@ -107,6 +122,8 @@ static hbp_status build_plan(hbp__step *step, hbp_plan **out)
     int64_t least = (int64_t)ceil((double)step->total_tokens / b.builder.room);
     least = hbp__max_i64(hbp__max_i64(least, 1), hbp__step_fewest_for_caps(step));
     int64_t most = hbp__min_i64(2 * least + HBP__BUILD_NUMBERS, step->count);
+    if (least > HBP__BUILD_LARGEST)
+        return HBP_OK;
     HBP__TRY(hbp__step_board_open(step, most, &b.board));
     HBP__TRY(hbp__step_board_open(step, most, &b.best));
     HBP__TRY(build(&b, least, most, &time));

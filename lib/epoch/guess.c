@@ -1,4 +1,5 @@
-/* Ways to plan steps one by one, estimated by building a few steps of each. */
+/* Ways to plan steps one by one, estimated from a few steps of each: built, or searched for where options do
+ * not let them be built. */
 #include "epoch/guess.h"
 #include "base/checked.h"
 #include "epoch/choose.h"
@@ -9,7 +10,7 @@ enum { WAYS = 7, SEEN = 32 };
 
 /* The estimate of a way from so many of its steps. */
 typedef struct seen {
-    hbp__way way;
+    int64_t way;
     int64_t sample;
     int64_t ns;
 } seen;
@@ -37,7 +38,7 @@ static int64_t most_ns(const hbp__stratify *s, const hbp__epoch *part)
 
 /* Ways for the samples: as many steps as fill the tokens of a step, and as many as have micro-batches about
  * as full as the best layout's, a few more, and a shuffled sampler's. Returns how many. */
-static int list_ways(const guessing *g, hbp__way *ways)
+static int list_ways(const guessing *g, int64_t *ways)
 {
     static const int64_t stretch[] = {HBP__DEAL_STRETCHES};
     const hbp__epoch *part = g->part;
@@ -49,16 +50,16 @@ static int list_ways(const guessing *g, hbp__way *ways)
         int64_t steps = hbp__ceil_div((i % 2 ? full : least) * stretch[i / 2], 1000);
         int is_new = steps >= 1 && steps <= part->lengths->count;
         for (int k = 0; k < count; k++)
-            is_new = is_new && ways[k].steps != steps;
+            is_new = is_new && ways[k] != steps;
         if (is_new)
-            ways[count++] = (hbp__way){HBP_COMPOSITION_STRATIFIED, steps};
+            ways[count++] = steps;
     }
     if (g->s->epoch->options.composition == HBP_COMPOSITION_AUTO)
-        ways[count++] = (hbp__way){HBP_COMPOSITION_RANDOM, 0};
+        ways[count++] = HBP__WAY_DRAWN;
     return count;
 }
 
-hbp_status hbp__way_open(const hbp__stratify *s, const hbp__epoch *part, hbp__way way, hbp__batches *b)
+hbp_status hbp__way_open(const hbp__stratify *s, const hbp__epoch *part, int64_t way, hbp__batches *b)
 {
     hbp__epoch own = *part;
     int64_t shortest = INT64_MAX;
@@ -67,15 +68,15 @@ hbp_status hbp__way_open(const hbp__stratify *s, const hbp__epoch *part, hbp__wa
     own.options.tokens_per_step = s->tokens_per_step;
     if (own.options.curriculum_steps)
         HBP__TRY(hbp__epoch_shortest(part, &shortest));
-    if (!way.steps)
+    if (way == HBP__WAY_DRAWN)
         return hbp__batches_draw(&own, shortest, b);
-    HBP__TRY(hbp__batches_deal(&own, way.steps, shortest, b));
+    HBP__TRY(hbp__batches_deal(&own, way, shortest, b));
     int64_t most;
     HBP__TRY(hbp__batches_most_tokens(part->context, b, part->lengths, &most));
     return most <= s->tokens_per_step ? HBP_OK : HBP_E_INFEASIBLE;
 }
 
-static hbp_status build_some(const guessing *g, hbp__way way, int64_t sample, int64_t *ns)
+static hbp_status build_some(const guessing *g, int64_t way, int64_t sample, int64_t *ns)
 {
     hbp__epoch quick = *g->part;
     hbp__batches b;
@@ -92,12 +93,12 @@ static hbp_status build_some(const guessing *g, hbp__way way, int64_t sample, in
     return hbp__forgive(g->s->epoch->context);
 }
 
-/* About what a way takes, from at least `sample` of its steps, built; INT64_MAX where it keeps not to the
+/* About what a way takes, from at least `sample` of its steps; INT64_MAX where it keeps not to the
  * tokens or the options. */
-static hbp_status estimate_way(guessing *g, hbp__way way, int64_t sample, int64_t *ns)
+static hbp_status estimate_way(guessing *g, int64_t way, int64_t sample, int64_t *ns)
 {
     for (int32_t i = 0; i < g->count; i++)
-        if (g->seen[i].way.steps == way.steps && g->seen[i].sample >= sample) {
+        if (g->seen[i].way == way && g->seen[i].sample >= sample) {
             *ns = g->seen[i].ns;
             return HBP_OK;
         }
@@ -109,10 +110,13 @@ static hbp_status estimate_way(guessing *g, hbp__way way, int64_t sample, int64_
 
 static void open_guess(hbp__guess *guess)
 {
-    *guess = (hbp__guess){.best = {HBP_COMPOSITION_STRATIFIED, 0},
-                          .best_ns = INT64_MAX,
-                          .dealt_ns = INT64_MAX,
-                          .drawn_ns = INT64_MAX};
+    *guess = (hbp__guess){.best_ns = INT64_MAX, .dealt_ns = INT64_MAX, .drawn_ns = INT64_MAX};
+}
+
+/* Whether what a way takes is as little as it may be. */
+static int is_near(const guessing *g, int64_t ns)
+{
+    return ns < INT64_MAX && hbp__add_saturating(ns, g->others_ns) <= g->limit_ns;
 }
 
 /* Tells the least that a way to plan the whole epoch seems to take. */
@@ -124,49 +128,44 @@ static void note_least(const guessing *g, int64_t ns)
 }
 
 /* Estimates a way, and keeps it where it is the best. */
-static hbp_status look_at(guessing *g, hbp__way way, int64_t sample, int64_t *ns)
+static hbp_status look_at(guessing *g, int64_t way, int64_t sample, int64_t *ns)
 {
     hbp__guess *guess = g->guess;
     HBP__TRY(estimate_way(g, way, sample, ns));
-    const int is_near = *ns < INT64_MAX && hbp__add_saturating(*ns, g->others_ns) <= g->limit_ns;
     note_least(g, *ns);
-    if (*ns < guess->best_ns) {
-        guess->best_ns = *ns;
-        guess->best = way;
-    }
-    if (way.steps && *ns < guess->dealt_ns) {
+    if (way == HBP__WAY_DRAWN) {
+        guess->drawn_ns = *ns;
+        guess->is_drawn_near = is_near(g, *ns);
+    } else if (*ns < guess->dealt_ns) {
         guess->dealt_ns = *ns;
         guess->dealt = way;
     }
-    if (!way.steps)
-        guess->drawn_ns = *ns;
-    guess->is_near |= is_near;
-    guess->is_drawn_near |= is_near && !way.steps;
+    guess->best_ns = hbp__min_i64(guess->best_ns, *ns);
+    guess->is_near = is_near(g, guess->best_ns);
     return HBP_OK;
 }
 
 /* Of the steps of a way, `asked` or as many as estimates of so many ways have room for. */
-static int64_t sample_of(const guessing *g, hbp__way way, int ways, int64_t asked)
+static int64_t sample_of(const guessing *g, int64_t way, int ways, int64_t asked)
 {
-    int64_t steps = way.steps ? way.steps : hbp__ceil_div(g->part->lengths->tokens, g->s->tokens_per_step);
+    int64_t steps = way ? way : hbp__ceil_div(g->part->lengths->tokens, g->s->tokens_per_step);
     int64_t room = HBP__GUESS_SAMPLES / ways / hbp__max_i64(1, g->part->lengths->count / steps);
     return hbp__max_i64(1, hbp__min_i64(asked, room));
 }
 
-/* Whether a few steps of a shuffled sampler, of even steps, or of those of whole micro-batches seem to take
- * as little as they may, but for a doubt: else it is not worth looking closer. *least gets what they seem to
- * take. */
-static hbp_status look_first(guessing *g, const hbp__way *ways, int count, int64_t *least, int *is_worth)
+/* Whether a few steps of a shuffled sampler, where it may be asked, or of the first even ones listed seem to
+ * take as little as they may, but for a doubt: else it is not worth looking closer. *least gets what they
+ * seem to take. */
+static hbp_status look_first(guessing *g, const int64_t *ways, int count, int64_t *least, int *is_worth)
 {
     *is_worth = 0;
     *least = INT64_MAX;
     for (int k = 0; k < count && k < HBP__GUESS_FIRST_WAYS && !*is_worth; k++) {
-        const hbp__way way = ways[k ? k - 1 : count - 1];
+        const int64_t way = ways[k ? k - 1 : count - 1];
         int64_t ns;
         HBP__TRY(estimate_way(g, way, sample_of(g, way, count, HBP__GUESS_FIRST_STEPS), &ns));
         *least = hbp__min_i64(*least, ns);
-        *is_worth =
-            ns < INT64_MAX && hbp__add_saturating(ns - ns / HBP__GUESS_DOUBT, g->others_ns) <= g->limit_ns;
+        *is_worth = ns < INT64_MAX && is_near(g, ns - ns / HBP__GUESS_DOUBT);
     }
     return HBP_OK;
 }
@@ -186,16 +185,16 @@ static hbp_status look_between(guessing *g, int64_t best_ns)
         int64_t low = least, high = hbp__ceil_div(g->micro_batches, each), high_ns, ns;
         if (high > 2 * least || high > part->lengths->count)
             continue;
-        hbp__way way = {HBP_COMPOSITION_STRATIFIED, high};
+        int64_t way = high;
         HBP__TRY(look_at(g, way, sample_of(g, way, HBP__GUESS_BETWEEN, HBP__GUESS_STEPS), &high_ns));
         while (high - low > 1) {
-            way.steps = low + (high - low) / 2;
+            way = low + (high - low) / 2;
             HBP__TRY(look_at(g, way, sample_of(g, way, HBP__GUESS_BETWEEN, HBP__GUESS_STEPS), &ns));
             if (ns < high_ns) {
-                high = way.steps;
+                high = way;
                 high_ns = ns;
             } else {
-                low = way.steps;
+                low = way;
             }
         }
     }
@@ -214,24 +213,25 @@ static hbp_status look_closer(guessing *g)
     if (g->s->guess_ns && g->part == g->s->epoch)
         *g->s->guess_ns = 0;
     open_guess(g->guess);
-    HBP__TRY(look_at(g, before.best, HBP__GUESS_SURE_STEPS, &ns));
-    if (g->guess->is_near || !before.is_drawn_near || !before.best.steps)
-        return HBP_OK;
-    return look_at(g, (hbp__way){HBP_COMPOSITION_RANDOM, 0}, HBP__GUESS_SURE_STEPS, &ns);
+    if (is_near(g, before.dealt_ns))
+        HBP__TRY(look_at(g, before.dealt, HBP__GUESS_SURE_STEPS, &ns));
+    if (before.is_drawn_near && (!g->guess->is_near || before.drawn_ns < before.dealt_ns))
+        HBP__TRY(look_at(g, HBP__WAY_DRAWN, HBP__GUESS_SURE_STEPS, &ns));
+    return HBP_OK;
 }
 
 /* Looks at the ways listed and, where none of even steps keeps to the tokens of a step or to the options, at
  * a few with more steps. */
-static hbp_status look_at_all(guessing *g, const hbp__way *ways, int count)
+static hbp_status look_at_all(guessing *g, const int64_t *ways, int count)
 {
     const int64_t asked = g->s->epoch->options.mixture_slack > 0 ? HBP__GUESS_SLACK_STEPS : HBP__GUESS_STEPS;
     const int64_t samples = g->part->lengths->count;
     int64_t ns;
     for (int i = 0; i < count; i++)
         HBP__TRY(look_at(g, ways[i], sample_of(g, ways[i], count, asked), &ns));
-    hbp__way way = ways[0];
-    for (int i = 0; i < HBP__DEAL_MORE && !g->guess->dealt.steps && way.steps && way.steps < samples; i++) {
-        way.steps = hbp__min_i64(way.steps + way.steps / HBP__OWED_MORE_PART + 1, samples);
+    int64_t way = ways[0];
+    for (int i = 0; i < HBP__DEAL_MORE && !g->guess->dealt && way && way < samples; i++) {
+        way = hbp__min_i64(way + way / HBP__OWED_MORE_PART + 1, samples);
         HBP__TRY(look_at(g, way, sample_of(g, way, count, asked), &ns));
     }
     return HBP_OK;
@@ -240,7 +240,7 @@ static hbp_status look_at_all(guessing *g, const hbp__way *ways, int count)
 hbp_status hbp__guess_way(const hbp__stratify *s, const hbp__epoch *part, int64_t micro_batches,
                           int64_t others_ns, hbp__guess *guess)
 {
-    hbp__way ways[WAYS];
+    int64_t ways[WAYS];
     guessing g = {.s = s,
                   .part = part,
                   .micro_batches = micro_batches,

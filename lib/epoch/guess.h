@@ -5,23 +5,19 @@
 #include "epoch/batches.h"
 #include "epoch/stratify.h"
 
-/* Steps to be planned one by one: drawn (`steps` 0), or dealt into so many. */
-typedef struct hbp__way {
-    int32_t composition;
-    int64_t steps;
-} hbp__way;
+/* A way to plan steps one by one is how many even steps there are, or a shuffled sampler's. */
+#define HBP__WAY_DRAWN 0
 
 /* The batches of a way for the samples of `part`, which is the epoch or some of it; HBP_E_INFEASIBLE, without
  * a message, where a step has more tokens than it may. Close in any case. */
-hbp_status hbp__way_open(const hbp__stratify *s, const hbp__epoch *part, hbp__way way, hbp__batches *batches);
+hbp_status hbp__way_open(const hbp__stratify *s, const hbp__epoch *part, int64_t way, hbp__batches *batches);
 
 /* What estimates say of the ways to plan some samples. */
 typedef struct hbp__guess {
-    hbp__way best;     /* of least time; without steps where none keeps to the options */
-    int64_t best_ns;   /* INT64_MAX: none does */
-    hbp__way dealt;    /* the best of those that are no shuffled sampler's; without steps likewise */
-    int64_t dealt_ns;  /* INT64_MAX: none keeps to the options */
-    int64_t drawn_ns;  /* of a shuffled sampler's steps, likewise */
+    int64_t best_ns;   /* the least that one seems to take; INT64_MAX: none keeps to the options */
+    int64_t dealt;     /* the best of the even steps; HBP__WAY_DRAWN: none keeps to the options */
+    int64_t dealt_ns;  /* INT64_MAX then */
+    int64_t drawn_ns;  /* of a shuffled sampler's steps; INT64_MAX: they do not, or were not looked at */
     int is_near;       /* the best seems to take as little as it may */
     int is_drawn_near; /* a shuffled sampler's steps do */
 } hbp__guess;

@@ -18,79 +18,62 @@ static void drop_slow(const hbp__stratify *s, hbp_plan **plan)
     }
 }
 
-/* No plan of `part` takes less, about: its share of the bound by tokens. */
+/* What planning `part` comes to at least, about: its share of the bound by tokens. */
 static int64_t bound_of(const hbp__stratify *s, const hbp__epoch *part)
 {
     return hbp__round_i64((double)s->bound_ns * (double)part->lengths->tokens /
                           (double)s->epoch->lengths->tokens);
 }
 
-static void keep_faster_plan(hbp_plan **plan, hbp_plan **other)
+/* Plans batches as they ask for it. Those to be searched for are built first, and no more where a search
+ * would not come below `most_ns`; else each step is the shorter of both. */
+static hbp_status plan_batches(const hbp__stratify *s, const hbp__epoch *epoch, hbp__batches *b,
+                               int64_t most_ns, hbp_plan **out)
 {
-    if (*other && (!*plan || hbp__plan_ns(*other) < hbp__plan_ns(*plan))) {
-        hbp_plan *slower = *plan;
-        *plan = *other;
-        *other = slower;
-    }
-    hbp_plan_free(*other);
-    *other = NULL;
-}
-
-/* Plans batches as they ask for it; those to be searched for are built first, and no more where a search
- * would not come below `most_ns`. */
-static hbp_status plan_batches(const hbp__epoch *epoch, hbp__batches *b, int64_t most_ns, hbp_plan **out)
-{
-    const int32_t how = b->how;
-    hbp_plan *searched = NULL;
-    if (most_ns < INT64_MAX && how == HBP__BATCHES_SEARCHED && hbp__batches_may_build(epoch)) {
+    const int may_end = most_ns < INT64_MAX && s->micro_batches <= b->steps * HBP__BUILD_LARGEST;
+    if (may_end && b->how == HBP__BATCHES_SEARCHED && hbp__batches_may_build(epoch)) {
         b->how = HBP__BATCHES_BUILT;
         HBP__TRY(hbp__batches_plan(epoch, b, out));
         const int64_t ns = hbp__plan_ns(*out);
         if (ns - ns / HBP__GUESS_DOUBT > most_ns)
             return HBP_OK;
-        b->how = how;
-    }
-    const hbp_status status = hbp__batches_plan(epoch, b, &searched);
-    if (status >= 0) {
-        keep_faster_plan(out, &searched);
-    } else {
         hbp_plan_free(*out);
         *out = NULL;
+        b->how = HBP__BATCHES_BOTH;
     }
-    return status;
+    return hbp__batches_plan(epoch, b, out);
 }
 
 /* A plan of a way; one that would seem to take more than `most_ns` is not looked for long. */
-static hbp_status plan_way(const hbp__stratify *s, const hbp__epoch *part, hbp__way w, int64_t most_ns,
+static hbp_status plan_way(const hbp__stratify *s, const hbp__epoch *part, int64_t way, int64_t most_ns,
                            hbp_plan **out)
 {
     hbp__batches b;
     hbp__epoch own = *part;
-    hbp_status status = hbp__way_open(s, part, w, &b);
+    hbp_status status = hbp__way_open(s, part, way, &b);
     if (status >= 0)
         b.how = hbp__price_choose(&own, b.steps, part->lengths->count, bound_of(s, part));
     if (status >= 0)
-        status = plan_batches(&own, &b, most_ns, out);
+        status = plan_batches(s, &own, &b, most_ns, out);
     hbp__batches_close(&b);
     if (status >= 0)
-        (*out)->composition = w.composition;
+        (*out)->composition = way == HBP__WAY_DRAWN ? HBP_COMPOSITION_RANDOM : HBP_COMPOSITION_STRATIFIED;
     return status;
 }
 
-/* A plan, whatever it takes: more and more steps, until they keep to the options; a shuffled sampler's keep
- * to any number of tokens that holds the longest sample. */
-static hbp_status plan_at_any_price(const hbp__stratify *s, hbp__way w, hbp_plan **out)
+/* A plan, whatever it takes: more and more steps, `steps` at least, until they keep to the options; a
+ * shuffled sampler's keep to any number of tokens that holds the longest sample. */
+static hbp_status plan_at_any_price(const hbp__stratify *s, int64_t steps, hbp_plan **out)
 {
     hbp_context *context = s->epoch->context;
-    int64_t count = s->epoch->lengths->count;
-    w.steps = hbp__max_i64(w.steps, hbp__ceil_div(s->epoch->lengths->tokens, s->tokens_per_step));
-    w.composition = HBP_COMPOSITION_STRATIFIED;
-    hbp_status status = plan_way(s, s->epoch, w, INT64_MAX, out);
-    for (int i = 1; status == HBP_E_INFEASIBLE && w.steps < count; i++) {
+    const int64_t count = s->epoch->lengths->count;
+    steps = hbp__max_i64(steps, hbp__ceil_div(s->epoch->lengths->tokens, s->tokens_per_step));
+    hbp_status status = plan_way(s, s->epoch, steps, INT64_MAX, out);
+    for (int i = 1; status == HBP_E_INFEASIBLE && steps < count; i++) {
+        const int64_t part = i < HBP__OWED_TRIES ? HBP__OWED_MORE_PART : HBP__OWED_MOST_PART;
         hbp__forgive(context);
-        w.steps = hbp__min_i64(
-            w.steps + w.steps / (i < HBP__OWED_TRIES ? HBP__OWED_MORE_PART : HBP__OWED_MOST_PART) + 1, count);
-        status = plan_way(s, s->epoch, w, INT64_MAX, out);
+        steps = hbp__min_i64(steps + steps / part + 1, count);
+        status = plan_way(s, s->epoch, steps, INT64_MAX, out);
     }
     if (status != HBP_E_INFEASIBLE || hbp_context_message(context)[0])
         return status;
@@ -101,15 +84,26 @@ static hbp_status plan_at_any_price(const hbp__stratify *s, hbp__way w, hbp_plan
             "no steps of at most %lld tokens were found that are each a small copy of the epoch; "
             "composition random, or more tokens_per_step, would do",
             (long long)s->tokens_per_step);
-    return plan_way(s, s->epoch, (hbp__way){HBP_COMPOSITION_RANDOM, 0}, INT64_MAX, out);
+    return plan_way(s, s->epoch, HBP__WAY_DRAWN, INT64_MAX, out);
+}
+
+static void keep_faster_plan(hbp_plan **plan, hbp_plan **other)
+{
+    if (!*plan || hbp__plan_ns(*other) < hbp__plan_ns(*plan)) {
+        hbp_plan *slower = *plan;
+        *plan = *other;
+        *other = slower;
+    }
+    hbp_plan_free(*other);
+    *other = NULL;
 }
 
 /* A way as well, if its steps keep to the options. */
-static hbp_status try_way(const hbp__stratify *s, hbp__way w, hbp_plan **plan)
+static hbp_status try_way(const hbp__stratify *s, int64_t way, hbp_plan **plan)
 {
     hbp_plan *other = NULL;
     const int64_t most_ns = *plan ? hbp__min_i64(s->most_ns, hbp__plan_ns(*plan)) : s->most_ns;
-    hbp_status status = plan_way(s, s->epoch, w, most_ns, &other);
+    hbp_status status = plan_way(s, s->epoch, way, most_ns, &other);
     if (status == HBP_E_INFEASIBLE || status == HBP_E_INVALID)
         return hbp__forgive(s->epoch->context);
     HBP__TRY(status);
@@ -132,13 +126,13 @@ static hbp_status try_whole(const hbp__stratify *s, hbp_plan **plan)
     hbp__guess g;
     HBP__TRY(hbp__guess_way(s, s->epoch, s->micro_batches, 0, &g));
     if (!g.is_near && s->most_ns == INT64_MAX && !s->saves_from_ns)
-        return plan_at_any_price(s, g.best, plan);
+        return plan_at_any_price(s, g.dealt, plan);
     const int is_both = takes_both(s, &g);
-    if (g.dealt.steps && (is_both || (g.is_near && g.best.steps)))
+    if (g.dealt && (is_both || (g.is_near && g.dealt_ns <= g.drawn_ns)))
         HBP__TRY(try_way(s, g.dealt, plan));
     const int is_slow = g.is_near && (!*plan || hbp__plan_ns(*plan) > s->most_ns);
     if (s->epoch->options.composition == HBP_COMPOSITION_AUTO && (is_both || (is_slow && g.is_drawn_near)))
-        HBP__TRY(try_way(s, (hbp__way){HBP_COMPOSITION_RANDOM, 0}, plan));
+        HBP__TRY(try_way(s, HBP__WAY_DRAWN, plan));
     drop_slow(s, plan);
     return HBP_OK;
 }
@@ -158,7 +152,7 @@ static hbp_status try_cut(const hbp__stratify *s, int64_t longest, hbp_plan **pl
         status = hbp__guess_way(s, &part, left, hbp__plan_ns(parted.longs), &g);
     }
     if (status >= 0 && g.is_near)
-        status = plan_way(s, &part, g.best, INT64_MAX, &rest);
+        status = plan_way(s, &part, g.dealt_ns <= g.drawn_ns ? g.dealt : HBP__WAY_DRAWN, INT64_MAX, &rest);
     if (status >= 0 && g.is_near)
         status = hbp__parted_join(s->epoch, &parted, rest, plan);
     if (status >= 0)

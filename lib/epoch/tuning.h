@@ -62,6 +62,8 @@
 
 /* Steps built rather than searched for: time of a step for time to plan. */
 
+/* Steps that ask for more micro-batches are searched for, which takes hardly longer. Chosen. */
+#define HBP__BUILD_LARGEST 48
 /* Numbers of micro-batches tried: up to so many more than memory asks for, from so many fewer on than levels
  * came to. Chosen. */
 #define HBP__BUILD_NUMBERS 6
@@ -87,7 +89,7 @@
 /* Where the best of them seems to take more than so many thousandths over the bound, numbers between are
  * tried by halving, so that a step has 1, 2, ... up to so many micro-batches: as few steps as memory lets
  * have them. Chosen. */
-#define HBP__DEAL_FAR_OFF       50
+#define HBP__DEAL_FAR_OFF       15
 #define HBP__DEAL_MICRO_BATCHES 3
 /* Steps of more samples than this are planned too long to try more than the first stretch. Chosen. */
 #define HBP__DEAL_LARGE_STEP 4096

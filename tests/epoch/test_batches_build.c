@@ -69,7 +69,7 @@ END_TEST
 /* From one micro-batch to dozens, of samples that need few ranks or many. */
 START_TEST_IN_CONTEXT(any_number_of_micro_batches_is_built)
 {
-    static const int64_t count[] = {100, 243, 600, 1438, 2807}, longest[] = {30000, 120000};
+    static const int64_t count[] = {100, 243, 600, 1151, 1438}, longest[] = {30000, 120000};
     hbp_cost *cost = keep(test_cost_ranks(context, 32));
     double ratios = 0, plans = 0;
     int64_t most = 0;

@@ -15,7 +15,7 @@ static hbp__epoch open_epoch(hbp_context *context, int32_t ranks, uint64_t seed,
 }
 
 /* What planning all steps of a way takes. */
-static int64_t plan_way(const hbp__stratify *s, hbp__way way)
+static int64_t plan_way(const hbp__stratify *s, int64_t way)
 {
     hbp__batches batches;
     hbp_plan *plan = NULL;
@@ -28,12 +28,12 @@ static int64_t plan_way(const hbp__stratify *s, hbp__way way)
     return ns;
 }
 
-static void check_guess(const hbp__guess *g)
+/* The better of the even steps and a shuffled sampler's. */
+static int64_t best_of(const hbp__guess *g)
 {
     ck_assert_int_eq(g->best_ns, hbp__min_i64(g->dealt_ns, g->drawn_ns));
-    ck_assert_int_eq(g->best.steps, g->best_ns == g->dealt_ns ? g->dealt.steps : 0);
-    ck_assert_int_eq(g->best.composition,
-                     g->best.steps ? HBP_COMPOSITION_STRATIFIED : HBP_COMPOSITION_RANDOM);
+    ck_assert_int_eq(g->dealt > 0, g->dealt_ns < INT64_MAX);
+    return g->dealt_ns <= g->drawn_ns ? g->dealt : HBP__WAY_DRAWN;
 }
 
 /* Against the plans themselves: what seems best takes about as long as it seems to. */
@@ -50,10 +50,9 @@ START_TEST_IN_CONTEXT(guesses_are_near_the_plans)
                            .most_ns = INT64_MAX,
                            .guess_ns = &least_ns};
         OK(context, hbp__guess_way(&s, &epoch, s.micro_batches, 0, &g));
-        check_guess(&g);
         ck_assert(g.is_near);
         ck_assert_int_eq(least_ns, g.best_ns);
-        const int64_t ns = plan_way(&s, g.best);
+        const int64_t ns = plan_way(&s, best_of(&g));
         ck_assert_int_le(llabs(ns - g.best_ns), ns / 20);
         /* None is near what none takes. */
         s.most_ns = ns / 2;
@@ -68,7 +67,7 @@ END_TEST
 START_TEST_IN_CONTEXT(very_many_steps_are_looked_at_closely)
 {
     int found = 0;
-    for (uint64_t seed = 6; seed <= 10 && !found; seed++) {
+    for (uint64_t seed = 8; seed <= 12 && !found; seed++) {
         hbp__epoch epoch = open_epoch(context, 8, seed, 20000);
         hbp__guess g;
         hbp__stratify s = {.epoch = &epoch,
@@ -77,12 +76,11 @@ START_TEST_IN_CONTEXT(very_many_steps_are_looked_at_closely)
                            .most_ns = INT64_MAX};
         ck_assert(!hbp__guess_is_soon(&s, &epoch));
         OK(context, hbp__guess_way(&s, &epoch, s.micro_batches, 0, &g));
-        check_guess(&g);
-        const int64_t ns = plan_way(&s, g.best);
-        if (g.best_ns > ns - ns / 100)
+        const int64_t ns = plan_way(&s, best_of(&g));
+        if (g.best_ns > ns - ns / 400)
             continue;
         found = 1;
-        s.most_ns = g.best_ns + (ns - g.best_ns) / 3;
+        s.most_ns = g.best_ns + (ns - g.best_ns) / 4;
         OK(context, hbp__guess_way(&s, &epoch, s.micro_batches, 0, &g));
         ck_assert(!g.is_near);
         ck_assert_int_gt(g.best_ns, s.most_ns);
