@@ -149,7 +149,9 @@ static hbp_status look_at(guessing *g, int64_t way, int64_t sample, int64_t *ns)
 static int64_t sample_of(const guessing *g, int64_t way, int ways, int64_t asked)
 {
     int64_t steps = way ? way : hbp__ceil_div(g->part->lengths->tokens, g->s->tokens_per_step);
-    int64_t room = HBP__GUESS_SAMPLES / ways / hbp__max_i64(1, g->part->lengths->count / steps);
+    const int64_t count = g->part->lengths->count;
+    int64_t room = hbp__max_i64(HBP__GUESS_SAMPLES, count / HBP__GUESS_PART) / ways;
+    room /= hbp__max_i64(1, count / steps);
     return hbp__max_i64(1, hbp__min_i64(asked, room));
 }
 
@@ -179,7 +181,9 @@ static hbp_status look_between(guessing *g, int64_t best_ns)
     const hbp__epoch *part = g->part;
     const int64_t least = hbp__ceil_div(part->lengths->tokens, g->s->tokens_per_step);
     const int64_t bound_ns = g->s->bound_ns;
-    if (part != g->s->epoch || !bound_ns || best_ns - bound_ns <= bound_ns / 1000 * HBP__DEAL_FAR_OFF)
+    /* Of very many steps some say less of a number than numbers differ by. */
+    if (part != g->s->epoch || !bound_ns || least > HBP__DEAL_MOST ||
+        best_ns - bound_ns <= bound_ns / 1000 * HBP__DEAL_FAR_OFF)
         return HBP_OK;
     for (int64_t each = 1; each <= HBP__DEAL_MICRO_BATCHES && each * least < g->micro_batches; each++) {
         int64_t low = least, high = hbp__ceil_div(g->micro_batches, each), high_ns, ns;
@@ -187,7 +191,7 @@ static hbp_status look_between(guessing *g, int64_t best_ns)
             continue;
         int64_t way = high;
         HBP__TRY(look_at(g, way, sample_of(g, way, HBP__GUESS_BETWEEN, HBP__GUESS_STEPS), &high_ns));
-        while (high - low > 1) {
+        while (high - low > hbp__max_i64(1, high / HBP__DEAL_PRECISE)) {
             way = low + (high - low) / 2;
             HBP__TRY(look_at(g, way, sample_of(g, way, HBP__GUESS_BETWEEN, HBP__GUESS_STEPS), &ns));
             if (ns < high_ns) {

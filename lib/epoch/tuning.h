@@ -87,10 +87,12 @@
 /* Where none of them keeps to the options, so many more are tried, as where a plan is owed. Chosen. */
 #define HBP__DEAL_MORE 4
 /* Where the best of them seems to take more than so many thousandths over the bound, numbers between are
- * tried by halving, so that a step has 1, 2, ... up to so many micro-batches: as few steps as memory lets
- * have them. Chosen. */
+ * tried by halving, to one part in so many, so that a step has 1, 2, ... up to so many micro-batches: as few
+ * steps as memory lets have them. Not of more steps than the second figure. epochs.sh. */
 #define HBP__DEAL_FAR_OFF       15
+#define HBP__DEAL_MOST          512
 #define HBP__DEAL_MICRO_BATCHES 3
+#define HBP__DEAL_PRECISE       50
 /* Steps of more samples than this are planned too long to try more than the first stretch. Chosen. */
 #define HBP__DEAL_LARGE_STEP 4096
 /* Ways and their steps planned for a first guess, and the share of it, one in so many, that may be its error.
@@ -99,10 +101,11 @@
 #define HBP__GUESS_FIRST_STEPS 4
 #define HBP__GUESS_DOUBT       40
 /* Steps planned for an estimate of all; the same with mixture_slack; and the samples that the steps of all
- * estimates may hold together. Chosen. */
+ * estimates may hold together: so many, or one part in so many of all. bench_settings, epochs.sh. */
 #define HBP__GUESS_STEPS       8
 #define HBP__GUESS_SLACK_STEPS 24
-#define HBP__GUESS_SAMPLES     32768
+#define HBP__GUESS_SAMPLES     16384
+#define HBP__GUESS_PART        16
 /* Ways between those listed that the same samples are for. Chosen. */
 #define HBP__GUESS_BETWEEN 8
 /* Steps looked at before very many are planned, which seem to take as little as they may; very many are so
