@@ -70,7 +70,7 @@ void print_hierarchy(const hbp_plan_summary *s)
         say("the hierarchy takes %s, steps that are no hierarchy %s%s\n",
             show_time((double)s->hierarchy_ns).s, show_time((double)s->mixture_ns).s,
             s->composition == HBP_COMPOSITION_HIERARCHY && s->mixture_ns < s->hierarchy_ns
-                ? " (estimated from some of them; too little to plan them all for)"
+                ? " (estimated from some of them: too little is saved to plan all)"
                 : "");
 }
 
