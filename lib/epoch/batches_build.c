@@ -3,7 +3,8 @@
  * In: the samples of a step. Out: a plan, in about a tenth of a search's time
  * (docs/decisions/mixed.md has how near). Where memory asks for more than one micro-batch the step is built
  * level by level; then micro-batches about as few as memory asks for, and one more at a time for as long as
- * that is shorter. O(micro-batches samples log ranks) each. Oracle: hbp_plan_step, and its bound.
+ * that is shorter; groups of one degree are dealt evenly. O(micro-batches samples log ranks) each. Oracle:
+ * hbp_plan_step, and its bound.
  */
 #include <math.h>
 
@@ -56,14 +57,13 @@ static void repair(building *b)
     hbp__step_board_trim(&b->best);
 }
 
-/* Keeps the step on the board where it is the shortest; zero where it is not. */
-static int keep_shorter(building *b, double own, double *time)
+/* Keeps the step on the board where it is the shortest. */
+static void keep_shorter(building *b, double own, double *time)
 {
     if (!(own < *time))
-        return 0;
+        return;
     *time = own;
     hbp__step_board_copy(b->step, &b->board, &b->best);
-    return 1;
 }
 
 /* Groups of one degree, dealt evenly, where they are shorter: of lengths that are alike. */

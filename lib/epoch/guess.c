@@ -93,8 +93,8 @@ static hbp_status build_some(const guessing *g, int64_t way, int64_t sample, int
     return hbp__forgive(g->s->epoch->context);
 }
 
-/* About what a way takes, from at least `sample` of its steps; INT64_MAX where it keeps not to the
- * tokens or the options. */
+/* About what a way takes, from at least `sample` of its steps; INT64_MAX where it keeps not to the tokens or
+ * the options. */
 static hbp_status estimate_way(guessing *g, int64_t way, int64_t sample, int64_t *ns)
 {
     for (int32_t i = 0; i < g->count; i++)
@@ -233,7 +233,7 @@ static hbp_status look_at_all(guessing *g, const int64_t *ways, int count)
     int64_t ns;
     for (int i = 0; i < count; i++)
         HBP__TRY(look_at(g, ways[i], sample_of(g, ways[i], count, asked), &ns));
-    int64_t way = ways[0];
+    int64_t way = count ? ways[0] : HBP__WAY_DRAWN;
     for (int i = 0; i < HBP__DEAL_MORE && !g->guess->dealt && way && way < samples; i++) {
         way = hbp__min_i64(way + way / HBP__OWED_MORE_PART + 1, samples);
         HBP__TRY(look_at(g, way, sample_of(g, way, count, asked), &ns));
