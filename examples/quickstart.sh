@@ -94,11 +94,11 @@ say "The same from Python: examples/train.py"
 say "A plan that is run: a small transformer on 2 virtual ranks of this processor, measured, fitted, planned, trained"
 small=llama-3.1-8b,layers=2,hidden=128,ffn=384,heads=8,kv_heads=4,head_dim=16,vocab=512
 "$executor" probe --virtual 2 --seconds 3 -o "$out/here.json"
-"$executor" measure --virtual 2 --model $small --max-tokens 512 -o "$out/packs.csv" | tail -n 1
+"$executor" measure --virtual 2 --model $small --max-tokens 512 --clock cpu -o "$out/packs.csv" | tail -n 1
 "$hbp" fit "$out/packs.csv" --model $small --machine "$out/here.json" --zero none --fused-ce -o "$out/cost.json" | sed -n '1,/peak bytes, fitted/p'
 "$draw_lengths" examples/data/wikipedia.csv "$out/few.npy" 200 1 1024
 "$hbp" plan "$out/few.npy" --cost "$out/cost.json" --max-length 1024 --tokens-per-step 16K -o "$out/few.msgpack" | tail -n 1
-"$executor" run "$out/few.msgpack" --model $small --virtual 2 --cost "$out/cost.json" --timeline "$out/run.csv"
+"$executor" run "$out/few.msgpack" --model $small --virtual 2 --clock cpu --cost "$out/cost.json" --timeline "$out/run.csv"
 
 say "Next"
 cat <<EOT

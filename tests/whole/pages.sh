@@ -27,7 +27,7 @@ short_names
     build/hbp plan build/lengths.npy --model llama-3.1-8b --machine h100:4 --max-length 128K --over-long truncate -o build/plan.msgpack
     model=llama-3.1-8b,layers=2,hidden=128,ffn=384,heads=8,kv_heads=4,head_dim=16,vocab=512
     build/hbp_executor probe --virtual 2 --seconds 1 -o build/here.json
-    build/hbp_executor measure --virtual 2 --model $model --max-tokens 256 -o build/packs.csv
+    build/hbp_executor measure --virtual 2 --model $model --max-tokens 256 --clock cpu -o build/packs.csv
     build/hbp fit build/packs.csv --model $model --machine build/here.json --zero none --fused-ce -o build/cost.json
     build/draw_lengths examples/data/wikipedia.csv build/few.npy 200 1 1024
     build/hbp plan build/few.npy --cost build/cost.json --max-length 1024 --tokens-per-step 16K -o build/few.msgpack
