@@ -2,7 +2,7 @@
 # Plans epochs of five data sets on machines of 8 to 1,024 GPUs: seconds of planning (the least of three, one thread) and
 # how far the plan is over the bound. Lengths are drawn from the quantiles in examples/data/, up to 131,072.
 # usage: benchmarks/epochs.sh BUILD [SAMPLES]
-#   BUILD: the folder that was built, as build; SAMPLES [100000]
+#   BUILD: a folder that was built, as build/benchmarks by benchmarks/run.sh; SAMPLES [100000]
 set -eu
 [ $# -ge 1 ] && [ $# -le 2 ] || { sed -n '4,5s/^# //p' "$0" >&2; exit 2; }
 hbp=$1/examples/hbp draw=$1/examples/draw_lengths samples=${2:-100000}

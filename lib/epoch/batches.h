@@ -62,7 +62,8 @@ hbp_status hbp__batches_plan_step(const hbp__epoch *epoch, hbp_context *context,
 int hbp__batches_may_build(const hbp__epoch *epoch);
 
 /* The same by building alone, where that may be: about a tenth of the time, and seldom more than a part in a
- * thousand longer; without a bound. *out stays NULL where it does not come out. */
+ * thousand longer; without a bound. *out stays NULL where it does not come out, and of steps of very many
+ * micro-batches. */
 hbp_status hbp__batches_build_step(const hbp__epoch *epoch, hbp_context *context, const hbp__batches *batches,
                                    int64_t step, hbp_plan **out);
 

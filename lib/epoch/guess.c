@@ -110,7 +110,7 @@ static hbp_status estimate_way(guessing *g, int64_t way, int64_t sample, int64_t
 
 static void open_guess(hbp__guess *guess)
 {
-    *guess = (hbp__guess){.best_ns = INT64_MAX, .dealt_ns = INT64_MAX, .drawn_ns = INT64_MAX};
+    *guess = (hbp__guess){.dealt_ns = INT64_MAX, .drawn_ns = INT64_MAX};
 }
 
 /* Whether what a way takes is as little as it may be. */
@@ -140,8 +140,7 @@ static hbp_status look_at(guessing *g, int64_t way, int64_t sample, int64_t *ns)
         guess->dealt_ns = *ns;
         guess->dealt = way;
     }
-    guess->best_ns = hbp__min_i64(guess->best_ns, *ns);
-    guess->is_near = is_near(g, guess->best_ns);
+    guess->is_near |= is_near(g, *ns);
     return HBP_OK;
 }
 
@@ -261,7 +260,9 @@ hbp_status hbp__guess_way(const hbp__stratify *s, const hbp__epoch *part, int64_
         HBP__TRY(look_at_all(&g, ways, count));
     else
         note_least(&g, least);
-    HBP__TRY(look_between(&g, is_worth ? guess->best_ns : least));
+    if (is_worth)
+        least = hbp__min_i64(guess->dealt_ns, guess->drawn_ns);
+    HBP__TRY(look_between(&g, least));
     return look_closer(&g);
 }
 

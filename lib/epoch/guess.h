@@ -14,13 +14,18 @@ hbp_status hbp__way_open(const hbp__stratify *s, const hbp__epoch *part, int64_t
 
 /* What estimates say of the ways to plan some samples. */
 typedef struct hbp__guess {
-    int64_t best_ns;   /* the least that one seems to take; INT64_MAX: none keeps to the options */
     int64_t dealt;     /* the best of the even steps; HBP__WAY_DRAWN: none keeps to the options */
     int64_t dealt_ns;  /* INT64_MAX then */
     int64_t drawn_ns;  /* of a shuffled sampler's steps; INT64_MAX: they do not, or were not looked at */
-    int is_near;       /* the best seems to take as little as it may */
+    int is_near;       /* the better of both seems to take as little as it may */
     int is_drawn_near; /* a shuffled sampler's steps do */
 } hbp__guess;
+
+/* The way that seems best. */
+static inline int64_t hbp__guess_best(const hbp__guess *guess)
+{
+    return guess->dealt_ns <= guess->drawn_ns ? guess->dealt : HBP__WAY_DRAWN;
+}
 
 /* Estimates the ways to plan `part`, whose best layout has so many micro-batches, beside other samples that
  * take `others_ns`. Where all of them seem far too slow after a first look, nothing seems best. */

@@ -128,7 +128,7 @@ static hbp_status try_whole(const hbp__stratify *s, hbp_plan **plan)
     if (!g.is_near && s->most_ns == INT64_MAX && !s->saves_from_ns)
         return plan_at_any_price(s, g.dealt, plan);
     const int is_both = takes_both(s, &g);
-    if (g.dealt && (is_both || (g.is_near && g.dealt_ns <= g.drawn_ns)))
+    if (g.dealt && (is_both || (g.is_near && hbp__guess_best(&g))))
         HBP__TRY(try_way(s, g.dealt, plan));
     const int is_slow = g.is_near && (!*plan || hbp__plan_ns(*plan) > s->most_ns);
     if (s->epoch->options.composition == HBP_COMPOSITION_AUTO && (is_both || (is_slow && g.is_drawn_near)))
@@ -152,7 +152,7 @@ static hbp_status try_cut(const hbp__stratify *s, int64_t longest, hbp_plan **pl
         status = hbp__guess_way(s, &part, left, hbp__plan_ns(parted.longs), &g);
     }
     if (status >= 0 && g.is_near)
-        status = plan_way(s, &part, g.dealt_ns <= g.drawn_ns ? g.dealt : HBP__WAY_DRAWN, INT64_MAX, &rest);
+        status = plan_way(s, &part, hbp__guess_best(&g), INT64_MAX, &rest);
     if (status >= 0 && g.is_near)
         status = hbp__parted_join(s->epoch, &parted, rest, plan);
     if (status >= 0)

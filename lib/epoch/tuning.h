@@ -95,8 +95,8 @@
 #define HBP__DEAL_PRECISE       50
 /* Steps of more samples than this are planned too long to try more than the first stretch. Chosen. */
 #define HBP__DEAL_LARGE_STEP 4096
-/* Ways and their steps planned for a first guess, and the share of it, one in so many, that may be its error.
- * Chosen. */
+/* Ways and their steps planned for a first guess, and the share of it, one in so many, that may be its error,
+ * or what a search may save of steps that were built. Chosen. */
 #define HBP__GUESS_FIRST_WAYS  3
 #define HBP__GUESS_FIRST_STEPS 4
 #define HBP__GUESS_DOUBT       40

@@ -141,8 +141,7 @@ int ex_record_finish(const ex_record *r, hbp_context *context, int32_t ranks, co
     c.samples = r->samples;
     c.tokens = r->tokens;
     c.sum_squares = r->sum_squares;
-    /* From a start on the wall clock no processor time leads to an end: what lies between steps is not known.
-     */
+    /* By the processor's clock nothing says what lies between steps: starts are the wall clock's. */
     c.start_ns = r->clock == EX_CLOCK_WALL ? r->start_ns : NULL;
     c.time_ns = r->time_ns;
     c.communication_ns = r->communication_ns;
