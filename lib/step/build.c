@@ -6,18 +6,21 @@
 #include "step/builder.h"
 #include "step/tuning.h"
 
+/* Whether the whole pool, which stays, goes into micro-batch m within `goal`. */
+static int fills(hbp__step_builder *b, hbp__step_board *board, int64_t m, double goal, hbp__step_style style)
+{
+    return !hbp__step_fill_most(&b->filler, &b->pool, board, m, goal, style, 0);
+}
+
 int hbp__step_fill_all(hbp__step_builder *b, hbp__step_board *board, int64_t m, double limit,
                        hbp__step_style style)
 {
     double goal = hbp__step_estimate(b->step, &b->pool, 0, b->pool.count, 1), stride = HBP__BUILD_ALL_STRIDE,
            fails = 0;
     int filled = 0;
-    hbp__step_save(b);
     for (int i = 0; i < HBP__BUILD_ALL_STRIDES && !filled && goal < limit && hbp__step_listen(b); i++) {
         b->work += 4 * b->pool.count;
-        hbp__step_fill(&b->filler, &b->pool, board, m, goal, style);
-        filled = !b->pool.count;
-        hbp__step_restore(b);
+        filled = fills(b, board, m, goal, style);
         if (filled)
             break;
         fails = goal;
@@ -30,18 +33,14 @@ int hbp__step_fill_all(hbp__step_builder *b, hbp__step_board *board, int64_t m, 
     while (fails > 0 && goal - fails > goal * HBP__BUILD_ALL_PRECISE && hbp__step_listen(b)) {
         double middle = fails + (goal - fails) / 2;
         b->work += 4 * b->pool.count;
-        hbp__step_fill(&b->filler, &b->pool, board, m, middle, style);
-        again = b->pool.count > 0;
+        again = !fills(b, board, m, middle, style);
         if (again)
             fails = middle;
         else
             goal = middle;
-        hbp__step_restore(b);
     }
-    if (again) {
-        hbp__step_fill(&b->filler, &b->pool, board, m, goal, style);
-        hbp__step_restore(b);
-    }
+    if (again)
+        fills(b, board, m, goal, style);
     return 1;
 }
 

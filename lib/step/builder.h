@@ -136,13 +136,14 @@ typedef struct hbp__step_shelf {
 
 typedef struct hbp__step_filler {
     const hbp__step *step;
-    double *alone;     /* [count x degrees] time of each sequence alone; INFINITY: does not fit */
-    double *useful;    /* [count] least rank-time on any degree, without what is paid once */
-    double *added;     /* [count] least that it adds to the time of a group */
-    int64_t *left;     /* [count] scratch */
-    hbp_status status; /* HBP_E_CANCELLED once a filling was asked to stop; hbp__step_status knows */
-    int64_t again;     /* sequences placed beyond once a filling, since the builder asked */
-    int32_t *open;     /* [ranks] scratch: degrees of the groups opened, where they do not nest */
+    double *alone;       /* [count x degrees] time of each sequence alone; INFINITY: does not fit */
+    double *useful;      /* [count] least rank-time on any degree, without what is paid once */
+    double *added;       /* [count x degrees] least that it adds to the time of a group that holds it */
+    double *least_added; /* [count] the least of these */
+    int64_t *left;       /* [count] what the last filling left */
+    hbp_status status;   /* HBP_E_CANCELLED once a filling was asked to stop; hbp__step_status knows */
+    int64_t again;       /* sequences placed beyond once a filling, since the builder asked */
+    int32_t *open;       /* [ranks] scratch: degrees of the groups opened, where they do not nest */
     double *nodes;
     int64_t *names;
     hbp__step_shelf shelf[HBP__STEP_DEGREES];
@@ -165,6 +166,11 @@ static const hbp__step_style hbp__step_plain = {0};
  * useful rank-time placed. O(pool log ranks), mostly. */
 double hbp__step_fill(hbp__step_filler *filler, hbp__step_pool *pool, hbp__step_board *board, int64_t m,
                       double makespan, hbp__step_style style);
+
+/* The same, but the pool stays; returns how many sequences find no place, listed in filler->left, or
+ * HBP__NONE where those are more than `most`. O(as much of the pool as shows so, log ranks), mostly. */
+int64_t hbp__step_fill_most(hbp__step_filler *filler, const hbp__step_pool *pool, hbp__step_board *board,
+                            int64_t m, double makespan, hbp__step_style style, int64_t most);
 
 /* A sequence of the micro-batch that is squeezed. */
 typedef struct hbp__step_member {

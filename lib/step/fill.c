@@ -32,7 +32,7 @@ static hbp_status set_tables(hbp__step_filler *f)
     for (int64_t k = 0; k < step->count; k++) {
         HBP__TRY(hbp__tick_row(step->context, "SP degrees", k, step->count));
         const double root = sqrt(step->squares[k]);
-        f->useful[k] = f->added[k] = (double)INFINITY;
+        f->useful[k] = f->least_added[k] = (double)INFINITY;
         for (int32_t j = 0; j < step->degrees; j++) {
             double *alone = &f->alone[k * step->degrees + j];
             *alone = (double)INFINITY;
@@ -43,8 +43,9 @@ static hbp_status set_tables(hbp__step_filler *f)
             *alone = hbp__step_group_time(step, j, load);
             double work = step->degree[j].degree * (*alone - fixed);
             f->useful[k] = work < f->useful[k] ? work : f->useful[k];
-            double added = least_added(step, j, k);
-            f->added[k] = added < f->added[k] ? added : f->added[k];
+            double *added = &f->added[k * step->degrees + j];
+            *added = least_added(step, j, k);
+            f->least_added[k] = hbp__min_f64(*added, f->least_added[k]);
         }
     }
     return HBP_OK;
@@ -63,7 +64,8 @@ hbp_status hbp__step_filler_open(const hbp__step *step, hbp__step_filler *f)
     }
     f->alone = hbp__take(context, (uint64_t)step->count * (uint64_t)step->degrees, sizeof *f->alone);
     f->useful = hbp__take(context, (uint64_t)step->count, sizeof *f->useful);
-    f->added = hbp__take(context, (uint64_t)step->count, sizeof *f->added);
+    f->added = hbp__take(context, (uint64_t)step->count * (uint64_t)step->degrees, sizeof *f->added);
+    f->least_added = hbp__take(context, (uint64_t)step->count, sizeof *f->least_added);
     f->left = hbp__take(context, (uint64_t)step->count, sizeof *f->left);
     f->open = hbp__take(context, (uint64_t)step->ranks, sizeof *f->open);
     f->nodes = hbp__take(context, (uint64_t)leaves * 4, sizeof *f->nodes);
@@ -139,15 +141,24 @@ static int leaf_takes(const hbp__step_shelf *s, int64_t leaf, visit *v)
     return 1;
 }
 
-/* The first leaf below `node` with room; HBP__NONE. */
-static int64_t shelf_find(const hbp__step_shelf *s, int64_t node, visit *v)
+/* The first leaf with room; HBP__NONE. */
+static int64_t shelf_find(const hbp__step_shelf *s, visit *v)
 {
-    if (s->time[node] < v->least || s->tokens[node] < v->room)
-        return HBP__NONE;
-    if (node >= s->leaves)
-        return leaf_takes(s, node - s->leaves, v) ? node - s->leaves : HBP__NONE;
-    int64_t found = shelf_find(s, 2 * node, v);
-    return found != HBP__NONE ? found : shelf_find(s, 2 * node + 1, v);
+    int64_t node = 1;
+    while (node) {
+        if (s->time[node] >= v->least && s->tokens[node] >= v->room) {
+            if (node < s->leaves) {
+                node *= 2;
+                continue;
+            }
+            if (leaf_takes(s, node - s->leaves, v))
+                return node - s->leaves;
+        }
+        while (node & 1)
+            node /= 2;
+        node += node > 0;
+    }
+    return HBP__NONE;
 }
 
 /* The leaf below `node` with the most time left of those with room, the first of such, if it has more than
@@ -245,6 +256,7 @@ typedef struct filling {
     double tokens;
     int is_stale; /* they may have less by now */
     int capped;   /* max_samples kept a sequence out of a group, or may have */
+    int64_t most; /* to be left: with more it gives up */
     int64_t last; /* the sequence that looked for a group before; HBP__NONE: none yet */
     int32_t last_degree;
     int64_t last_leaf; /* where it went; HBP__NONE: nowhere */
@@ -293,7 +305,7 @@ static visit begin_visit(const filling *fill, int64_t k, int32_t j)
                    .degree = j,
                    .k = k,
                    .room = (double)step->degree[j].tokens[k],
-                   .least = least_added(step, j, k),
+                   .least = fill->f->added[k * step->degrees + j],
                    .makespan = fill->makespan};
 }
 
@@ -304,7 +316,7 @@ static int put_in_old(filling *fill, int64_t k, int32_t j)
         return 0;
     visit v = begin_visit(fill, k, j);
     double most = -1;
-    int64_t leaf = j == fill->level ? shelf_find_emptiest(s, 1, &v, &most) : shelf_find(s, 1, &v);
+    int64_t leaf = j == fill->level ? shelf_find_emptiest(s, 1, &v, &most) : shelf_find(s, &v);
     fill->capped |= v.capped;
     if (leaf == HBP__NONE)
         return 0;
@@ -419,7 +431,7 @@ static void refresh(filling *fill)
 static int is_full(const filling *fill, int64_t k)
 {
     return !fill->ranks &&
-           (fill->f->added[k] > fill->time || (double)fill->f->step->tokens[k] > fill->tokens);
+           (fill->f->least_added[k] > fill->time || (double)fill->f->step->tokens[k] > fill->tokens);
 }
 
 /* The same of the last of the pool, which needs least unless vision units count. */
@@ -431,7 +443,8 @@ static int is_over(filling *fill, const hbp__step_pool *pool)
     return is_full(fill, pool->member[pool->count - 1]);
 }
 
-/* Fills from the pool, which stays; what finds no place is listed in f->left, and *left gets how many. */
+/* Fills from the pool, which stays; what finds no place is listed in f->left, and *left gets how many: more
+ * than fill->most where it gave up. */
 static double place_all(filling *fill, const hbp__step_pool *pool, int64_t *left)
 {
     hbp__step_filler *f = fill->f;
@@ -445,7 +458,7 @@ static double place_all(filling *fill, const hbp__step_pool *pool, int64_t *left
     *left = 0;
     for (int32_t j = 0; j < f->step->degrees; j++)
         shelf_clear(&f->shelf[j]);
-    for (int64_t i = 0; i < pool->count; i++) {
+    for (int64_t i = 0; i < pool->count && *left <= fill->most; i++) {
         int64_t k = pool->member[i];
         if (f->status >= 0)
             f->status = hbp__tick_row(f->step->context, "step", i, pool->count);
@@ -481,19 +494,52 @@ static double place_level(filling *fill, const hbp__step_pool *pool, double usef
     return place_all(fill, pool, left);
 }
 
+/* Fills as asked; *left and what is returned are place_all's. */
+static double fill_within(filling *fill, const hbp__step_pool *pool, int64_t *left)
+{
+    hbp__step_board *board = fill->board;
+    const int64_t m = fill->m;
+    double useful = place_all(fill, pool, left), slowest = fill->f->step->cost->terms.pack_ns;
+    if (*left && fill->capped)
+        useful = place_level(fill, pool, useful, left);
+    for (int64_t g = m * board->ranks; g < m * board->ranks + board->groups[m]; g++)
+        slowest = hbp__max_f64(slowest, board->group[g].time);
+    board->makespan[m] = slowest;
+    return useful;
+}
+
+static filling fill_of(hbp__step_filler *f, hbp__step_board *board, int64_t m, double makespan,
+                       hbp__step_style style)
+{
+    return (filling){.f = f,
+                     .board = board,
+                     .m = m,
+                     .makespan = makespan,
+                     .style = style,
+                     .level = HBP__NONE,
+                     .most = INT64_MAX};
+}
+
 double hbp__step_fill(hbp__step_filler *f, hbp__step_pool *pool, hbp__step_board *board, int64_t m,
                       double makespan, hbp__step_style style)
 {
-    filling fill = {.f = f, .board = board, .m = m, .makespan = makespan, .style = style, .level = HBP__NONE};
+    filling fill = fill_of(f, board, m, makespan, style);
     int64_t left;
-    double useful = place_all(&fill, pool, &left), slowest = f->step->cost->terms.pack_ns;
-    if (left && fill.capped)
-        useful = place_level(&fill, pool, useful, &left);
-    for (int64_t g = m * board->ranks; g < m * board->ranks + board->groups[m]; g++)
-        slowest = board->group[g].time > slowest ? board->group[g].time : slowest;
-    board->makespan[m] = slowest;
+    const double useful = fill_within(&fill, pool, &left);
     memcpy(pool->member, f->left, (size_t)left * sizeof *pool->member);
     pool->count = left;
     hbp__step_pool_sum(f->step, pool);
     return useful;
+}
+
+int64_t hbp__step_fill_most(hbp__step_filler *f, const hbp__step_pool *pool, hbp__step_board *board,
+                            int64_t m, double makespan, hbp__step_style style, int64_t most)
+{
+    filling fill = fill_of(f, board, m, makespan, style);
+    int64_t left;
+    /* Where max_samples counts, what finds no place may find one in groups that are kept alike. */
+    if (f->step->most_samples == INT64_MAX)
+        fill.most = most;
+    fill_within(&fill, pool, &left);
+    return left <= most ? left : HBP__NONE;
 }

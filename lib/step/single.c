@@ -11,13 +11,9 @@
 static int try_goal(hbp__step_builder *s, double goal, hbp__step_style style, int64_t moves)
 {
     s->work += 4 * s->pool.count;
-    hbp__step_fill(&s->filler, &s->pool, &s->trial, 0, goal, style);
-    int64_t extras = s->pool.count;
-    memcpy(s->spare, s->pool.member, (size_t)extras * sizeof *s->spare);
-    hbp__step_restore(s);
-    if (extras > s->saved.count / 4 + 2)
-        return 0;
-    return hbp__step_squeeze(&s->squeezer, &s->trial, 0, s->spare, extras, goal, moves);
+    const int64_t extras =
+        hbp__step_fill_most(&s->filler, &s->pool, &s->trial, 0, goal, style, s->pool.count / 4 + 2);
+    return extras >= 0 && hbp__step_squeeze(&s->squeezer, &s->trial, 0, s->filler.left, extras, goal, moves);
 }
 
 /* Tries given groups in both orders of choice. */
