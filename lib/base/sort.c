@@ -4,8 +4,8 @@
 
 #include "base/scratch.h"
 
-#define DIGIT_BITS 11
-#define DIGITS     (1 << DIGIT_BITS)
+/* Bits of a digit, and of one of few rows, to which all digits would be more than they are. */
+enum { DIGIT_BITS = 11, FEW_DIGIT_BITS = 7, FEW_ROWS = 512, DIGITS = 1 << DIGIT_BITS };
 
 typedef struct sort_row {
     uint64_t key;
@@ -18,24 +18,25 @@ static hbp_status tick_sort(hbp_context *context, int64_t row, int64_t rows)
     return context ? hbp__tick_row(context, "sort", row, rows) : HBP_OK;
 }
 
-/* One stable pass by the digit at `shift`. */
+/* One stable pass by the digit of `bits` at `shift`. */
 static hbp_status scatter(hbp_context *context, const sort_row *from, sort_row *to, int64_t count, int shift,
-                          int64_t *starts)
+                          int bits, int64_t *starts)
 {
-    memset(starts, 0, DIGITS * sizeof *starts);
+    const uint64_t digits = UINT64_C(1) << bits, mask = digits - 1;
+    memset(starts, 0, digits * sizeof *starts);
     for (int64_t i = 0; i < count; i++) {
         HBP__TRY(tick_sort(context, i, count));
-        starts[(from[i].key >> shift) & (DIGITS - 1)]++;
+        starts[(from[i].key >> shift) & mask]++;
     }
     int64_t sum = 0;
-    for (int d = 0; d < DIGITS; d++) {
+    for (uint64_t d = 0; d < digits; d++) {
         int64_t here = starts[d];
         starts[d] = sum;
         sum += here;
     }
     for (int64_t i = 0; i < count; i++) {
         HBP__TRY(tick_sort(context, i, count));
-        to[starts[(from[i].key >> shift) & (DIGITS - 1)]++] = from[i];
+        to[starts[(from[i].key >> shift) & mask]++] = from[i];
     }
     return HBP_OK;
 }
@@ -53,11 +54,12 @@ static hbp_status sort_in(hbp_context *context, const uint64_t *keys, uint64_t f
         all &= key;
         any |= key;
     }
-    uint64_t differs = all ^ any;
-    for (int shift = 0; shift < 64; shift += DIGIT_BITS) {
-        if (!((differs >> shift) & (DIGITS - 1)))
+    const uint64_t differs = all ^ any;
+    const int bits = count < FEW_ROWS ? FEW_DIGIT_BITS : DIGIT_BITS;
+    for (int shift = 0; shift < 64; shift += bits) {
+        if (!((differs >> shift) & ((UINT64_C(1) << bits) - 1)))
             continue;
-        HBP__TRY(scatter(context, from, to, count, shift, starts));
+        HBP__TRY(scatter(context, from, to, count, shift, bits, starts));
         sort_row *swap = from;
         from = to;
         to = swap;
