@@ -54,6 +54,7 @@ static int may_be_shorter(building *b, int64_t m, double time)
 static void repair(building *b)
 {
     hbp__step_builder *builder = &b->builder;
+    builder->squeezer.least_work = 0;
     int64_t batches = b->best.micro_batches,
             work = HBP__BUILD_REPAIR * b->step->count + HBP__BUILD_REPAIR_STEP;
     builder->work_limit = builder->work + builder->squeezer.work + batches * work;

@@ -193,7 +193,8 @@ typedef struct hbp__step_squeezer {
     int64_t next_look;        /* work at which it looks whether it is to be cancelled */
     int64_t before;           /* work of others, and how much it may be in all, for progress */
     int64_t work_limit;
-    hbp_status status; /* once cancelled it does nothing more */
+    int64_t least_work; /* that a squeeze may do where less is left, once all are put in; 0: none at all */
+    hbp_status status;  /* once cancelled it does nothing more */
 } hbp__step_squeezer;
 
 hbp_status hbp__step_squeezer_open(const hbp__step *step, hbp__step_squeezer *q);

@@ -18,6 +18,7 @@ hbp_status hbp__step_squeezer_open(const hbp__step *step, hbp__step_squeezer *q)
 {
     memset(q, 0, sizeof *q);
     q->step = step;
+    q->least_work = HBP__SQUEEZE_LEAST_WORK;
     q->member = hbp__take(step->context, (uint64_t)step->count, sizeof *q->member);
     q->group = hbp__take(step->context, (uint64_t)step->ranks, sizeof *q->group);
     q->way = hbp__take(step->context, (uint64_t)step->ranks, sizeof *q->way);
@@ -343,6 +344,8 @@ int hbp__step_squeeze(hbp__step_squeezer *q, hbp__step_board *board, int64_t m, 
                       int64_t extras, double goal, int64_t moves)
 {
     int32_t groups = (int32_t)board->groups[m];
+    if (!q->least_work && q->work + extras * groups > q->work_limit - q->before)
+        return 0;
     q->count = 0;
     for (int32_t g = 0; g < groups; g++) {
         q->group[g] = board->group[m * board->ranks + g];
@@ -356,7 +359,7 @@ int hbp__step_squeeze(hbp__step_squeezer *q, hbp__step_board *board, int64_t m, 
     int64_t limit = q->work + HBP__SQUEEZE_WORK + HBP__SQUEEZE_WORK_MEMBER * q->count;
     if (q->work_limit)
         limit =
-            hbp__min_i64(limit, hbp__max_i64(q->work_limit - q->before, q->work + HBP__SQUEEZE_LEAST_WORK));
+            hbp__min_i64(limit, hbp__max_i64(q->work_limit - q->before, q->work + q->least_work));
     for (int32_t g = 0; g < groups; g++) {
         q->group[g].time = time_now(q, g, goal);
         set_way(q, g);
