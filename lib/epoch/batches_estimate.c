@@ -47,8 +47,8 @@ static hbp_status add_step(const hbp__epoch *epoch, const hbp__batches *b, int64
 hbp_status hbp__batches_estimate(const hbp__epoch *epoch, const hbp__batches *b, int64_t sample, int64_t *ns)
 {
     double total = 0, work = 0, apart = 0, apart_work = 0, all = work_of_all(epoch);
-    int64_t count = hbp__min_i64(sample, b->steps), longest = b->steps;
-    if (b->steps <= HBP__GUESS_LONGEST_STEPS) {
+    int64_t count = hbp__min_i64(hbp__max_i64(1, sample), b->steps), longest = b->steps;
+    if (sample && b->steps <= HBP__GUESS_LONGEST_STEPS) {
         longest = longest_step(epoch, b);
         HBP__TRY(add_step(epoch, b, longest, &apart, &apart_work));
     }

@@ -93,8 +93,8 @@ static hbp_status build_some(const guessing *g, int64_t way, int64_t sample, int
     return hbp__forgive(g->s->epoch->context);
 }
 
-/* About what a way takes, from at least `sample` of its steps; INT64_MAX where it keeps not to the tokens or
- * the options. */
+/* About what a way takes, from at least `sample` of its steps, or 0 (batches.h); INT64_MAX where it keeps not
+ * to the tokens or the options. */
 static hbp_status estimate_way(guessing *g, int64_t way, int64_t sample, int64_t *ns)
 {
     for (int32_t i = 0; i < g->count; i++)
@@ -171,6 +171,13 @@ static hbp_status look_first(guessing *g, const int64_t *ways, int count, int64_
     return HBP_OK;
 }
 
+/* The same of ways between; of one step the longest's is left out until a way is the best of them. */
+static int64_t sample_between(const guessing *g, int64_t way, int is_best)
+{
+    const int64_t sample = sample_of(g, way, HBP__GUESS_BETWEEN, HBP__GUESS_STEPS);
+    return sample > 1 || is_best ? sample : 0;
+}
+
 /* Where a step has few micro-batches, a number of steps between those that are listed may have fewer in all:
  * fewer steps than the best layout, each of as many micro-batches as its own, with more layers recomputed.
  * The best that is known takes `best_ns`. Halves between the fewest steps and as many as that layout's
@@ -188,18 +195,18 @@ static hbp_status look_between(guessing *g, int64_t best_ns)
         int64_t low = least, high = hbp__ceil_div(g->micro_batches, each), high_ns, ns;
         if (high > 2 * least || high > part->lengths->count)
             continue;
-        int64_t way = high;
-        HBP__TRY(look_at(g, way, sample_of(g, way, HBP__GUESS_BETWEEN, HBP__GUESS_STEPS), &high_ns));
+        HBP__TRY(estimate_way(g, high, sample_between(g, high, 0), &high_ns));
         while (high - low > hbp__max_i64(1, high / HBP__DEAL_PRECISE)) {
-            way = low + (high - low) / 2;
-            HBP__TRY(look_at(g, way, sample_of(g, way, HBP__GUESS_BETWEEN, HBP__GUESS_STEPS), &ns));
+            const int64_t middle = low + (high - low) / 2;
+            HBP__TRY(estimate_way(g, middle, sample_between(g, middle, 0), &ns));
             if (ns < high_ns) {
-                high = way;
+                high = middle;
                 high_ns = ns;
             } else {
-                low = way;
+                low = middle;
             }
         }
+        HBP__TRY(look_at(g, high, sample_between(g, high, 1), &ns));
     }
     return HBP_OK;
 }
