@@ -98,6 +98,7 @@ static hbp_status build(building *b, int64_t least, int64_t most, double *time)
     hbp__step_builder *builder = &b->builder;
     *time = (double)INFINITY;
     builder->work_limit = INT64_MAX / 2;
+    builder->leaps = 1;
     hbp__step_pool_all(builder);
     /* About what no number of micro-batches beats, but that in more of them fewer layers are recomputed. */
     double near = hbp__step_estimate(b->step, &builder->pool, 0, builder->pool.count, (double)INFINITY);

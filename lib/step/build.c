@@ -6,10 +6,24 @@
 #include "step/builder.h"
 #include "step/tuning.h"
 
-/* Whether the whole pool, which stays, goes into micro-batch m within `goal`. */
-static int fills(hbp__step_builder *b, hbp__step_board *board, int64_t m, double goal, hbp__step_style style)
+/* Whether the whole pool, which stays, goes into micro-batch m within `goal`. Where not, *short_by gets the
+ * part of its rank-time that is left, about which the goal is too short by; NULL: that is not looked at. */
+static int fills(hbp__step_builder *b, hbp__step_board *board, int64_t m, double goal, hbp__step_style style,
+                 double *short_by)
 {
-    return !hbp__step_fill_most(&b->filler, &b->pool, board, m, goal, style, 0);
+    const hbp__step_filler *f = &b->filler;
+    const hbp__step_pool *pool = &b->pool;
+    const int64_t left =
+        hbp__step_fill_most(&b->filler, pool, board, m, goal, style, short_by ? pool->count : 0);
+    double rest = 0, all = 0;
+    if (left <= 0 || !short_by)
+        return !left;
+    for (int64_t i = 0; i < left; i++)
+        rest += f->useful[f->left[i]];
+    for (int64_t i = 0; i < pool->count; i++)
+        all += f->useful[pool->member[i]];
+    *short_by = all > 0 && all < (double)INFINITY ? rest / all : 0;
+    return 0;
 }
 
 int hbp__step_fill_all(hbp__step_builder *b, hbp__step_board *board, int64_t m, double limit,
@@ -20,11 +34,12 @@ int hbp__step_fill_all(hbp__step_builder *b, hbp__step_board *board, int64_t m, 
     int filled = 0;
     for (int i = 0; i < HBP__BUILD_ALL_STRIDES && !filled && goal < limit && hbp__step_listen(b); i++) {
         b->work += 4 * b->pool.count;
-        filled = fills(b, board, m, goal, style);
+        double short_by = 0;
+        filled = fills(b, board, m, goal, style, b->leaps ? &short_by : NULL);
         if (filled)
             break;
         fails = goal;
-        goal = goal * (1 + stride) + 1;
+        goal = goal * (1 + hbp__max_f64(stride, short_by)) + 1;
         stride *= HBP__BUILD_WIDER;
     }
     if (!filled)
@@ -33,14 +48,14 @@ int hbp__step_fill_all(hbp__step_builder *b, hbp__step_board *board, int64_t m, 
     while (fails > 0 && goal - fails > goal * HBP__BUILD_ALL_PRECISE && hbp__step_listen(b)) {
         double middle = fails + (goal - fails) / 2;
         b->work += 4 * b->pool.count;
-        again = !fills(b, board, m, middle, style);
+        again = !fills(b, board, m, middle, style, NULL);
         if (again)
             fails = middle;
         else
             goal = middle;
     }
     if (again)
-        fills(b, board, m, goal, style);
+        fills(b, board, m, goal, style, NULL);
     return 1;
 }
 

@@ -230,6 +230,7 @@ typedef struct hbp__step_builder {
     int64_t next_report; /* work at which to report progress */
     hbp_status status;   /* HBP_E_CANCELLED once so */
     int late;            /* the time limit has passed */
+    int leaps; /* makespans to be tried for all are found by what the one before leaves, in fewer tries */
 } hbp__step_builder;
 
 hbp_status hbp__step_builder_open(const hbp__step *step, hbp__step_builder *builder);

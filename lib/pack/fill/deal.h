@@ -70,8 +70,9 @@ typedef struct hbp__bin_deal {
     const hbp__items *items;
     const hbp__listing *listing;
     int64_t width;
-    uint32_t *order;      /* [width] packs ascending in time as of the last run that was not alike */
-    int64_t most_load;    /* of the packs, with what is counted */
+    uint32_t *order;   /* [width] packs, one after the other in number, ascending in time as of the last run
+                          that was not alike */
+    int64_t most_load; /* of the packs, with what is counted */
     int64_t most_members; /* likewise */
     int64_t load;         /* counted and not yet added to each pack */
     int64_t time_ns;
