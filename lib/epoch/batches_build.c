@@ -39,17 +39,6 @@ static double build_number(building *b, int64_t m)
     return hbp__step_board_time(&b->board);
 }
 
-/* Whether a step of m micro-batches seems to take less than `time`: about what it takes at least. */
-static int may_be_shorter(building *b, int64_t m, double time)
-{
-    hbp__step_builder *builder = &b->builder;
-    if (!(time < (double)INFINITY) || m > HBP__STEP_AHEAD)
-        return 1;
-    hbp__step_pool_all(builder);
-    return hbp__step_cut(b->step, &builder->pool, m, HBP__STEP_CUTS, HBP__BUILD_OVERFULL, builder->cut,
-                         builder->end) < time;
-}
-
 /* Divides pairs of micro-batches of the best board anew, where that takes little, and makes each shorter. */
 static void repair(building *b)
 {
@@ -98,7 +87,7 @@ static hbp_status build(building *b, int64_t least, int64_t most, double *time)
     hbp__step_builder *builder = &b->builder;
     *time = (double)INFINITY;
     builder->work_limit = INT64_MAX / 2;
-    builder->leaps = 1;
+    builder->quick = 1;
     hbp__step_pool_all(builder);
     /* About what no number of micro-batches beats, but that in more of them fewer layers are recomputed. */
     double near = hbp__step_estimate(b->step, &builder->pool, 0, builder->pool.count, (double)INFINITY);
@@ -112,7 +101,8 @@ static hbp_status build(building *b, int64_t least, int64_t most, double *time)
         last = least > HBP__BUILD_LEVELS_ALONE || b->step->count > HBP__BUILD_RECUT ? 0 : last;
     }
     for (int64_t m = least; m <= last && !(*time < near); m++) {
-        if (m > b->best.micro_batches && !may_be_shorter(b, m, *time))
+        hbp__step_pool_all(builder);
+        if (m > b->best.micro_batches && !hbp__step_may_be_shorter(builder, m, *time))
             break;
         double own = build_number(b, m);
         if (!(own < shortest) && shortest < (double)INFINITY)

@@ -35,7 +35,7 @@ int hbp__step_fill_all(hbp__step_builder *b, hbp__step_board *board, int64_t m, 
     for (int i = 0; i < HBP__BUILD_ALL_STRIDES && !filled && goal < limit && hbp__step_listen(b); i++) {
         b->work += 4 * b->pool.count;
         double short_by = 0;
-        filled = fills(b, board, m, goal, style, b->leaps ? &short_by : NULL);
+        filled = fills(b, board, m, goal, style, b->quick ? &short_by : NULL);
         if (filled)
             break;
         fails = goal;
@@ -75,6 +75,13 @@ static double guess(hbp__step_builder *b, int64_t left)
     while (end < pool->count && hbp__step_pool_room(b->step, pool, 0, end + 1) <= share)
         end++;
     return hbp__step_estimate(b->step, pool, 0, end, HBP__BUILD_OVERFULL);
+}
+
+int hbp__step_may_be_shorter(hbp__step_builder *b, int64_t micro_batches, double time)
+{
+    return !(time < (double)INFINITY) || micro_batches > HBP__STEP_AHEAD ||
+           hbp__step_cut(b->step, &b->pool, micro_batches, HBP__STEP_CUTS, HBP__BUILD_OVERFULL, b->cut,
+                         b->end) < time;
 }
 
 /* A micro-batch filled for trial. */

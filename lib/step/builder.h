@@ -230,7 +230,7 @@ typedef struct hbp__step_builder {
     int64_t next_report; /* work at which to report progress */
     hbp_status status;   /* HBP_E_CANCELLED once so */
     int late;            /* the time limit has passed */
-    int leaps; /* makespans to be tried for all are found by what the one before leaves, in fewer tries */
+    int quick; /* fewer makespans and numbers of micro-batches are tried, those that estimates leave */
 } hbp__step_builder;
 
 hbp_status hbp__step_builder_open(const hbp__step *step, hbp__step_builder *builder);
@@ -274,6 +274,9 @@ int32_t hbp__step_list_goals(const hbp__step_builder *builder, double guess, dou
  * zero when that does not come out. */
 int hbp__step_build(hbp__step_builder *builder, hbp__step_board *board, int64_t micro_batches,
                     double density);
+
+/* Whether the pool in so many micro-batches seems to take less than `time`: no less than their estimates. */
+int hbp__step_may_be_shorter(hbp__step_builder *builder, int64_t micro_batches, double time);
 
 /* The same of what is in the pool, in micro-batches after those on the board; what is built of it when it
  * does not come out stays there. */

@@ -66,32 +66,45 @@ static void bring_back(hbp__step_builder *b, int64_t count)
     hbp__step_pool_sum(b->step, &b->pool);
 }
 
+/* Builds what is left, of so many tokens, in `left` micro-batches, if that comes out. */
+static int build_rest(hbp__step_builder *b, hbp__step_board *board, int64_t left, double tokens)
+{
+    double fill = tokens / (b->room * (double)left);
+    double density = fill < HBP__BUILD_LOOSE ? HBP__BUILD_FREE : fill + (1 - fill) * HBP__LEVELS_TAIL_DENSITY;
+    return hbp__step_build_rest(b, board, left, density < 1 ? density : 1);
+}
+
 /* Builds what is left in about `about` micro-batches, as many as are best. */
 static int build_tail(hbp__step_builder *b, hbp__step_board *board, int64_t most, double about)
 {
-    int64_t first = board->micro_batches, count = b->pool.count, best = 0;
+    int64_t first = board->micro_batches, count = b->pool.count, best = 0, work = 0, end = 0;
     int64_t low = hbp__max_i64((int64_t)about, 1), high = hbp__min_i64(low + 2, most - first);
     double tokens = hbp__step_pool_room(b->step, &b->pool, 0, count), least = (double)INFINITY;
     memcpy(b->rest, b->pool.member, (size_t)count * sizeof *b->rest);
-    for (int64_t left = low; left <= high + (best > 0); left++) {
-        int64_t now = left <= high ? left : best;
-        double fill = tokens / (b->room * (double)now);
-        double density =
-            fill < HBP__BUILD_LOOSE ? HBP__BUILD_FREE : fill + (1 - fill) * HBP__LEVELS_TAIL_DENSITY;
-        int built = hbp__step_build_rest(b, board, now, density < 1 ? density : 1);
-        if (left > high)
-            return built;
+    for (int64_t left = low; left <= high; left++) {
+        if (b->quick && !hbp__step_may_be_shorter(b, left, least))
+            break;
+        const int64_t before = b->work;
         double sum = 0;
+        end = 0;
+        int built = build_rest(b, board, left, tokens);
         for (int64_t m = first; m < board->micro_batches; m++)
             sum += board->makespan[m];
         if (built && sum < least) {
             least = sum;
-            best = now;
+            best = left;
+            end = board->micro_batches;
+            work = b->work - before;
         }
         bring_back(b, count);
         board->micro_batches = first;
     }
-    return 0;
+    if (!end) /* the last that was built is not the best, or none is */
+        return best && build_rest(b, board, best, tokens);
+    b->work += work; /* as if it were built again */
+    board->micro_batches = end;
+    b->pool.count = 0;
+    return 1;
 }
 
 /* Every `parts`-th sequence from `part` on joins the pool. */
