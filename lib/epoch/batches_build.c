@@ -43,7 +43,6 @@ static double build_number(building *b, int64_t m)
 static void repair(building *b)
 {
     hbp__step_builder *builder = &b->builder;
-    builder->squeezer.least_work = 0;
     int64_t batches = b->best.micro_batches,
             work = HBP__BUILD_REPAIR * b->step->count + HBP__BUILD_REPAIR_STEP;
     builder->work_limit = builder->work + builder->squeezer.work + batches * work;
@@ -87,7 +86,6 @@ static hbp_status build(building *b, int64_t least, int64_t most, double *time)
     hbp__step_builder *builder = &b->builder;
     *time = (double)INFINITY;
     builder->work_limit = INT64_MAX / 2;
-    builder->quick = 1;
     hbp__step_pool_all(builder);
     /* About what no number of micro-batches beats, but that in more of them fewer layers are recomputed. */
     double near = hbp__step_estimate(b->step, &builder->pool, 0, builder->pool.count, (double)INFINITY);
@@ -123,7 +121,7 @@ static hbp_status build_plan(hbp__step *step, hbp_plan **out)
     hbp__step_solution solution = {.ns = 0};
     double time;
     hbp__step_trim(step);
-    HBP__TRY(hbp__step_builder_open(step, &b.builder));
+    HBP__TRY(hbp__step_builder_open_quick(step, &b.builder));
     int64_t least = (int64_t)ceil((double)step->total_tokens / b.builder.room);
     least = hbp__max_i64(hbp__max_i64(least, 1), hbp__step_fewest_for_caps(step));
     int64_t most = hbp__min_i64(2 * least + HBP__BUILD_NUMBERS, step->count);

@@ -19,10 +19,10 @@ static void take_pool(const hbp__step *step, uint64_t count, hbp__step_pool *poo
     pool->vision_before = step->vision ? hbp__take(context, count + 1, sizeof *pool->vision_before) : NULL;
 }
 
-hbp_status hbp__step_builder_open(const hbp__step *step, hbp__step_builder *b)
+hbp_status hbp__step_builder_open_quick(const hbp__step *step, hbp__step_builder *b)
 {
     hbp_context *context = step->context;
-    uint64_t count = (uint64_t)step->count, asks = count * (uint64_t)step->degrees;
+    const uint64_t count = (uint64_t)step->count;
     memset(b, 0, sizeof *b);
     b->step = step;
     b->fixed = step->cost->terms.pack_ns;
@@ -37,12 +37,23 @@ hbp_status hbp__step_builder_open(const hbp__step *step, hbp__step_builder *b)
     take_pool(step, count, &b->saved);
     b->spare = hbp__take(context, count, sizeof *b->spare);
     b->rest = hbp__take(context, count, sizeof *b->rest);
-    b->ask = hbp__take(context, asks, sizeof *b->ask);
-    b->pool_ask = hbp__take(context, asks, sizeof *b->pool_ask);
     b->scratch = hbp__take(context, hbp__bound_one_room(step), sizeof *b->scratch);
     b->cut =
         hbp__take(context, (uint64_t)hbp__step_cut_room(HBP__STEP_CUTS, HBP__STEP_AHEAD), sizeof *b->cut);
     b->end = hbp__take(context, HBP__STEP_AHEAD, sizeof *b->end);
+    b->quick = 1;
+    return hbp__scratch_check(context, "the search");
+}
+
+hbp_status hbp__step_builder_open(const hbp__step *step, hbp__step_builder *b)
+{
+    hbp_context *context = step->context;
+    const uint64_t asks = (uint64_t)step->count * (uint64_t)step->degrees;
+    HBP__TRY(hbp__step_builder_open_quick(step, b));
+    b->quick = 0;
+    b->squeezer.least_work = HBP__SQUEEZE_LEAST_WORK;
+    b->ask = hbp__take(context, asks, sizeof *b->ask);
+    b->pool_ask = hbp__take(context, asks, sizeof *b->pool_ask);
     HBP__TRY(hbp__scratch_check(context, "the search"));
     return hbp__bound_ask(step, b->ask);
 }

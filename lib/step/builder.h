@@ -215,7 +215,7 @@ typedef struct hbp__step_builder {
     hbp__step_squeezer squeezer;
     hbp__step_pool pool;
     hbp__step_board trial; /* of four micro-batches */
-    hbp__ask *ask;         /* [count x degrees] */
+    hbp__ask *ask;         /* [count x degrees]; NULL: quick */
     hbp__ask *pool_ask;    /* [count x degrees] of the pool */
     double *scratch;       /* [hbp__bound_one_room] */
     hbp__step_pool saved;  /* the pool as it was */
@@ -230,10 +230,14 @@ typedef struct hbp__step_builder {
     int64_t next_report; /* work at which to report progress */
     hbp_status status;   /* HBP_E_CANCELLED once so */
     int late;            /* the time limit has passed */
-    int quick; /* fewer makespans and numbers of micro-batches are tried, those that estimates leave */
+    int quick;           /* opened so */
 } hbp__step_builder;
 
 hbp_status hbp__step_builder_open(const hbp__step *step, hbp__step_builder *builder);
+
+/* The same for steps that are to be planned soon rather than to be as short as may be: what estimates leave
+ * out is not built, no bounds are asked for, and a squeeze keeps to the work that is left. */
+hbp_status hbp__step_builder_open_quick(const hbp__step *step, hbp__step_builder *builder);
 
 /* Whether micro-batches without sequences may all be taken off, so that they cost nothing. */
 int hbp__step_may_drop(const hbp__step_builder *builder, const hbp__step_board *board);

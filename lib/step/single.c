@@ -140,7 +140,7 @@ static int try_others(hbp__step_builder *s, const hbp__step_board *board, int64_
             if (try_goal(s, goal, (hbp__step_style){i == 1 ? j : 0, i == 0, skip}, moves))
                 return 1;
         }
-    return step->chain && (try_bound(s, goal, moves) || try_neighbours(s, board, m, goal, moves));
+    return step->chain && ((s->ask && try_bound(s, goal, moves)) || try_neighbours(s, board, m, goal, moves));
 }
 
 void hbp__step_shorten(hbp__step_builder *s, hbp__step_board *board, int64_t m, int32_t round)
@@ -150,7 +150,7 @@ void hbp__step_shorten(hbp__step_builder *s, hbp__step_board *board, int64_t m, 
     if (!s->pool.count)
         return;
     hbp__step_save(s);
-    for (int64_t i = 0; i < s->pool.count; i++)
+    for (int64_t i = 0; s->ask && i < s->pool.count; i++)
         memcpy(s->pool_ask + i * step->degrees, s->ask + s->pool.member[i] * step->degrees,
                (size_t)step->degrees * sizeof *s->ask);
     double low = hbp__step_estimate(step, &s->pool, 0, s->pool.count, 1), part = HBP__SINGLE_PART;

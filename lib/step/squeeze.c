@@ -18,7 +18,6 @@ hbp_status hbp__step_squeezer_open(const hbp__step *step, hbp__step_squeezer *q)
 {
     memset(q, 0, sizeof *q);
     q->step = step;
-    q->least_work = HBP__SQUEEZE_LEAST_WORK;
     q->member = hbp__take(step->context, (uint64_t)step->count, sizeof *q->member);
     q->group = hbp__take(step->context, (uint64_t)step->ranks, sizeof *q->group);
     q->way = hbp__take(step->context, (uint64_t)step->ranks, sizeof *q->way);
@@ -358,8 +357,7 @@ int hbp__step_squeeze(hbp__step_squeezer *q, hbp__step_board *board, int64_t m, 
     q->work += extras * groups;
     int64_t limit = q->work + HBP__SQUEEZE_WORK + HBP__SQUEEZE_WORK_MEMBER * q->count;
     if (q->work_limit)
-        limit =
-            hbp__min_i64(limit, hbp__max_i64(q->work_limit - q->before, q->work + q->least_work));
+        limit = hbp__min_i64(limit, hbp__max_i64(q->work_limit - q->before, q->work + q->least_work));
     for (int32_t g = 0; g < groups; g++) {
         q->group[g].time = time_now(q, g, goal);
         set_way(q, g);
