@@ -61,11 +61,12 @@ static int64_t martello_toth_bound(const hbp__classes *classes, int64_t capacity
  * of 1 / (capacity k). */
 static int64_t fekete_schepers_bound(const hbp__classes *classes, int64_t capacity, int64_t k)
 {
-    int64_t sum = 0;
+    int64_t sum = 0, whole = 0; /* the largest multiple of the capacity up to (k + 1) x, which rises */
     for (int64_t c = 0; c < classes->count; c++) {
-        int64_t x = classes->size[c];
-        int64_t value = (k + 1) * x % capacity ? (k + 1) * x / capacity * capacity : x * k;
-        if (!add_product(&sum, classes->number[c], value))
+        int64_t x = classes->size[c], times = (k + 1) * x;
+        if (times - whole >= capacity)
+            whole = times / capacity * capacity;
+        if (!add_product(&sum, classes->number[c], times == whole ? x * k : whole))
             return 0;
     }
     return hbp__ceil_div(sum, capacity * k);
@@ -75,14 +76,20 @@ static int64_t fekete_schepers_bound(const hbp__classes *classes, int64_t capaci
 static int64_t carlier_bound(const hbp__classes *classes, int64_t capacity, int64_t lambda)
 {
     int64_t sum = 0, full = capacity / lambda;
+    int64_t of_small = 0, of_rest = full; /* floor(x / lambda), which rises; floor((capacity - x) / lambda) */
     for (int64_t c = 0; c < classes->count; c++) {
-        int64_t x = classes->size[c], value;
-        if (2 * x > capacity)
-            value = 2 * (full - (capacity - x) / lambda);
-        else if (2 * x == capacity)
+        int64_t x = classes->size[c], rest = capacity - x, value;
+        if (2 * x > capacity) {
+            if (rest < of_rest * lambda)
+                of_rest = rest / lambda;
+            value = 2 * (full - of_rest);
+        } else if (2 * x == capacity) {
             value = full;
-        else
-            value = 2 * (x / lambda);
+        } else {
+            if (x - of_small * lambda >= lambda)
+                of_small = x / lambda;
+            value = 2 * of_small;
+        }
         if (!add_product(&sum, classes->number[c], value))
             return 0;
     }
