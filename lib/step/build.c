@@ -79,9 +79,15 @@ static double guess(hbp__step_builder *b, int64_t left)
 
 int hbp__step_may_be_shorter(hbp__step_builder *b, int64_t micro_batches, double time)
 {
-    return !(time < (double)INFINITY) || micro_batches > HBP__STEP_AHEAD ||
-           hbp__step_cut(b->step, &b->pool, micro_batches, HBP__STEP_CUTS, HBP__BUILD_OVERFULL, b->cut,
-                         b->end) < time;
+    const hbp__step_pool *pool = &b->pool;
+    double useful = 0;
+    if (!(time < (double)INFINITY) || micro_batches > HBP__STEP_AHEAD)
+        return 1;
+    for (int64_t i = 0; i < pool->count; i++)
+        useful += b->filler.useful[pool->member[i]];
+    return useful / b->step->ranks + (double)micro_batches * b->fixed < time &&
+           hbp__step_cut(b->step, pool, micro_batches, HBP__STEP_CUTS, HBP__BUILD_OVERFULL, b->cut, b->end) <
+               time;
 }
 
 /* A micro-batch filled for trial. */
