@@ -4,22 +4,11 @@
 #include "base/scratch.h"
 #include "base/sort.h"
 #include "cost/cost.h"
-#include "epoch/batches.h"
-#include "epoch/units.h"
+#include "epoch/deal.h"
 #include "schedule/deal.h"
 #include "schedule/mix.h"
 
 enum { STREAM_DEAL = 0x73747261, STREAM_ORDER = 0x7374726f };
-
-/* Units to be dealt, and what they weigh. */
-typedef struct dealing {
-    hbp__units units;
-    int64_t count;
-    uint32_t *unit;  /* [count] items */
-    int64_t *weight; /* [count] rank-time at degree 1, without what packs pay once */
-    int64_t *tokens; /* [count] */
-    uint32_t *bin;   /* [count] */
-} dealing;
 
 double hbp__epoch_work(const hbp__epoch *epoch, double tokens, double squares, double vision)
 {
@@ -38,16 +27,19 @@ static double vision_of(const hbp__items *items, int64_t item)
 }
 
 /* Lists what the curriculum left, in the order drawn but for the last `rest` single samples of it. */
-static hbp_status list_units(const hbp__epoch *epoch, int64_t rest, dealing *d)
+static hbp_status list_units(hbp__deal *d)
 {
     const hbp__units *u = &d->units;
+    const hbp__epoch *epoch = u->epoch;
     uint64_t rows = (uint64_t)u->count;
     d->unit = hbp__take(epoch->context, rows, sizeof *d->unit);
     d->weight = hbp__take(epoch->context, rows, sizeof *d->weight);
     d->tokens = hbp__take(epoch->context, rows, sizeof *d->tokens);
+    d->order = hbp__take(epoch->context, rows, sizeof *d->order);
     d->bin = hbp__take(epoch->context, rows, sizeof *d->bin);
     HBP__TRY(hbp__scratch_check(epoch->context, "the strata"));
-    int64_t most = u->count - u->drawn - rest, multiple = hbp__max_i64(1, epoch->options.sequence_multiple);
+    int64_t most = u->count - u->drawn - d->rest,
+            multiple = hbp__max_i64(1, epoch->options.sequence_multiple);
     for (int64_t i = 0; i < u->count && d->count < most; i++) {
         HBP__TRY(hbp__tick_row(epoch->context, "batches", i, u->count));
         uint32_t item = u->order[i];
@@ -64,10 +56,10 @@ static hbp_status list_units(const hbp__epoch *epoch, int64_t rest, dealing *d)
 }
 
 /* Appends `steps` steps in a drawn order. */
-static hbp_status append_dealt_steps(const hbp__epoch *epoch, dealing *d, int64_t steps, hbp__batches *b)
+static hbp_status append_dealt_steps(hbp__deal *d, int64_t steps, hbp__batches *b)
 {
-    hbp_context *context = epoch->context;
-    const hbp_epoch_options *o = &epoch->options;
+    hbp_context *context = d->units.epoch->context;
+    const hbp_epoch_options *o = &d->units.epoch->options;
     int64_t mark = hbp__scratch_mark(context), base = b->first[b->steps];
     uint32_t *place = hbp__take(context, (uint64_t)steps, sizeof *place);
     int64_t *start = hbp__take_zero(context, (uint64_t)steps + 1, sizeof *start);
@@ -88,65 +80,111 @@ static hbp_status append_dealt_steps(const hbp__epoch *epoch, dealing *d, int64_
         HBP__TRY(hbp__tick_row(context, "batches", i, d->count));
         int64_t *at = &start[place[d->bin[i]]];
         *at += hbp__items_write(&d->units.items, d->unit[i], b->sample + base + *at);
-        d->units.is_taken[d->unit[i]] = 1;
     }
     b->steps += steps;
-    d->units.drawn += d->count;
     hbp__scratch_release(context, mark);
     return HBP_OK;
 }
 
-/* How many steps the units that are left make: `steps`, or as many as samples_per_step asks for, and how many
- * single samples those leave over. */
-static int64_t count_steps(const hbp__epoch *epoch, const hbp__units *u, int64_t done, int64_t steps,
-                           int64_t *rest)
+/* Samples behind the curriculum's. */
+static int64_t samples_left(const hbp__deal *d)
 {
-    int64_t samples = epoch->lengths->count - done, size = epoch->options.samples_per_step;
-    *rest = 0;
+    return d->units.epoch->lengths->count - d->early.first[d->early.steps];
+}
+
+/* How many steps the units that are left make: `steps` with the curriculum's, or 0: as many as
+ * samples_per_step asks for. */
+static int64_t count_steps(const hbp__deal *d, int64_t steps)
+{
+    const hbp__units *u = &d->units;
+    const int64_t samples = samples_left(d), size = u->epoch->options.samples_per_step;
     if (steps)
-        return hbp__min_i64(hbp__max_i64(1, steps), u->count - u->drawn);
+        return hbp__min_i64(hbp__max_i64(1, steps > d->early.steps ? steps - d->early.steps : steps),
+                            u->count - u->drawn);
     if (samples < size)
         return hbp__min_i64(1, samples);
-    *rest = u->items.next ? 0 : samples % size;
     return u->items.next ? hbp__min_i64(hbp__ceil_div(samples, size), u->count - u->drawn) : samples / size;
 }
 
-static hbp_status deal_units(const hbp__epoch *epoch, int64_t steps, dealing *d, hbp__batches *b)
+static hbp_status open_deal(const hbp__epoch *epoch, int64_t shortest, int is_counted, hbp__deal *d)
 {
     const hbp_epoch_options *o = &epoch->options;
-    int64_t rest, early = b->steps;
-    steps = count_steps(epoch, &d->units, b->first[b->steps], steps > early ? steps - early : steps, &rest);
-    if (!steps)
+    HBP__TRY(hbp__units_open(epoch, shortest, &d->units));
+    HBP__TRY(hbp__batches_open(epoch, d->units.count, &d->early));
+    if (o->curriculum_steps)
+        HBP__TRY(hbp__units_draw(&d->units, o->curriculum_steps, 0, &d->early));
+    if (is_counted && !d->units.items.next && samples_left(d) >= o->samples_per_step)
+        d->rest = samples_left(d) % o->samples_per_step;
+    HBP__TRY(list_units(d));
+    hbp__rng rng = hbp__rng_make(o->seed, o->epoch, STREAM_DEAL);
+    return hbp__deal_order(epoch->context, d->weight, d->count, &rng, d->order);
+}
+
+hbp_status hbp__deal_open(const hbp__epoch *epoch, int64_t shortest, int is_counted, hbp__deal *d)
+{
+    *d = (hbp__deal){.count = 0};
+    return open_deal(epoch, shortest, is_counted, d);
+}
+
+void hbp__deal_close(hbp__deal *d)
+{
+    hbp__units_close(&d->units);
+    hbp__batches_close(&d->early);
+}
+
+/* Makes `b` begin with the curriculum's steps. */
+static hbp_status begin_batches(const hbp__deal *d, hbp__batches *b)
+{
+    const hbp__batches *early = &d->early;
+    HBP__TRY(hbp__batches_open(d->units.epoch, d->units.count, b));
+    b->steps = early->steps;
+    for (int64_t s = 0; s <= early->steps; s++)
+        b->first[s] = early->first[s];
+    for (int64_t i = 0; i < early->first[early->steps]; i++)
+        b->sample[i] = early->sample[i];
+    return HBP_OK;
+}
+
+/* Draws what samples_per_step leaves into a last step; the units are used up then. */
+static hbp_status draw_rest(hbp__deal *d, hbp__batches *b)
+{
+    for (int64_t i = 0; i < d->count; i++)
+        d->units.is_taken[d->unit[i]] = 1;
+    d->units.drawn += d->count;
+    return hbp__units_draw(&d->units, 0, 1, b);
+}
+
+hbp_status hbp__deal_cut(hbp__deal *d, int64_t steps, hbp__batches *b)
+{
+    const hbp__epoch *epoch = d->units.epoch;
+    const hbp_epoch_options *o = &epoch->options;
+    *b = (hbp__batches){.steps = 0};
+    HBP__TRY(begin_batches(d, b));
+    const int64_t more = count_steps(d, steps);
+    if (!more)
         return HBP_OK;
-    int64_t samples = epoch->lengths->count - b->first[b->steps];
-    int is_left_over = o->drop_last && samples < o->samples_per_step;
-    if (is_left_over && !early)
+    int is_left_over = o->drop_last && samples_left(d) < o->samples_per_step;
+    if (is_left_over && !d->early.steps)
         return hbp__fail(epoch->context, HBP_E_INFEASIBLE,
                          "drop_last leaves no step: there are %lld samples, and samples_per_step is %lld",
-                         (long long)samples, (long long)o->samples_per_step);
-    HBP__TRY(list_units(epoch, rest, d));
-    hbp__rng rng = hbp__rng_make(o->seed, o->epoch, STREAM_DEAL);
-    HBP__TRY(hbp__deal_strata(epoch->context, d->weight, d->tokens, d->count, steps, &rng, d->bin));
-    HBP__TRY(append_dealt_steps(epoch, d, steps, b));
-    if (rest)
-        HBP__TRY(hbp__units_draw(&d->units, 0, 1, b));
-    if ((rest && o->drop_last) || is_left_over)
+                         (long long)samples_left(d), (long long)o->samples_per_step);
+    HBP__TRY(hbp__deal_rows(epoch->context, d->weight, d->tokens, d->order, d->count, more, d->bin));
+    HBP__TRY(append_dealt_steps(d, more, b));
+    if (d->rest)
+        HBP__TRY(draw_rest(d, b));
+    if ((d->rest && o->drop_last) || is_left_over)
         b->steps--;
     return HBP_OK;
 }
 
 hbp_status hbp__batches_deal(const hbp__epoch *epoch, int64_t steps, int64_t shortest, hbp__batches *b)
 {
-    dealing d = {.count = 0};
+    hbp__deal deal;
     int64_t mark = hbp__scratch_mark(epoch->context);
     *b = (hbp__batches){.steps = 0};
-    hbp_status status = hbp__units_open(epoch, shortest, &d.units);
+    hbp_status status = hbp__deal_open(epoch, shortest, !steps, &deal);
     if (status >= 0)
-        status = hbp__batches_open(epoch, d.units.count, b);
-    if (status >= 0 && epoch->options.curriculum_steps)
-        status = hbp__units_draw(&d.units, epoch->options.curriculum_steps, 0, b);
-    if (status >= 0)
-        status = deal_units(epoch, steps, &d, b);
-    hbp__units_close(&d.units);
+        status = hbp__deal_cut(&deal, steps, b);
+    hbp__deal_close(&deal);
     return hbp__leave(epoch->context, mark, status);
 }

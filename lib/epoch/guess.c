@@ -2,6 +2,7 @@
  * not let them be built. */
 #include "epoch/guess.h"
 #include "base/checked.h"
+#include "base/scratch.h"
 #include "epoch/choose.h"
 #include "epoch/price.h"
 #include "epoch/tuning.h"
@@ -22,6 +23,7 @@ typedef struct guessing {
     int64_t others_ns;
     int64_t limit_ns; /* the most that all may take */
     hbp__guess *guess;
+    hbp__ways ways;
     seen seen[SEEN];
     int32_t count; /* of `seen` */
 } guessing;
@@ -59,30 +61,52 @@ static int list_ways(const guessing *g, int64_t *ways)
     return count;
 }
 
-hbp_status hbp__way_open(const hbp__stratify *s, const hbp__epoch *part, int64_t way, hbp__batches *b)
+void hbp__ways_open(const hbp__stratify *s, const hbp__epoch *part, hbp__ways *ways)
 {
-    hbp__epoch own = *part;
-    int64_t shortest = INT64_MAX;
-    *b = (hbp__batches){.steps = 0};
-    own.options.samples_per_step = 0;
-    own.options.tokens_per_step = s->tokens_per_step;
-    if (own.options.curriculum_steps)
-        HBP__TRY(hbp__epoch_shortest(part, &shortest));
-    if (way == HBP__WAY_DRAWN)
-        return hbp__batches_draw(&own, shortest, b);
-    HBP__TRY(hbp__batches_deal(&own, way, shortest, b));
-    int64_t most;
-    HBP__TRY(hbp__batches_most_tokens(part->context, b, part->lengths, &most));
-    return most <= s->tokens_per_step ? HBP_OK : HBP_E_INFEASIBLE;
+    *ways = (hbp__ways){.part = *part, .mark = hbp__scratch_mark(part->context)};
+    ways->part.options.samples_per_step = 0;
+    ways->part.options.tokens_per_step = s->tokens_per_step;
 }
 
-static hbp_status build_some(const guessing *g, int64_t way, int64_t sample, int64_t *ns)
+void hbp__ways_close(hbp__ways *ways)
+{
+    hbp__deal_close(&ways->deal);
+    hbp__scratch_release(ways->part.context, ways->mark);
+}
+
+/* Finds what all ways share, once. */
+static hbp_status prepare(hbp__ways *ways, int64_t way)
+{
+    const hbp__epoch *part = &ways->part;
+    if (part->options.curriculum_steps && !ways->shortest)
+        HBP__TRY(hbp__epoch_shortest(part, &ways->shortest));
+    ways->shortest = ways->shortest ? ways->shortest : INT64_MAX;
+    if (way == HBP__WAY_DRAWN || ways->is_dealt)
+        return HBP_OK;
+    ways->is_dealt = 1;
+    return hbp__deal_open(part, ways->shortest, 0, &ways->deal);
+}
+
+hbp_status hbp__ways_take(hbp__ways *ways, int64_t way, hbp__batches *b)
+{
+    const hbp__epoch *part = &ways->part;
+    int64_t most;
+    *b = (hbp__batches){.steps = 0};
+    HBP__TRY(prepare(ways, way));
+    if (way == HBP__WAY_DRAWN)
+        return hbp__batches_draw(part, ways->shortest, b);
+    HBP__TRY(hbp__deal_cut(&ways->deal, way, b));
+    HBP__TRY(hbp__batches_most_tokens(part->context, b, part->lengths, &most));
+    return most <= part->options.tokens_per_step ? HBP_OK : HBP_E_INFEASIBLE;
+}
+
+static hbp_status build_some(guessing *g, int64_t way, int64_t sample, int64_t *ns)
 {
     hbp__epoch quick = *g->part;
     hbp__batches b;
     *ns = INT64_MAX;
     quick.options.effort = quick.options.effort > 1 ? 1 : quick.options.effort;
-    hbp_status status = hbp__way_open(g->s, g->part, way, &b);
+    hbp_status status = hbp__ways_take(&g->ways, way, &b);
     b.how = HBP__BATCHES_BUILT;
     if (status >= 0)
         status = hbp__batches_estimate(&quick, &b, sample, ns);
@@ -247,30 +271,37 @@ static hbp_status look_at_all(guessing *g, const int64_t *ways, int count)
     return HBP_OK;
 }
 
+static hbp_status look(guessing *g)
+{
+    int64_t ways[WAYS], least = INT64_MAX;
+    const int count = list_ways(g, ways);
+    int is_worth = 1;
+    if (g->limit_ns < INT64_MAX && !hbp__guess_is_soon(g->s, g->part))
+        HBP__TRY(look_first(g, ways, count, &least, &is_worth));
+    if (is_worth)
+        HBP__TRY(look_at_all(g, ways, count));
+    else
+        note_least(g, least);
+    if (is_worth)
+        least = hbp__min_i64(g->guess->dealt_ns, g->guess->drawn_ns);
+    HBP__TRY(look_between(g, least));
+    return look_closer(g);
+}
+
 hbp_status hbp__guess_way(const hbp__stratify *s, const hbp__epoch *part, int64_t micro_batches,
                           int64_t others_ns, hbp__guess *guess)
 {
-    int64_t ways[WAYS];
     guessing g = {.s = s,
                   .part = part,
                   .micro_batches = micro_batches,
                   .others_ns = others_ns,
                   .limit_ns = most_ns(s, part),
                   .guess = guess};
-    const int count = list_ways(&g, ways);
-    int64_t least = INT64_MAX;
-    int is_worth = 1;
     open_guess(guess);
-    if (g.limit_ns < INT64_MAX && !hbp__guess_is_soon(s, part))
-        HBP__TRY(look_first(&g, ways, count, &least, &is_worth));
-    if (is_worth)
-        HBP__TRY(look_at_all(&g, ways, count));
-    else
-        note_least(&g, least);
-    if (is_worth)
-        least = hbp__min_i64(guess->dealt_ns, guess->drawn_ns);
-    HBP__TRY(look_between(&g, least));
-    return look_closer(&g);
+    hbp__ways_open(s, part, &g.ways);
+    const hbp_status status = look(&g);
+    hbp__ways_close(&g.ways);
+    return status;
 }
 
 int hbp__guess_is_soon(const hbp__stratify *s, const hbp__epoch *part)

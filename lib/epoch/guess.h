@@ -2,15 +2,28 @@
 #ifndef HBP_EPOCH_GUESS_H
 #define HBP_EPOCH_GUESS_H
 
-#include "epoch/batches.h"
+#include "epoch/deal.h"
 #include "epoch/stratify.h"
 
 /* A way to plan steps one by one is how many even steps there are, or a shuffled sampler's. */
 #define HBP__WAY_DRAWN 0
 
-/* The batches of a way for the samples of `part`, which is the epoch or some of it; HBP_E_INFEASIBLE, without
- * a message, where a step has more tokens than it may. Close in any case. */
-hbp_status hbp__way_open(const hbp__stratify *s, const hbp__epoch *part, int64_t way, hbp__batches *batches);
+/* Ways for the samples of `part`, which is the epoch or some of it. Close in any case, in the place where
+ * they were opened. */
+typedef struct hbp__ways {
+    hbp__epoch part; /* with the tokens of a step */
+    hbp__deal deal;  /* of even steps, once one is asked for */
+    int is_dealt;
+    int64_t shortest; /* the curriculum's samples; 0: not known yet */
+    int64_t mark;     /* of the scratch */
+} hbp__ways;
+
+void hbp__ways_open(const hbp__stratify *s, const hbp__epoch *part, hbp__ways *ways);
+void hbp__ways_close(hbp__ways *ways);
+
+/* The batches of a way; HBP_E_INFEASIBLE, without a message, where a step has more tokens than it may. Close
+ * them in any case. */
+hbp_status hbp__ways_take(hbp__ways *ways, int64_t way, hbp__batches *batches);
 
 /* What estimates say of the ways to plan some samples. */
 typedef struct hbp__guess {

@@ -49,8 +49,11 @@ static hbp_status plan_way(const hbp__stratify *s, const hbp__epoch *part, int64
                            hbp_plan **out)
 {
     hbp__batches b;
+    hbp__ways ways;
     hbp__epoch own = *part;
-    hbp_status status = hbp__way_open(s, part, way, &b);
+    hbp__ways_open(s, part, &ways);
+    hbp_status status = hbp__ways_take(&ways, way, &b);
+    hbp__ways_close(&ways);
     if (status >= 0)
         b.how = hbp__price_choose(&own, b.steps, part->lengths->count, bound_of(s, part));
     if (status >= 0)

@@ -81,7 +81,7 @@ static hbp_status sort_bins(hbp_context *context, const int64_t *key, uint32_t *
     return HBP_OK;
 }
 
-/* Things in `order`, heaviest first, row by row. */
+/* The same with scratch: `by_load`, `load_of` and `tokens_of` [bins]. */
 static hbp_status deal_rows(hbp_context *context, const int64_t *weight, const int64_t *tokens,
                             const uint32_t *order, int64_t count, int64_t bins, uint32_t *by_load,
                             int64_t *load_of, int64_t *tokens_of, uint32_t *bin)
@@ -100,26 +100,46 @@ static hbp_status deal_rows(hbp_context *context, const int64_t *weight, const i
     return HBP_OK;
 }
 
-hbp_status hbp__deal_strata(hbp_context *context, const int64_t *weight, const int64_t *tokens, int64_t count,
-                            int64_t bins, hbp__rng *rng, uint32_t *bin)
+hbp_status hbp__deal_order(hbp_context *context, const int64_t *weight, int64_t count, hbp__rng *rng,
+                           uint32_t *order)
 {
     int64_t mark = hbp__scratch_mark(context);
-    uint32_t *order = hbp__take(context, (uint64_t)count, sizeof *order);
-    uint32_t *by_load = hbp__take(context, (uint64_t)bins, sizeof *by_load);
     int64_t *lightness = hbp__take(context, (uint64_t)count, sizeof *lightness);
-    int64_t *load_of = hbp__take_zero(context, (uint64_t)bins, sizeof *load_of);
-    int64_t *tokens_of = hbp__take_zero(context, (uint64_t)bins, sizeof *tokens_of);
     HBP__TRY(hbp__scratch_check(context, "the steps"));
     for (int64_t i = 0; i < count; i++) {
         order[i] = (uint32_t)i;
         lightness[i] = -weight[i];
         HBP__TRY(hbp__tick_row(context, "steps", i, count));
     }
-    for (int64_t b = 0; b < bins; b++)
-        by_load[b] = (uint32_t)b;
     HBP__TRY(hbp__shuffle(context, rng, order, count));
     HBP__TRY(hbp__order_by_i64(context, lightness, order, count, "the steps"));
+    hbp__scratch_release(context, mark);
+    return HBP_OK;
+}
+
+hbp_status hbp__deal_rows(hbp_context *context, const int64_t *weight, const int64_t *tokens,
+                          const uint32_t *order, int64_t count, int64_t bins, uint32_t *bin)
+{
+    int64_t mark = hbp__scratch_mark(context);
+    uint32_t *by_load = hbp__take(context, (uint64_t)bins, sizeof *by_load);
+    int64_t *load_of = hbp__take_zero(context, (uint64_t)bins, sizeof *load_of);
+    int64_t *tokens_of = hbp__take_zero(context, (uint64_t)bins, sizeof *tokens_of);
+    HBP__TRY(hbp__scratch_check(context, "the steps"));
+    for (int64_t b = 0; b < bins; b++)
+        by_load[b] = (uint32_t)b;
     HBP__TRY(deal_rows(context, weight, tokens, order, count, bins, by_load, load_of, tokens_of, bin));
+    hbp__scratch_release(context, mark);
+    return HBP_OK;
+}
+
+hbp_status hbp__deal_strata(hbp_context *context, const int64_t *weight, const int64_t *tokens, int64_t count,
+                            int64_t bins, hbp__rng *rng, uint32_t *bin)
+{
+    int64_t mark = hbp__scratch_mark(context);
+    uint32_t *order = hbp__take(context, (uint64_t)count, sizeof *order);
+    HBP__TRY(hbp__scratch_check(context, "the steps"));
+    HBP__TRY(hbp__deal_order(context, weight, count, rng, order));
+    HBP__TRY(hbp__deal_rows(context, weight, tokens, order, count, bins, bin));
     hbp__scratch_release(context, mark);
     return HBP_OK;
 }

@@ -21,6 +21,14 @@ void hbp__interleave(const int64_t *count, int64_t groups, int64_t curriculum, i
 hbp_status hbp__deal_stretches(hbp_context *context, int64_t first, int64_t count, int64_t size,
                                hbp__rng *rng, uint32_t *rows);
 
+/* The things [count] in descending order of weight, those alike as drawn from `rng`. O(count). */
+hbp_status hbp__deal_order(hbp_context *context, const int64_t *weight, int64_t count, hbp__rng *rng,
+                           uint32_t *order);
+
+/* Deals things in such an order as hbp__deal_strata does. O(count log bins). */
+hbp_status hbp__deal_rows(hbp_context *context, const int64_t *weight, const int64_t *tokens,
+                          const uint32_t *order, int64_t count, int64_t bins, uint32_t *bin);
+
 /* Deals `count` things over `bins`: the heaviest `bins` first, one for each, then the next, each row's
  * heaviest to the bin that weighs least so far; the things of the last, shorter row go to the bins of fewest
  * tokens. So every bin has one of each stratum, and bins differ by at most one thing. bin[i] gets the bin of

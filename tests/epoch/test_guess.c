@@ -18,8 +18,11 @@ static hbp__epoch open_epoch(hbp_context *context, int32_t ranks, uint64_t seed,
 static int64_t plan_way(const hbp__stratify *s, int64_t way)
 {
     hbp__batches batches;
+    hbp__ways ways;
     hbp_plan *plan = NULL;
-    OK(s->epoch->context, hbp__way_open(s, s->epoch, way, &batches));
+    hbp__ways_open(s, s->epoch, &ways);
+    OK(s->epoch->context, hbp__ways_take(&ways, way, &batches));
+    hbp__ways_close(&ways);
     batches.how = HBP__BATCHES_BUILT;
     OK(s->epoch->context, hbp__batches_plan(s->epoch, &batches, &plan));
     const int64_t ns = hbp__plan_ns(plan);

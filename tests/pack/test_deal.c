@@ -184,7 +184,7 @@ static int32_t count_look(void *user, const hbp_progress *progress)
     return 0;
 }
 
-/* Packs in the reverse of their order: sorting a wide run of them is heard about. */
+/* Full packs: looking through a wide run of them for each item is heard about. */
 START_TEST(a_wide_run_looks_up)
 {
     enum { WIDTH = 3000 };
@@ -204,8 +204,8 @@ START_TEST(a_wide_run_looks_up)
     hbp__fills fills;
     OK(context, hbp__fills_open(context, WIDTH, 10000, 10, 1, 0, &fills));
     for (int64_t i = 0; i < WIDTH; i++)
-        fills.time_ns[i] = WIDTH - i;
-    ck_assert_int_eq(deal_run(context, &fills, &items, &listing, 0, WIDTH, order, pack_of), 0);
+        fills.load[i] = fills.capacity;
+    ck_assert_int_eq(deal_run(context, &fills, &items, &listing, 0, WIDTH, order, pack_of), WIDTH);
     ck_assert_int_gt(looks, 20);
     hbp__fills_close(&fills);
     free(size);
@@ -215,6 +215,31 @@ START_TEST(a_wide_run_looks_up)
 }
 END_TEST
 
+/* Packs in the reverse of their order, some of them equal: sorted by time, ties by their number. */
+START_TEST_IN_CONTEXT(packs_far_from_their_order_are_sorted)
+{
+    enum { WIDTH = 300, FIRST = 40 };
+    uint32_t size[WIDTH], order[WIDTH], pack_of[WIDTH];
+    hbp__fills fills;
+    OK(context, hbp__fills_open(context, FIRST + WIDTH, 10000, 10, 1, 0, &fills));
+    for (int64_t i = 0; i < WIDTH; i++) {
+        size[i] = 1;
+        order[i] = (uint32_t)(FIRST + i);
+        fills.time_ns[FIRST + i] = (WIDTH - i) / 3;
+    }
+    size[WIDTH - 1] = 2; /* not equal, so that they are dealt by time */
+    hbp__items items = items_of(size, WIDTH);
+    hbp__listing listing = {size, NULL, WIDTH, WIDTH};
+    ck_assert_int_eq(deal_run(context, &fills, &items, &listing, 0, WIDTH, order, pack_of), 0);
+    for (int64_t k = 1; k < WIDTH; k++) {
+        const uint32_t a = pack_of[k - 1], b = pack_of[k];
+        const int64_t time_a = (WIDTH - (a - FIRST)) / 3, time_b = (WIDTH - (b - FIRST)) / 3;
+        ck_assert(time_a < time_b || (time_a == time_b && a < b));
+    }
+    hbp__fills_close(&fills);
+}
+END_TEST
+
 TEST_MAIN("deal", the_longest_item_goes_to_the_quickest_pack, time_counts_squares,
           no_pack_passes_its_capacity_and_nothing_is_lost_silently, packs_grow_by_one_and_fail_clean,
-          equal_runs_are_dealt_at_once, a_wide_run_looks_up)
+          equal_runs_are_dealt_at_once, a_wide_run_looks_up, packs_far_from_their_order_are_sorted)
