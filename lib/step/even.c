@@ -36,6 +36,7 @@ typedef struct dealing {
     int64_t *heap;      /* [count] groups, the least sum on top */
     int64_t *dealt;     /* [count] sequences of groups */
     uint32_t *by_time;  /* [count] groups, the slowest first */
+    double even_ns;     /* about what so many groups take at least */
     int64_t last_ns;    /* of the last whose groups hold theirs */
     int64_t best_ns;    /* of the best so far */
     int64_t *best_part; /* [count] the group of each sequence, the slowest first */
@@ -171,7 +172,8 @@ static hbp_status judge(dealing *d, int *held)
 }
 
 /* Every way to deal to so many groups: time, which `value` has, and then tokens, longest first alone unless
- * time overfills groups. Nothing more where what was dealt takes far longer than the best. */
+ * time overfills groups. Nothing more where what was dealt takes far longer than the best, or is to be
+ * planned soon and is nearly even. */
 static hbp_status try_parts(dealing *d)
 {
     int all_held = 1, is_far = 0;
@@ -188,6 +190,8 @@ static hbp_status try_parts(dealing *d)
             all_held = all_held && held;
             least = held ? hbp__min_i64(least, d->last_ns) : least;
             is_far = !by_tokens && all_held && (double)least > (double)d->best_ns * HBP__EVEN_FAR;
+            if (d->b->quick && held && (double)d->last_ns < d->even_ns * HBP__EVEN_NEAR)
+                return hbp__step_status(d->b);
         }
     }
     return hbp__step_status(d->b);
@@ -252,7 +256,8 @@ static hbp_status try_number(dealing *d, int64_t micro_batches, int64_t *idle)
     int64_t before = d->best_ns;
     d->parts = hbp__min_i64(micro_batches * d->at_once, d->step->count);
     double all = even_time(d, (double)(micro_batches * d->at_once));
-    if (!(all * (double)micro_batches < (double)before))
+    d->even_ns = all * (double)micro_batches;
+    if (!(d->even_ns < (double)before))
         return HBP_OK;
     HBP__TRY(set_values(d, 1));
     if (!(longest_time(d, micro_batches) < (double)before))

@@ -117,6 +117,9 @@
 #define HBP__EVEN_WORK    16
 /* Where longest first takes so many times as long as the best, nothing else is dealt to as many groups. */
 #define HBP__EVEN_FAR 1.03
+/* In a step that is to be planned soon nothing else is dealt to as many groups where they take no longer than
+ * so many times what even ones would. */
+#define HBP__EVEN_NEAR 1.0005
 /* The part of a round's work that improves one which is the best. */
 #define HBP__EVEN_IMPROVED 6
 
