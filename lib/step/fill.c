@@ -204,10 +204,15 @@ static double text_room(const hbp__step_degree *d, const hbp__load *load, double
         if (d->ways == 1 || most <= (double)way->capacity)
             break;
         slowest = hbp__step_find_way(d, (int64_t)most);
-        double sure = tokens_within(slowest, load, slack, makespan) - 2;
+        room = tokens_within(slowest, load, slack, makespan);
+        const double sure = room - 2;
         if (sure <= (double)load->tokens)
             break;
         way = hbp__step_find_way(d, (int64_t)(sure < most ? sure : most));
+        if (way == slowest) { /* mostly: that room is the way's own */
+            most = room < most ? room : most;
+            break;
+        }
     }
     return most - (double)load->tokens;
 }
