@@ -167,16 +167,43 @@ static int64_t list_places(const hbp__step *step, const hbp__step_pool *pool, in
     return places;
 }
 
+/* The most that one micro-batch may be estimated to hold, in tokens of hbp__step_pool_room. */
+static double most_room(const hbp__step *step, double density)
+{
+    double most = 0;
+    for (int32_t j = 0; j < step->degrees; j++)
+        most = hbp__max_f64(most, (double)step->degree[j].capacity / step->degree[j].degree);
+    return most * step->ranks * density * (1 + 1e-9);
+}
+
+/* Estimates of the runs between places, made when they are asked for: of two micro-batches few are. */
+typedef struct cutting {
+    const hbp__step *step;
+    const hbp__step_pool *pool;
+    double density;
+    int64_t places;
+    const double *place;
+    double *cost; /* [places x places]; below 0: not made yet */
+} cutting;
+
+static double cost_of(const cutting *c, int64_t a, int64_t b)
+{
+    double *cost = &c->cost[a * c->places + b];
+    if (*cost < 0)
+        *cost = hbp__step_estimate(c->step, c->pool, (int64_t)c->place[a], (int64_t)c->place[b], c->density);
+    return *cost;
+}
+
 double hbp__step_cut(const hbp__step *step, const hbp__step_pool *pool, int64_t micro_batches, int64_t cuts,
                      double density, double *scratch, int64_t *end)
 {
     double *place = scratch, *cost = place + cuts + 2;
     int64_t places = list_places(step, pool, cuts, place);
     double *best = cost + (cuts + 1) * (cuts + 1), *from = best + (cuts + 1) * (micro_batches + 1);
-    for (int64_t a = 0; a < places; a++)
-        for (int64_t b = a + 1; b < places; b++)
-            cost[a * places + b] =
-                hbp__step_estimate(step, pool, (int64_t)place[a], (int64_t)place[b], density);
+    const cutting c = {step, pool, density, places, place, cost};
+    const double most = most_room(step, density);
+    for (int64_t i = 0; i < places * places; i++)
+        cost[i] = -1;
     for (int64_t b = 0; b < places; b++)
         best[b] = b ? (double)INFINITY : 0;
     for (int64_t m = 1; m <= micro_batches; m++)
@@ -184,8 +211,15 @@ double hbp__step_cut(const hbp__step *step, const hbp__step_pool *pool, int64_t 
             double *mine = &best[m * places + b];
             *mine = (double)INFINITY;
             from[m * places + b] = 0;
+            /* What is behind is to go into the micro-batches behind. */
+            if (hbp__step_pool_room(step, pool, (int64_t)place[b], pool->count) >
+                (double)(micro_batches - m) * most)
+                continue;
             for (int64_t a = 0; a < b; a++) {
-                double sum = best[(m - 1) * places + a] + cost[a * places + b];
+                const double before = best[(m - 1) * places + a];
+                if (!(before < *mine))
+                    continue;
+                double sum = before + cost_of(&c, a, b);
                 if (sum < *mine) {
                     *mine = sum;
                     from[m * places + b] = (double)a;
