@@ -10,9 +10,32 @@ static int fits_memory(const hbp_cost *cost, int32_t row, int32_t recompute, int
     return hbp__cost_pack_bytes(cost, row, recompute, load) <= cost->terms.limit_bytes;
 }
 
+/* About the most tokens that fit: bytes are nearly linear in them. */
+static int64_t about_capacity(const hbp_cost *cost, int32_t row, int32_t recompute, int64_t vision)
+{
+    const int64_t many = INT64_C(1) << 20;
+    const double none = (double)hbp__cost_pack_bytes(cost, row, recompute, (hbp__load){.vision = vision}),
+                 all = (double)hbp__cost_pack_bytes(cost, row, recompute,
+                                                    (hbp__load){.tokens = many, .vision = vision});
+    const double tokens = ((double)cost->terms.limit_bytes - none) / (all - none) * (double)many;
+    return tokens > 0 && tokens < (double)HBP_MAX_LENGTH ? (int64_t)tokens : 0;
+}
+
 int64_t hbp__cost_capacity(const hbp_cost *cost, int32_t row, int32_t recompute, int64_t vision)
 {
     int64_t fits = 0, exceeds = (int64_t)HBP_MAX_LENGTH + 1;
+    int64_t next = about_capacity(cost, row, recompute, vision);
+    /* Away from there by 1, 2, 4, .. tokens, until both sides are known. */
+    for (int64_t stride = 1; next > fits && next < exceeds && (!fits || exceeds > HBP_MAX_LENGTH);
+         stride *= 2) {
+        if (fits_memory(cost, row, recompute, next, vision)) {
+            fits = next;
+            next += stride;
+        } else {
+            exceeds = next;
+            next -= stride;
+        }
+    }
     while (exceeds - fits > 1) {
         int64_t middle = fits + (exceeds - fits) / 2;
         if (fits_memory(cost, row, recompute, middle, vision))
