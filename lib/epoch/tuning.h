@@ -89,7 +89,7 @@
 /* Where the best of them seems to take more than so many thousandths over the bound, numbers between are
  * tried by halving, to one part in so many, so that a step has 1, 2, ... up to so many micro-batches: as few
  * steps as memory lets have them. Not of more steps than the second figure. epochs.sh. */
-#define HBP__DEAL_FAR_OFF       15
+#define HBP__DEAL_FAR_OFF       5
 #define HBP__DEAL_MOST          512
 #define HBP__DEAL_MICRO_BATCHES 3
 #define HBP__DEAL_PRECISE       50
