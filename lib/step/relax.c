@@ -85,8 +85,9 @@ static double area(const relaxation *r, double makespan)
     return end > r->first ? (double)INFINITY : sum;
 }
 
-double hbp__step_estimate(const hbp__step *step, const hbp__step_pool *pool, int64_t first, int64_t end,
-                          double density)
+/* The estimate, or INFINITY where that is at least `limit`, which may be told sooner. */
+static double estimate_below(const hbp__step *step, const hbp__step_pool *pool, int64_t first, int64_t end,
+                             double density, double limit)
 {
     relaxation r = {.step = step, .pool = pool, .first = first, .end = end};
     double ranks = step->ranks, least = (double)INFINITY;
@@ -108,8 +109,8 @@ double hbp__step_estimate(const hbp__step *step, const hbp__step_pool *pool, int
     }
     double low = area(&r, (double)INFINITY) / ranks + r.fixed;
     low = low > least ? low : least;
-    if (!(low < (double)INFINITY))
-        return low;
+    if (!(low < limit))
+        return (double)INFINITY;
     double needed = area(&r, low) / ranks + r.fixed;
     if (needed <= low)
         return low;
@@ -128,6 +129,12 @@ double hbp__step_estimate(const hbp__step *step, const hbp__step_pool *pool, int
             low = middle;
     }
     return high;
+}
+
+double hbp__step_estimate(const hbp__step *step, const hbp__step_pool *pool, int64_t first, int64_t end,
+                          double density)
+{
+    return estimate_below(step, pool, first, end, density, (double)INFINITY);
 }
 
 int64_t hbp__step_cut_room(int64_t cuts, int64_t micro_batches)
@@ -176,7 +183,8 @@ static double most_room(const hbp__step *step, double density)
     return most * step->ranks * density * (1 + 1e-9);
 }
 
-/* Estimates of the runs between places, made when they are asked for: of two micro-batches few are. */
+/* Estimates of the runs between places, made when they are asked for: of two micro-batches few are, and of
+ * those that cannot be the best none. */
 typedef struct cutting {
     const hbp__step *step;
     const hbp__step_pool *pool;
@@ -186,12 +194,16 @@ typedef struct cutting {
     double *cost; /* [places x places]; below 0: not made yet */
 } cutting;
 
-static double cost_of(const cutting *c, int64_t a, int64_t b)
+static double cost_below(const cutting *c, int64_t a, int64_t b, double limit)
 {
     double *cost = &c->cost[a * c->places + b];
-    if (*cost < 0)
-        *cost = hbp__step_estimate(c->step, c->pool, (int64_t)c->place[a], (int64_t)c->place[b], c->density);
-    return *cost;
+    if (*cost >= 0)
+        return *cost;
+    const double ns =
+        estimate_below(c->step, c->pool, (int64_t)c->place[a], (int64_t)c->place[b], c->density, limit);
+    if (ns < (double)INFINITY || !(limit < (double)INFINITY))
+        *cost = ns;
+    return ns;
 }
 
 double hbp__step_cut(const hbp__step *step, const hbp__step_pool *pool, int64_t micro_batches, int64_t cuts,
@@ -219,7 +231,7 @@ double hbp__step_cut(const hbp__step *step, const hbp__step_pool *pool, int64_t 
                 const double before = best[(m - 1) * places + a];
                 if (!(before < *mine))
                     continue;
-                double sum = before + cost_of(&c, a, b);
+                double sum = before + cost_below(&c, a, b, (*mine - before) * (1 + 1e-9));
                 if (sum < *mine) {
                     *mine = sum;
                     from[m * places + b] = (double)a;
