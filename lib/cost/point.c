@@ -17,6 +17,8 @@ static int64_t about_capacity(const hbp_cost *cost, int32_t row, int32_t recompu
     const double none = (double)hbp__cost_pack_bytes(cost, row, recompute, (hbp__load){.vision = vision}),
                  all = (double)hbp__cost_pack_bytes(cost, row, recompute,
                                                     (hbp__load){.tokens = many, .vision = vision});
+    if (!(all > none))
+        return 0;
     const double tokens = ((double)cost->terms.limit_bytes - none) / (all - none) * (double)many;
     return tokens > 0 && tokens < (double)HBP_MAX_LENGTH ? (int64_t)tokens : 0;
 }
