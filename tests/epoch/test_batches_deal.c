@@ -1,5 +1,7 @@
 #include "base/methods.h"
+#include "base/scratch.h"
 #include "batched.h"
+#include "epoch/deal.h"
 #include "failing.h"
 #include "keep.h"
 
@@ -88,6 +90,38 @@ START_TEST_IN_CONTEXT(a_curriculum_comes_first)
     for (int64_t i = 0; i < b.first[5]; i++)
         ck_assert_int_le(hbp__lengths_get(lengths, b.sample[i]), 500);
     hbp__batches_close(&b);
+}
+END_TEST
+
+/* One deal cut into several numbers of steps, in any order, is each time what it is by itself. */
+START_TEST_IN_CONTEXT(a_deal_is_cut_more_than_once)
+{
+    static const int64_t numbers[] = {40, 7, 200, 1, 7, 5000};
+    hbp_cost *cost = keep(test_cost(context));
+    for (uint64_t seed = 0; seed < 8; seed++) {
+        hbp_lengths *lengths = seed % 2 ? batched_linked(context, seed, 200, 3000, 4)
+                                        : test_long_tail(context, seed, 300, 30000);
+        hbp__epoch epoch = {context, lengths, cost, cost, NULL, {.seed = seed}, HBP__STEP_SEARCH};
+        epoch.options.tokens_per_step = 40000;
+        epoch.options.curriculum_steps = seed % 4 < 2 ? 0 : 3;
+        hbp__deal deal;
+        int64_t mark = hbp__scratch_mark(context);
+        OK(context, hbp__deal_open(&epoch, 500, 0, &deal));
+        for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+            hbp__batches b, alone;
+            OK(context, hbp__deal_cut(&deal, numbers[i], &b));
+            OK(context, hbp__batches_deal(&epoch, numbers[i], 500, &alone));
+            batched_check(&b, lengths);
+            ck_assert_int_eq(b.steps, alone.steps);
+            ck_assert_mem_eq(b.first, alone.first, (size_t)(b.steps + 1) * sizeof *b.first);
+            ck_assert_mem_eq(b.sample, alone.sample, (size_t)lengths->count * sizeof *b.sample);
+            hbp__batches_close(&alone);
+            hbp__batches_close(&b);
+        }
+        hbp__deal_close(&deal);
+        hbp__scratch_release(context, mark);
+        hbp_lengths_free(lengths);
+    }
 }
 END_TEST
 
@@ -196,5 +230,6 @@ START_TEST_IN_CONTEXT(nothing_is_left_behind)
 END_TEST
 
 TEST_MAIN("batches_deal", steps_are_dealt_their_share, steps_hold_the_samples_asked_for,
-          linked_samples_stay_together, a_curriculum_comes_first, drop_last_drops_what_is_no_step,
-          all_steps_estimate_themselves, the_longest_sample_is_seen, nothing_is_left_behind)
+          linked_samples_stay_together, a_curriculum_comes_first, a_deal_is_cut_more_than_once,
+          drop_last_drops_what_is_no_step, all_steps_estimate_themselves, the_longest_sample_is_seen,
+          nothing_is_left_behind)

@@ -15,6 +15,7 @@ START_TEST(built_steps_have_every_sequence)
         OK(g.small.context, hbp__step_board_open(&g.step, most, &board));
         for (int64_t m = 1; m <= most; m++) {
             double density = m % 2 ? 1 : small_between(&g.rng, .5, 1);
+            g.builder.quick = (int)(m / 2 % 2);
             if (!hbp__step_build(&g.builder, &board, m, density))
                 continue;
             ck_assert(board.micro_batches >= 1 && board.micro_batches <= m);
@@ -43,6 +44,7 @@ START_TEST(one_micro_batch_is_filled_within_the_limit)
         ground g;
         ground_open(&g, i, (int)(i % GROUND_KINDS), 8);
         hbp__step_builder *b = &g.builder;
+        b->quick = (int)(i / GROUND_KINDS % 2);
         int64_t *times = calloc((size_t)g.step.count, sizeof *times);
         ground_pool_all(&g);
         if (hbp__step_fill_all(b, &b->trial, 1, (double)INFINITY, plain)) {
@@ -107,5 +109,37 @@ START_TEST(building_ends_with_the_work)
 }
 END_TEST
 
+/* By the work of all, and by the estimates of the best cut; without a step at hand, or of many micro-batches,
+ * any number may be. */
+START_TEST(numbers_are_left_out_by_their_estimates)
+{
+    int64_t left_out = 0, kept = 0;
+    for (uint64_t i = 0; i < GROUNDS; i++) {
+        ground g;
+        int64_t end[HBP__STEP_AHEAD];
+        ground_open(&g, i, (int)(i % GROUND_KINDS), 24);
+        ground_pool_all(&g);
+        hbp__step_builder *b = &g.builder;
+        double work = 0;
+        for (int64_t k = 0; k < g.step.count; k++)
+            work += b->filler.useful[k] / g.step.ranks;
+        ck_assert(hbp__step_may_be_shorter(b, 2, (double)INFINITY));
+        ck_assert(hbp__step_may_be_shorter(b, HBP__STEP_AHEAD + 1, 0));
+        for (int64_t m = 1; m <= HBP__STEP_AHEAD; m++) {
+            double cut =
+                hbp__step_cut(&g.step, &b->pool, m, HBP__STEP_CUTS, HBP__BUILD_OVERFULL, b->cut, end);
+            double time = (cut < (double)INFINITY ? cut : 1e9) * small_between(&g.rng, .5, 2);
+            int may = hbp__step_may_be_shorter(b, m, time);
+            ck_assert_int_eq(may, cut < time && work + (double)m * b->fixed < time);
+            left_out += !may;
+            kept += may;
+        }
+        ground_close(&g);
+    }
+    ck_assert_int_gt(left_out, GROUNDS);
+    ck_assert_int_gt(kept, GROUNDS);
+}
+END_TEST
+
 TEST_MAIN("build", built_steps_have_every_sequence, one_micro_batch_is_filled_within_the_limit,
-          building_can_be_cancelled, building_ends_with_the_work)
+          numbers_are_left_out_by_their_estimates, building_can_be_cancelled, building_ends_with_the_work)

@@ -211,6 +211,31 @@ static void draw_caps(ground *g, int32_t *samples)
     step->most_samples = is_capped ? 3 + (int64_t)hbp__rng_below(&g->rng, 5) : INT64_MAX;
 }
 
+/* The same filling where more may be left than are, as many, or fewer: the pool, given [kept], stays. */
+static void fill_within_most(ground *g, const plain *p, const int64_t *given, int64_t kept)
+{
+    hbp__step_builder *b = &g->builder;
+    const int64_t left = b->pool.count;
+    int64_t *rest = malloc((size_t)kept * sizeof *rest);
+    double makespan = b->trial.makespan[0];
+    memcpy(rest, b->pool.member, (size_t)left * sizeof *rest);
+    memcpy(b->pool.member, given, (size_t)kept * sizeof *given);
+    b->pool.count = kept;
+    hbp__step_pool_sum(&g->step, &b->pool);
+    for (int64_t most = left - 1; most <= left + 1; most++) {
+        const int64_t got =
+            hbp__step_fill_most(&b->filler, &b->pool, &b->trial, 1, p->makespan, p->style, most);
+        ck_assert_int_eq(got, most < left ? HBP__NONE : left);
+        ck_assert_int_eq(b->pool.count, kept);
+        ck_assert_mem_eq(b->pool.member, given, (size_t)kept * sizeof *given);
+        if (got < 0)
+            continue;
+        ck_assert_mem_eq(b->filler.left, rest, (size_t)left * sizeof *rest);
+        ck_assert_double_eq(b->trial.makespan[1], makespan);
+    }
+    free(rest);
+}
+
 /* Returns whether groups that are alike were better. */
 static int fill_once(ground *g, plain *p)
 {
@@ -241,6 +266,7 @@ static int fill_once(ground *g, plain *p)
         tokens += (double)step->tokens[b->pool.member[i]];
     ck_assert_double_eq(b->pool.tokens_before[b->pool.count], tokens);
     compare(g, p, given, kept, useful);
+    fill_within_most(g, p, given, kept);
     free(times);
     free(given);
     return level;

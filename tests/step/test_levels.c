@@ -16,6 +16,7 @@ START_TEST(levels_have_every_sequence)
         hbp__step_board board, again;
         ground_open(&g, i, (int)(i % GROUND_KINDS), 24);
         int64_t room = 2 * g.step.count + 4;
+        g.builder.quick = (int)(i / GROUND_KINDS % 2);
         OK(g.small.context, hbp__step_board_open(&g.step, room, &board));
         OK(g.small.context, hbp__step_board_open(&g.step, room, &again));
         for (int32_t round = 0; round < 4; round++) {
