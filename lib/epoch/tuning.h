@@ -76,8 +76,8 @@
 /* Samples of a step up to which pairs of its micro-batches are divided anew. bench_settings. */
 #define HBP__BUILD_RECUT 4096
 /* Work on making them shorter, so much a step and so much more a sample. bench_settings. */
-#define HBP__BUILD_REPAIR_STEP INT64_C(10000)
-#define HBP__BUILD_REPAIR      INT64_C(5)
+#define HBP__BUILD_REPAIR_STEP INT64_C(20000)
+#define HBP__BUILD_REPAIR      INT64_C(10)
 
 /* How the samples are dealt into steps: how near an estimate is for time to plan. */
 

@@ -41,7 +41,7 @@ hbp_status hbp__step_builder_open_quick(const hbp__step *step, hbp__step_builder
     b->cut =
         hbp__take(context, (uint64_t)hbp__step_cut_room(HBP__STEP_CUTS, HBP__STEP_AHEAD), sizeof *b->cut);
     b->end = hbp__take(context, HBP__STEP_AHEAD, sizeof *b->end);
-    b->quick = 1;
+    b->quick = b->squeezer.quick = 1;
     return hbp__scratch_check(context, "the search");
 }
 
@@ -51,7 +51,7 @@ hbp_status hbp__step_builder_open(const hbp__step *step, hbp__step_builder *b)
     const uint64_t asks = (uint64_t)step->count * (uint64_t)step->degrees;
     HBP__TRY(hbp__step_builder_open_quick(step, b));
     b->quick = 0;
-    b->squeezer.least_work = HBP__SQUEEZE_LEAST_WORK;
+    b->squeezer.quick = 0;
     b->ask = hbp__take(context, asks, sizeof *b->ask);
     b->pool_ask = hbp__take(context, asks, sizeof *b->pool_ask);
     HBP__TRY(hbp__scratch_check(context, "the search"));

@@ -193,8 +193,8 @@ typedef struct hbp__step_squeezer {
     int64_t next_look;        /* work at which it looks whether it is to be cancelled */
     int64_t before;           /* work of others, and how much it may be in all, for progress */
     int64_t work_limit;
-    int64_t least_work; /* that a squeeze may do where less is left, once all are put in; 0: none at all */
-    hbp_status status;  /* once cancelled it does nothing more */
+    int quick;         /* putting in what is left counts as work */
+    hbp_status status; /* once cancelled it does nothing more */
 } hbp__step_squeezer;
 
 hbp_status hbp__step_squeezer_open(const hbp__step *step, hbp__step_squeezer *q);
@@ -236,7 +236,7 @@ typedef struct hbp__step_builder {
 hbp_status hbp__step_builder_open(const hbp__step *step, hbp__step_builder *builder);
 
 /* The same for steps that are to be planned soon rather than to be as short as may be: what estimates leave
- * out is not built, no bounds are asked for, and a squeeze keeps to the work that is left. */
+ * out is not built, no bounds are asked for, and a squeeze puts in no more than its work allows. */
 hbp_status hbp__step_builder_open_quick(const hbp__step *step, hbp__step_builder *builder);
 
 /* Whether micro-batches without sequences may all be taken off, so that they cost nothing. */

@@ -339,11 +339,18 @@ static void adopt(hbp__step_squeezer *q, hbp__step_board *board, int64_t m)
     board->makespan[m] = slowest;
 }
 
+/* The work at which a squeeze ends that begins now. */
+static int64_t work_limit_of(const hbp__step_squeezer *q)
+{
+    const int64_t least = q->quick ? HBP__SQUEEZE_QUICK_WORK : HBP__SQUEEZE_LEAST_WORK;
+    return q->work_limit ? hbp__max_i64(q->work_limit - q->before, q->work + least) : INT64_MAX;
+}
+
 int hbp__step_squeeze(hbp__step_squeezer *q, hbp__step_board *board, int64_t m, const int64_t *extra,
                       int64_t extras, double goal, int64_t moves)
 {
     int32_t groups = (int32_t)board->groups[m];
-    if (!q->least_work && q->work + extras * groups > q->work_limit - q->before)
+    if (q->quick && q->work + extras * groups > work_limit_of(q))
         return 0;
     q->count = 0;
     for (int32_t g = 0; g < groups; g++) {
@@ -355,9 +362,8 @@ int hbp__step_squeeze(hbp__step_squeezer *q, hbp__step_board *board, int64_t m, 
         if (!insert(q, groups, extra[i], goal))
             return 0;
     q->work += extras * groups;
-    int64_t limit = q->work + HBP__SQUEEZE_WORK + HBP__SQUEEZE_WORK_MEMBER * q->count;
-    if (q->work_limit)
-        limit = hbp__min_i64(limit, hbp__max_i64(q->work_limit - q->before, q->work + q->least_work));
+    const int64_t limit =
+        hbp__min_i64(work_limit_of(q), q->work + HBP__SQUEEZE_WORK + HBP__SQUEEZE_WORK_MEMBER * q->count);
     for (int32_t g = 0; g < groups; g++) {
         q->group[g].time = time_now(q, g, goal);
         set_way(q, g);

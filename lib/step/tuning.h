@@ -157,6 +157,7 @@
 #define HBP__SQUEEZE_WORK_MEMBER INT64_C(250)
 /* A squeeze may do so much where less is left to the search. */
 #define HBP__SQUEEZE_LEAST_WORK INT64_C(100000)
+#define HBP__SQUEEZE_QUICK_WORK INT64_C(40000)
 
 /* Samples that are scarce: up to so many a rank of the micro-batches that the options ask for; under a cap,
  * up to so many a rank. */
