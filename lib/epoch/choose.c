@@ -49,13 +49,14 @@ static hbp_status contender_score(const hbp__epoch *epoch, contender *c)
                             epoch->cost->terms.step_ns, &c->ns, &c->least_ns);
 }
 
-/* Takes groups and fills them. */
-static hbp_status contender_open(const hbp__epoch *epoch, hbp_groups *groups, contender *c)
+/* Takes groups and fills them, to be better than a rival where there is one. */
+static hbp_status contender_open(const hbp__epoch *epoch, hbp_groups *groups, const hbp__rival *rival,
+                                 contender *c)
 {
     hbp_fill_options fill;
     hbp__epoch_fill_options(&epoch->options, &fill);
     *c = (contender){.groups = groups};
-    hbp_status status = hbp__epoch_fill_begin(epoch, epoch->lengths, groups, &fill, &c->filling);
+    hbp_status status = hbp__epoch_fill_begin(epoch, epoch->lengths, groups, &fill, rival, &c->filling);
     if (status >= 0)
         status = contender_score(epoch, c);
     if (status < 0)
@@ -84,11 +85,12 @@ static int64_t find_best(const contender *all, int64_t count)
 static hbp_status add_contender(const hbp__epoch *epoch, hbp_groups *groups, contender *all, int64_t *count)
 {
     contender *c = &all[*count];
-    const hbp_status status = contender_open(epoch, groups, c);
+    const hbp__rival rival = {all[find_best(all, *count)].ns, epoch->cost->terms.step_ns};
+    const hbp_status status = contender_open(epoch, groups, &rival, c);
     if (status == HBP_E_INFEASIBLE)
         return hbp__forgive(epoch->context);
     HBP__TRY(status);
-    if (c->filling.saving <= 0 && all[find_best(all, *count)].ns <= c->ns)
+    if (c->filling.saving <= 0 && rival.ns <= c->ns)
         contender_close(c);
     else
         ++*count;
@@ -149,7 +151,7 @@ static hbp_status choose_trial(const hbp__epoch *epoch, hbp_groups_options *opti
     *is_planned = 1;
     hbp_status status = hbp__groups_candidate(epoch->context, epoch->cost, table, 0, &first);
     if (status >= 0) {
-        status = contender_open(epoch, first, &all[0]);
+        status = contender_open(epoch, first, NULL, &all[0]);
         count = status >= 0;
     }
     if (status >= 0 && hbp__epoch_method(epoch->options.method) != HBP__EPOCH_HBP &&

@@ -60,7 +60,7 @@ hbp_status hbp__epoch_fill(const hbp__epoch *epoch, const hbp_lengths *lengths, 
  */
 hbp_status hbp__epoch_fill_begin(const hbp__epoch *epoch, const hbp_lengths *lengths,
                                  const hbp_groups *groups, const hbp_fill_options *options,
-                                 hbp__filling *filling);
+                                 const hbp__rival *rival, hbp__filling *filling);
 /* The same of all lengths by a classic method, one group. */
 hbp_status hbp__epoch_fill_classic(const hbp__epoch *epoch, const hbp_groups *groups, int32_t method,
                                    hbp_packs **out);

@@ -32,7 +32,7 @@ hbp_status hbp__epoch_padding(const hbp__epoch *epoch, const hbp_groups *groups,
 
 hbp_status hbp__epoch_fill_begin(const hbp__epoch *epoch, const hbp_lengths *lengths,
                                  const hbp_groups *groups, const hbp_fill_options *options,
-                                 hbp__filling *filling)
+                                 const hbp__rival *rival, hbp__filling *filling)
 {
     hbp_fill_options fill = *options;
     hbp__padding padding;
@@ -41,7 +41,7 @@ hbp_status hbp__epoch_fill_begin(const hbp__epoch *epoch, const hbp_lengths *len
     if (hbp__epoch_counts_vision(epoch))
         HBP__TRY(hbp__epoch_fill_vision(epoch, lengths, groups, &fill, &filling->packs));
     else
-        HBP__TRY(hbp__fill_begin(epoch->context, lengths, groups, &fill, filling));
+        HBP__TRY(hbp__fill_begin(epoch->context, lengths, groups, &fill, rival, filling));
     filling->packs->padding = padding;
     return HBP_OK;
 }
@@ -50,7 +50,7 @@ hbp_status hbp__epoch_fill(const hbp__epoch *epoch, const hbp_lengths *lengths, 
                            const hbp_fill_options *options, hbp_packs **out)
 {
     hbp__filling filling;
-    HBP__TRY(hbp__epoch_fill_begin(epoch, lengths, groups, options, &filling));
+    HBP__TRY(hbp__epoch_fill_begin(epoch, lengths, groups, options, NULL, &filling));
     return hbp__fill_finish(epoch->context, lengths, groups, &filling, out);
 }
 

@@ -45,7 +45,7 @@ static int64_t has_search(const hbp__epoch *epoch, const hbp_groups *groups)
     hbp_fill_options fill;
     hbp__filling filling;
     hbp__epoch_fill_options(&epoch->options, &fill);
-    OK(epoch->context, hbp__epoch_fill_begin(epoch, epoch->lengths, groups, &fill, &filling));
+    OK(epoch->context, hbp__epoch_fill_begin(epoch, epoch->lengths, groups, &fill, NULL, &filling));
     hbp_packs_free(filling.packs);
     return filling.saving > 0;
 }

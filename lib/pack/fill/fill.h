@@ -21,11 +21,19 @@ typedef struct hbp__filling {
     hbp_fill_options options; /* without zeros but in max_samples */
 } hbp__filling;
 
+/* Another fill, which takes `ns` with so much for each step: where fewer packs would not come below it, they
+ * are not looked for. */
+typedef struct hbp__rival {
+    int64_t ns;
+    double step_ns;
+} hbp__rival;
+
 /* The parts of hbp__greedy_fill, for whoever compares several fills: everything but the brief search for
- * fewer packs, and that, whose packs have the padding of those before. filling->packs is the caller's to
- * free, also when the search fails; finish searches and hands them over, *out is set on success alone. */
+ * fewer packs (`rival` NULL: there is no other), and that, whose packs have the padding of those before.
+ * filling->packs is the caller's to free, also when the search fails; finish searches and hands them over,
+ * *out is set on success alone. */
 hbp_status hbp__fill_begin(hbp_context *context, const hbp_lengths *lengths, const hbp_groups *groups,
-                           const hbp_fill_options *options, hbp__filling *filling);
+                           const hbp_fill_options *options, const hbp__rival *rival, hbp__filling *filling);
 hbp_status hbp__fill_search(hbp_context *context, const hbp_lengths *lengths, const hbp_groups *groups,
                             hbp__filling *filling);
 hbp_status hbp__fill_finish(hbp_context *context, const hbp_lengths *lengths, const hbp_groups *groups,

@@ -82,23 +82,39 @@ static hbp_status try_fill(hbp_context *context, fill_function fill, const hbp_l
     return keep_quicker(context, groups, fresh, best);
 }
 
+/* Whether fewer packs may take less than a rival does. */
+static hbp_status may_win(hbp_context *context, const hbp_groups *groups, const hbp__filling *best,
+                          const hbp__rival *rival, int *may)
+{
+    int64_t ns, least_ns;
+    *may = 1;
+    if (!rival)
+        return HBP_OK;
+    HBP__TRY(hbp__packs_score(context, best->packs, groups, NULL, rival->step_ns, &ns, &least_ns));
+    *may = least_ns < rival->ns;
+    return HBP_OK;
+}
+
 /* Narrow data leaves a balanced fill with gaps that a tight one avoids. Where that could save enough, the one
  * with the lower predicted time wins, the balanced one when they are equal; where it could still, and no
  * effort was asked for, a brief search for fewer packs is to come. */
 static hbp_status balanced_or_tight(hbp_context *context, const hbp_lengths *lengths,
                                     const hbp_groups *groups, const hbp_fill_options *options,
-                                    hbp__filling *best)
+                                    const hbp__rival *rival, hbp__filling *best)
 {
+    int may = 0;
     HBP__TRY(try_fill(context, hbp__fill_balanced, lengths, groups, options, best));
     if (is_worth(best))
+        HBP__TRY(may_win(context, groups, best, rival, &may));
+    if (may)
         HBP__TRY(try_fill(context, hbp__fill_tight, lengths, groups, options, best));
-    if (options->effort || !is_worth(best))
+    if (!may || options->effort || !is_worth(best))
         best->saving = 0;
     return HBP_OK;
 }
 
 static hbp_status begin(hbp_context *context, const hbp_lengths *lengths, const hbp_groups *groups,
-                        const hbp_fill_options *options, hbp__filling *filling)
+                        const hbp_fill_options *options, const hbp__rival *rival, hbp__filling *filling)
 {
     hbp_fill_options *all = &filling->options;
     HBP__TRY(hbp__require_samples(context, lengths, "lengths"));
@@ -111,18 +127,19 @@ static hbp_status begin(hbp_context *context, const hbp_lengths *lengths, const 
                              "a pack of %lld tokens is shorter than pack_multiple %lld",
                              (long long)groups->pack_length[g], (long long)all->pack_multiple);
     if (hbp__fill_method(all->method) == HBP__FILL_BALANCED)
-        return balanced_or_tight(context, lengths, groups, all, filling);
+        return balanced_or_tight(context, lengths, groups, all, rival, filling);
     return run_fill(context,
                     hbp__fill_method(all->method) == HBP__FILL_TIGHT ? hbp__fill_tight : hbp__fill_paper,
                     lengths, groups, all, &filling->packs);
 }
 
 hbp_status hbp__fill_begin(hbp_context *context, const hbp_lengths *lengths, const hbp_groups *groups,
-                           const hbp_fill_options *options, hbp__filling *filling)
+                           const hbp_fill_options *options, const hbp__rival *rival, hbp__filling *filling)
 {
     *filling = (hbp__filling){.packs = NULL};
     const int64_t mark = hbp__scratch_mark(context);
-    const hbp_status status = hbp__leave(context, mark, begin(context, lengths, groups, options, filling));
+    const hbp_status status =
+        hbp__leave(context, mark, begin(context, lengths, groups, options, rival, filling));
     if (status < 0) {
         hbp_packs_free(filling->packs);
         filling->packs = NULL;
@@ -160,7 +177,7 @@ hbp_status hbp__greedy_fill(hbp_context *context, const hbp_lengths *lengths, co
                             const hbp_fill_options *options, hbp_packs **out)
 {
     hbp__filling filling;
-    HBP__TRY(hbp__fill_begin(context, lengths, groups, options, &filling));
+    HBP__TRY(hbp__fill_begin(context, lengths, groups, options, NULL, &filling));
     return hbp__fill_finish(context, lengths, groups, &filling, out);
 }
 
