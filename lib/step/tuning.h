@@ -155,9 +155,10 @@
  * need as much; where thousands share a few groups, all exchanges of one turn alone are their square. */
 #define HBP__SQUEEZE_WORK        INT64_C(4000000)
 #define HBP__SQUEEZE_WORK_MEMBER INT64_C(250)
-/* A squeeze may do so much where less is left to the search. */
+/* A squeeze may do so much where less is left to the search; in a step that is to be planned soon, where
+ * putting in what is left counts as well, so much. epochs.sh. */
 #define HBP__SQUEEZE_LEAST_WORK INT64_C(100000)
-#define HBP__SQUEEZE_QUICK_WORK INT64_C(40000)
+#define HBP__SQUEEZE_QUICK_WORK INT64_C(20000)
 
 /* Samples that are scarce: up to so many a rank of the micro-batches that the options ask for; under a cap,
  * up to so many a rank. */
