@@ -3,6 +3,7 @@
 #include "epoch/batches.h"
 #include "epoch/tuning.h"
 #include "step/step.h"
+#include "step/tuning.h"
 
 /* The price of searching for `steps` steps of `samples` samples in all. */
 static double price_of(double steps, double samples)
@@ -30,13 +31,12 @@ int64_t hbp__price_of_steps(const hbp__epoch *epoch, int64_t tokens_per_step)
     return hbp__price_is_dear(epoch, tokens_per_step) ? price / HBP__STEPS_BUILT : price;
 }
 
-/* Work of all rounds of an effort, over that of the first: each does three times the work of the one before.
- */
+/* Work of all rounds of an effort, over that of the first. */
 static double rounds_of(int32_t effort)
 {
     double rounds = 1, round = 1;
     for (int32_t i = 1; i < effort; i++)
-        rounds += round *= 3;
+        rounds += round *= HBP__STEP_WORK_FACTOR;
     return rounds;
 }
 

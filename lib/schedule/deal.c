@@ -81,7 +81,7 @@ static hbp_status sort_bins(hbp_context *context, const int64_t *key, uint32_t *
     return HBP_OK;
 }
 
-/* The same with scratch: `by_load`, `load_of` and `tokens_of` [bins]. */
+/* Things in `order`, heaviest first, row by row; `by_load`, `load_of` and `tokens_of` [bins] are scratch. */
 static hbp_status deal_rows(hbp_context *context, const int64_t *weight, const int64_t *tokens,
                             const uint32_t *order, int64_t count, int64_t bins, uint32_t *by_load,
                             int64_t *load_of, int64_t *tokens_of, uint32_t *bin)

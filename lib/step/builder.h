@@ -279,13 +279,14 @@ int32_t hbp__step_list_goals(const hbp__step_builder *builder, double guess, dou
 int hbp__step_build(hbp__step_builder *builder, hbp__step_board *board, int64_t micro_batches,
                     double density);
 
-/* Whether the pool in so many micro-batches seems to take less than `time`: no less than their estimates. */
-int hbp__step_may_be_shorter(hbp__step_builder *builder, int64_t micro_batches, double time);
-
 /* The same of what is in the pool, in micro-batches after those on the board; what is built of it when it
  * does not come out stays there. */
 int hbp__step_build_rest(hbp__step_builder *builder, hbp__step_board *board, int64_t micro_batches,
                          double density);
+
+/* Whether the pool in so many micro-batches may take less than `time`: not where its work alone, or the
+ * estimate of its best cut, is that long. */
+int hbp__step_may_be_shorter(hbp__step_builder *builder, int64_t micro_batches, double time);
 
 /* Builds a step of as many micro-batches as it takes, at most `most`, on the board: each has the makespan at
  * which most is done a ns, a token in memory being worth `share` of what a micro-batch takes without any; a

@@ -149,7 +149,6 @@ void hbp__step_shorten(hbp__step_builder *s, hbp__step_board *board, int64_t m, 
     hbp__step_pool_take(s, board, &m, 1);
     if (!s->pool.count)
         return;
-    hbp__step_save(s);
     for (int64_t i = 0; s->ask && i < s->pool.count; i++)
         memcpy(s->pool_ask + i * step->degrees, s->ask + s->pool.member[i] * step->degrees,
                (size_t)step->degrees * sizeof *s->ask);
