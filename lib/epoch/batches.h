@@ -69,7 +69,7 @@ hbp_status hbp__batches_build_step(const hbp__epoch *epoch, hbp_context *context
 
 /* About how long all steps take when they are planned so, from `sample` of them, by the work that those have
  * of all work: steps differ in it, and their times with it. Of few steps that of the longest sample counts by
- * itself. */
+ * itself; `sample` 0 is one step without it. */
 hbp_status hbp__batches_estimate(const hbp__epoch *epoch, const hbp__batches *batches, int64_t sample,
                                  int64_t *ns);
 

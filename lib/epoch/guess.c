@@ -83,8 +83,10 @@ static hbp_status prepare(hbp__ways *ways, int64_t way)
     ways->shortest = ways->shortest ? ways->shortest : INT64_MAX;
     if (way == HBP__WAY_DRAWN || ways->is_dealt)
         return HBP_OK;
+    hbp__deal_close(&ways->deal); /* of a failure */
+    HBP__TRY(hbp__deal_open(part, ways->shortest, 0, &ways->deal));
     ways->is_dealt = 1;
-    return hbp__deal_open(part, ways->shortest, 0, &ways->deal);
+    return HBP_OK;
 }
 
 hbp_status hbp__ways_take(hbp__ways *ways, int64_t way, hbp__batches *b)

@@ -49,7 +49,8 @@ double hbp__step_estimate(const hbp__step *step, const hbp__step_pool *pool, int
 
 /* Cuts the pool into `micro_batches` runs with the least sum of estimates, over at most `cuts` places to cut
  * at; end[m] gets the end of run m. Returns the sum, INFINITY when there is no way. `scratch` is
- * hbp__step_cut_room(cuts, micro_batches) doubles. O(cuts^2 (degrees log count + micro_batches)). */
+ * hbp__step_cut_room(cuts, micro_batches) doubles. O(cuts^2 micro_batches degrees log count), of which the
+ * estimates of runs that cannot be the best are left out. */
 double hbp__step_cut(const hbp__step *step, const hbp__step_pool *pool, int64_t micro_batches, int64_t cuts,
                      double density, double *scratch, int64_t *end);
 int64_t hbp__step_cut_room(int64_t cuts, int64_t micro_batches);

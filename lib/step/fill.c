@@ -35,7 +35,8 @@ static hbp_status set_tables(hbp__step_filler *f)
         f->useful[k] = f->least_added[k] = (double)INFINITY;
         for (int32_t j = 0; j < step->degrees; j++) {
             double *alone = &f->alone[k * step->degrees + j];
-            *alone = (double)INFINITY;
+            double *added = &f->added[k * step->degrees + j];
+            *alone = *added = (double)INFINITY;
             f->shelf[j].slack = hbp__max_f64(f->shelf[j].slack, (double)step->degree[j].tokens[k] - root);
             hbp__load load = hbp__step_load_of(step, j, k);
             if (!hbp__step_holds(step, j, load))
@@ -43,7 +44,6 @@ static hbp_status set_tables(hbp__step_filler *f)
             *alone = hbp__step_group_time(step, j, load);
             double work = step->degree[j].degree * (*alone - fixed);
             f->useful[k] = work < f->useful[k] ? work : f->useful[k];
-            double *added = &f->added[k * step->degrees + j];
             *added = least_added(step, j, k);
             f->least_added[k] = hbp__min_f64(*added, f->least_added[k]);
         }

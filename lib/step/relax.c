@@ -85,7 +85,7 @@ static double area(const relaxation *r, double makespan)
     return end > r->first ? (double)INFINITY : sum;
 }
 
-/* The estimate, or INFINITY where that is at least `limit`, which may be told sooner. */
+/* The estimate; where that is at least `limit` it may be INFINITY, which is sooner known. */
 static double estimate_below(const hbp__step *step, const hbp__step_pool *pool, int64_t first, int64_t end,
                              double density, double limit)
 {

@@ -21,8 +21,8 @@ typedef struct hbp__filling {
     hbp_fill_options options; /* without zeros but in max_samples */
 } hbp__filling;
 
-/* Another fill, which takes `ns` with so much for each step: where fewer packs would not come below it, they
- * are not looked for. */
+/* Another fill, which takes `ns` with so much for each step: where fewer packs seem not to come below it, by
+ * what hbp__packs_score estimates, they are not looked for. */
 typedef struct hbp__rival {
     int64_t ns;
     double step_ns;

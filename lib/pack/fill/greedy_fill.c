@@ -82,7 +82,7 @@ static hbp_status try_fill(hbp_context *context, fill_function fill, const hbp_l
     return keep_quicker(context, groups, fresh, best);
 }
 
-/* Whether fewer packs may take less than a rival does. */
+/* Whether fewer packs seem to take less than a rival does. */
 static hbp_status may_win(hbp_context *context, const hbp_groups *groups, const hbp__filling *best,
                           const hbp__rival *rival, int *may)
 {
