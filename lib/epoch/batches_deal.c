@@ -106,9 +106,10 @@ static int64_t count_steps(const hbp__deal *d, int64_t steps)
     return u->items.next ? hbp__min_i64(hbp__ceil_div(samples, size), u->count - u->drawn) : samples / size;
 }
 
-static hbp_status open_deal(const hbp__epoch *epoch, int64_t shortest, int is_counted, hbp__deal *d)
+hbp_status hbp__deal_open(const hbp__epoch *epoch, int64_t shortest, int is_counted, hbp__deal *d)
 {
     const hbp_epoch_options *o = &epoch->options;
+    *d = (hbp__deal){.count = 0};
     HBP__TRY(hbp__units_open(epoch, shortest, &d->units));
     HBP__TRY(hbp__batches_open(epoch, d->units.count, &d->early));
     if (o->curriculum_steps)
@@ -118,12 +119,6 @@ static hbp_status open_deal(const hbp__epoch *epoch, int64_t shortest, int is_co
     HBP__TRY(list_units(d));
     hbp__rng rng = hbp__rng_make(o->seed, o->epoch, STREAM_DEAL);
     return hbp__deal_order(epoch->context, d->weight, d->count, &rng, d->order);
-}
-
-hbp_status hbp__deal_open(const hbp__epoch *epoch, int64_t shortest, int is_counted, hbp__deal *d)
-{
-    *d = (hbp__deal){.count = 0};
-    return open_deal(epoch, shortest, is_counted, d);
 }
 
 void hbp__deal_close(hbp__deal *d)

@@ -6,6 +6,15 @@
 #include "step/builder.h"
 #include "step/tuning.h"
 
+/* Useful rank-time of the pool. */
+static double useful_of(const hbp__step_builder *b)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < b->pool.count; i++)
+        sum += b->filler.useful[b->pool.member[i]];
+    return sum;
+}
+
 /* Whether the whole pool, which stays, goes into micro-batch m within `goal`. Where not, *short_by gets the
  * part of its rank-time that is left, about which the goal is too short by; NULL: that is not looked at. */
 static int fills(hbp__step_builder *b, hbp__step_board *board, int64_t m, double goal, hbp__step_style style,
@@ -15,13 +24,12 @@ static int fills(hbp__step_builder *b, hbp__step_board *board, int64_t m, double
     const hbp__step_pool *pool = &b->pool;
     const int64_t left =
         hbp__step_fill_most(&b->filler, pool, board, m, goal, style, short_by ? pool->count : 0);
-    double rest = 0, all = 0;
+    double rest = 0;
     if (left <= 0 || !short_by)
         return !left;
     for (int64_t i = 0; i < left; i++)
         rest += f->useful[f->left[i]];
-    for (int64_t i = 0; i < pool->count; i++)
-        all += f->useful[pool->member[i]];
+    const double all = useful_of(b);
     *short_by = all > 0 && all < (double)INFINITY ? rest / all : 0;
     return 0;
 }
@@ -79,15 +87,11 @@ static double guess(hbp__step_builder *b, int64_t left)
 
 int hbp__step_may_be_shorter(hbp__step_builder *b, int64_t micro_batches, double time)
 {
-    const hbp__step_pool *pool = &b->pool;
-    double useful = 0;
     if (!(time < (double)INFINITY) || micro_batches > HBP__STEP_AHEAD)
         return 1;
-    for (int64_t i = 0; i < pool->count; i++)
-        useful += b->filler.useful[pool->member[i]];
-    return useful / b->step->ranks + (double)micro_batches * b->fixed < time &&
-           hbp__step_cut(b->step, pool, micro_batches, HBP__STEP_CUTS, HBP__BUILD_OVERFULL, b->cut, b->end) <
-               time;
+    return useful_of(b) / b->step->ranks + (double)micro_batches * b->fixed < time &&
+           hbp__step_cut(b->step, &b->pool, micro_batches, HBP__STEP_CUTS, HBP__BUILD_OVERFULL, b->cut,
+                         b->end) < time;
 }
 
 /* A micro-batch filled for trial. */

@@ -26,10 +26,7 @@ hbp_status hbp__step_builder_open_quick(const hbp__step *step, hbp__step_builder
     memset(b, 0, sizeof *b);
     b->step = step;
     b->fixed = step->cost->terms.pack_ns;
-    for (int32_t j = 0; j < step->degrees; j++) {
-        double room = (double)step->degree[j].capacity / step->degree[j].degree * step->ranks;
-        b->room = room > b->room ? room : b->room;
-    }
+    b->room = hbp__step_memory(step);
     HBP__TRY(hbp__step_filler_open(step, &b->filler));
     HBP__TRY(hbp__step_squeezer_open(step, &b->squeezer));
     HBP__TRY(hbp__step_board_open(step, 4, &b->trial));

@@ -41,6 +41,9 @@ static inline double hbp__step_pool_room(const hbp__step *step, const hbp__step_
                                : tokens;
 }
 
+/* Tokens of one micro-batch that all ranks hold, on the degree that holds most. O(degrees). */
+double hbp__step_memory(const hbp__step *step);
+
 /* About the least makespan of one micro-batch with pool rows [first, end): no less than the longest takes
  * alone, nor than all take at the least degrees that this makespan allows, spread over the ranks. INFINITY
  * when they take more than the share `density` of memory. O(degrees log count). */

@@ -6,6 +6,14 @@
 #include "step/builder.h"
 #include "step/tuning.h"
 
+double hbp__step_memory(const hbp__step *step)
+{
+    double most = 0;
+    for (int32_t j = 0; j < step->degrees; j++)
+        most = hbp__max_f64(most, (double)step->degree[j].capacity / step->degree[j].degree * step->ranks);
+    return most;
+}
+
 void hbp__step_pool_sum(const hbp__step *step, hbp__step_pool *p)
 {
     p->tokens_before[0] = p->squares_before[0] = 0;
@@ -174,15 +182,6 @@ static int64_t list_places(const hbp__step *step, const hbp__step_pool *pool, in
     return places;
 }
 
-/* The most that one micro-batch may be estimated to hold, in tokens of hbp__step_pool_room. */
-static double most_room(const hbp__step *step, double density)
-{
-    double most = 0;
-    for (int32_t j = 0; j < step->degrees; j++)
-        most = hbp__max_f64(most, (double)step->degree[j].capacity / step->degree[j].degree);
-    return most * step->ranks * density * (1 + 1e-9);
-}
-
 /* Estimates of the runs between places, made when they are asked for: of two micro-batches few are, and of
  * those that cannot be the best none. */
 typedef struct cutting {
@@ -213,7 +212,7 @@ double hbp__step_cut(const hbp__step *step, const hbp__step_pool *pool, int64_t 
     int64_t places = list_places(step, pool, cuts, place);
     double *best = cost + (cuts + 1) * (cuts + 1), *from = best + (cuts + 1) * (micro_batches + 1);
     const cutting c = {step, pool, density, places, place, cost};
-    const double most = most_room(step, density);
+    const double most = hbp__step_memory(step) * density * (1 + 1e-9);
     for (int64_t i = 0; i < places * places; i++)
         cost[i] = -1;
     for (int64_t b = 0; b < places; b++)
