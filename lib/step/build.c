@@ -67,14 +67,20 @@ int hbp__step_fill_all(hbp__step_builder *b, hbp__step_board *board, int64_t m, 
     return 1;
 }
 
+/* Cuts the pool into so many runs; b->end gets their ends. Returns the sum of their estimates. */
+static double cut(hbp__step_builder *b, int64_t runs)
+{
+    hbp__step_cuts *cuts = b->pool.count == b->step->count ? &b->whole : &b->part;
+    return hbp__step_cut(cuts, &b->pool, runs, HBP__BUILD_OVERFULL, b->end);
+}
+
 /* About how long the next of `left` micro-batches should take; INFINITY when there is no way. */
 static double guess(hbp__step_builder *b, int64_t left)
 {
     const hbp__step_pool *pool = &b->pool;
     if (left <= HBP__STEP_AHEAD) {
         b->work += 4 * HBP__STEP_CUTS * HBP__STEP_CUTS * b->step->degrees;
-        if (!(hbp__step_cut(b->step, pool, left, HBP__STEP_CUTS, HBP__BUILD_OVERFULL, b->cut, b->end) <
-              (double)INFINITY))
+        if (!(cut(b, left) < (double)INFINITY))
             return (double)INFINITY;
         return hbp__step_estimate(b->step, pool, 0, b->end[0], HBP__BUILD_OVERFULL);
     }
@@ -90,8 +96,7 @@ int hbp__step_may_be_shorter(hbp__step_builder *b, int64_t micro_batches, double
     if (!(time < (double)INFINITY) || micro_batches > HBP__STEP_AHEAD)
         return 1;
     return useful_of(b) / b->step->ranks + (double)micro_batches * b->fixed < time &&
-           hbp__step_cut(b->step, &b->pool, micro_batches, HBP__STEP_CUTS, HBP__BUILD_OVERFULL, b->cut,
-                         b->end) < time;
+           cut(b, micro_batches) < time;
 }
 
 /* A micro-batch filled for trial. */

@@ -35,8 +35,8 @@ hbp_status hbp__step_builder_open_quick(const hbp__step *step, hbp__step_builder
     b->spare = hbp__take(context, count, sizeof *b->spare);
     b->rest = hbp__take(context, count, sizeof *b->rest);
     b->scratch = hbp__take(context, hbp__bound_one_room(step), sizeof *b->scratch);
-    b->cut =
-        hbp__take(context, (uint64_t)hbp__step_cut_room(HBP__STEP_CUTS, HBP__STEP_AHEAD), sizeof *b->cut);
+    HBP__TRY(hbp__step_cuts_open(step, HBP__STEP_CUTS, HBP__STEP_AHEAD, &b->whole));
+    HBP__TRY(hbp__step_cuts_open(step, HBP__STEP_CUTS, HBP__STEP_AHEAD, &b->part));
     b->end = hbp__take(context, HBP__STEP_AHEAD, sizeof *b->end);
     b->quick = b->squeezer.quick = 1;
     return hbp__scratch_check(context, "the search");

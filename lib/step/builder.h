@@ -50,13 +50,33 @@ double hbp__step_memory(const hbp__step *step);
 double hbp__step_estimate(const hbp__step *step, const hbp__step_pool *pool, int64_t first, int64_t end,
                           double density);
 
-/* Cuts the pool into `micro_batches` runs with the least sum of estimates, over at most `cuts` places to cut
- * at; end[m] gets the end of run m. Returns the sum, INFINITY when there is no way. `scratch` is
- * hbp__step_cut_room(cuts, micro_batches) doubles. O(cuts^2 micro_batches degrees log count), of which the
- * estimates of runs that cannot be the best are left out. */
-double hbp__step_cut(const hbp__step *step, const hbp__step_pool *pool, int64_t micro_batches, int64_t cuts,
-                     double density, double *scratch, int64_t *end);
-int64_t hbp__step_cut_room(int64_t cuts, int64_t micro_batches);
+/* The same; where it is at least `limit` it may be minus a time that it takes at least, no less than that,
+ * which is sooner known. */
+double hbp__step_estimate_below(const hbp__step *step, const hbp__step_pool *pool, int64_t first, int64_t end,
+                                double density, double limit);
+
+/* Scratch of cuts. Estimates of the pool last cut, at most so full, are kept. */
+typedef struct hbp__step_cuts {
+    const hbp__step *step;
+    int64_t most; /* places to cut at */
+    int64_t count;
+    int64_t *member; /* [count] of the pool; as many as the step's sequences have room */
+    double density;
+    int64_t places;
+    int64_t *place; /* [most + 2] rows of the pool */
+    double *cost; /* [places x places] estimates of the runs between; below 0: minus what they are at least */
+    double *best; /* [(runs + 1) x places] least sums of runs up to a place */
+    int64_t *from; /* [(runs + 1) x places] where the last of these begins */
+} hbp__step_cuts;
+
+/* For at most so many places and runs. */
+hbp_status hbp__step_cuts_open(const hbp__step *step, int64_t places, int64_t runs, hbp__step_cuts *cuts);
+
+/* Cuts the pool into `runs` with the least sum of estimates; end[i] gets the end of run i. Returns the sum,
+ * INFINITY when there is no way. O(places^2 runs), and O(degrees log count) for each estimate that is not
+ * known yet; those of runs that cannot be the best are left out. */
+double hbp__step_cut(hbp__step_cuts *cuts, const hbp__step_pool *pool, int64_t runs, double density,
+                     int64_t *end);
 
 typedef struct hbp__step_group {
     int32_t degree; /* index in step->degree */
@@ -225,7 +245,8 @@ typedef struct hbp__step_builder {
     hbp__step_pool saved;  /* the pool as it was */
     int64_t *spare;        /* [count] scratch */
     int64_t *rest;         /* [count] what a tail is built of */
-    double *cut;           /* scratch of hbp__step_cut */
+    hbp__step_cuts whole;  /* of all sequences */
+    hbp__step_cuts part;   /* of any pool */
     int64_t *end;          /* [HBP__STEP_AHEAD] of the runs cut */
     double room;           /* tokens that all ranks hold */
     double fixed;          /* what a micro-batch takes without any */

@@ -1,5 +1,4 @@
-/* A pool's sums; estimates from them of what it takes, its sequences divisible among the groups; and the pool
- * cut into micro-batches by those. */
+/* A pool's sums, and estimates from them of what it takes, its sequences divisible among the groups. */
 #include <math.h>
 
 #include "base/checked.h"
@@ -93,9 +92,8 @@ static double area(const relaxation *r, double makespan)
     return end > r->first ? (double)INFINITY : sum;
 }
 
-/* The estimate; where that is at least `limit` it may be INFINITY, which is sooner known. */
-static double estimate_below(const hbp__step *step, const hbp__step_pool *pool, int64_t first, int64_t end,
-                             double density, double limit)
+double hbp__step_estimate_below(const hbp__step *step, const hbp__step_pool *pool, int64_t first, int64_t end,
+                                double density, double limit)
 {
     relaxation r = {.step = step, .pool = pool, .first = first, .end = end};
     double ranks = step->ranks, least = (double)INFINITY;
@@ -118,7 +116,7 @@ static double estimate_below(const hbp__step *step, const hbp__step_pool *pool, 
     double low = area(&r, (double)INFINITY) / ranks + r.fixed;
     low = low > least ? low : least;
     if (!(low < limit))
-        return (double)INFINITY;
+        return -low;
     double needed = area(&r, low) / ranks + r.fixed;
     if (needed <= low)
         return low;
@@ -142,108 +140,5 @@ static double estimate_below(const hbp__step *step, const hbp__step_pool *pool, 
 double hbp__step_estimate(const hbp__step *step, const hbp__step_pool *pool, int64_t first, int64_t end,
                           double density)
 {
-    return estimate_below(step, pool, first, end, density, (double)INFINITY);
-}
-
-int64_t hbp__step_cut_room(int64_t cuts, int64_t micro_batches)
-{
-    return (cuts + 1) * (cuts + 1) + 3 * (cuts + 2) + (cuts + 1) * (micro_batches + 1) * 2;
-}
-
-/* Share of the tokens plus share of the work in the rows before `row`. */
-static double share_before(const hbp__step_pool *pool, const hbp__point *way, double tokens, double work,
-                           int64_t row)
-{
-    double t = pool->tokens_before[row];
-    return t / tokens + (work > 0 ? (way->linear * t + way->square * pool->squares_before[row]) / work : 1);
-}
-
-/* Rows to cut at: each of the longest few, then where a mix of tokens and rank-time passes equal shares.
- * Returns how many, the first 0 and the last the pool's count. */
-static int64_t list_places(const hbp__step *step, const hbp__step_pool *pool, int64_t cuts, double *place)
-{
-    int64_t singles = hbp__min_i64(cuts / 3, pool->count), places = 0;
-    for (int64_t i = 0; i < singles; i++)
-        place[places++] = (double)i;
-    const hbp__point *way = &step->degree[0].way[0];
-    double tokens = pool->tokens_before[pool->count];
-    double work = way->linear * tokens + way->square * pool->squares_before[pool->count];
-    int64_t left = cuts - singles, row = singles;
-    double base = share_before(pool, way, tokens, work, row);
-    for (int64_t i = 1; i <= left && row < pool->count; i++) {
-        double goal = base + (2 - base) * (double)i / (double)left;
-        while (row < pool->count && share_before(pool, way, tokens, work, row + 1) <= goal)
-            row++;
-        if (!places || place[places - 1] < (double)row)
-            place[places++] = (double)row;
-    }
-    if (place[places - 1] < (double)pool->count)
-        place[places++] = (double)pool->count;
-    return places;
-}
-
-/* Estimates of the runs between places, made when they are asked for: of two micro-batches few are, and of
- * those that cannot be the best none. */
-typedef struct cutting {
-    const hbp__step *step;
-    const hbp__step_pool *pool;
-    double density;
-    int64_t places;
-    const double *place;
-    double *cost; /* [places x places]; below 0: not made yet */
-} cutting;
-
-static double cost_below(const cutting *c, int64_t a, int64_t b, double limit)
-{
-    double *cost = &c->cost[a * c->places + b];
-    if (*cost >= 0)
-        return *cost;
-    const double ns =
-        estimate_below(c->step, c->pool, (int64_t)c->place[a], (int64_t)c->place[b], c->density, limit);
-    if (ns < (double)INFINITY || !(limit < (double)INFINITY))
-        *cost = ns;
-    return ns;
-}
-
-double hbp__step_cut(const hbp__step *step, const hbp__step_pool *pool, int64_t micro_batches, int64_t cuts,
-                     double density, double *scratch, int64_t *end)
-{
-    double *place = scratch, *cost = place + cuts + 2;
-    int64_t places = list_places(step, pool, cuts, place);
-    double *best = cost + (cuts + 1) * (cuts + 1), *from = best + (cuts + 1) * (micro_batches + 1);
-    const cutting c = {step, pool, density, places, place, cost};
-    const double most = hbp__step_memory(step) * density * (1 + 1e-9);
-    for (int64_t i = 0; i < places * places; i++)
-        cost[i] = -1;
-    for (int64_t b = 0; b < places; b++)
-        best[b] = b ? (double)INFINITY : 0;
-    for (int64_t m = 1; m <= micro_batches; m++)
-        for (int64_t b = 0; b < places; b++) {
-            double *mine = &best[m * places + b];
-            *mine = (double)INFINITY;
-            from[m * places + b] = 0;
-            /* What is behind is to go into the micro-batches behind. */
-            if (hbp__step_pool_room(step, pool, (int64_t)place[b], pool->count) >
-                (double)(micro_batches - m) * most)
-                continue;
-            for (int64_t a = 0; a < b; a++) {
-                const double before = best[(m - 1) * places + a];
-                if (!(before < *mine))
-                    continue;
-                double sum = before + cost_below(&c, a, b, (*mine - before) * (1 + 1e-9));
-                if (sum < *mine) {
-                    *mine = sum;
-                    from[m * places + b] = (double)a;
-                }
-            }
-        }
-    double sum = best[micro_batches * places + places - 1];
-    if (!(sum < (double)INFINITY))
-        return sum;
-    int64_t at = places - 1;
-    for (int64_t m = micro_batches; m > 0; m--) {
-        end[m - 1] = (int64_t)place[at];
-        at = (int64_t)from[m * places + at];
-    }
-    return sum;
+    return fabs(hbp__step_estimate_below(step, pool, first, end, density, (double)INFINITY));
 }

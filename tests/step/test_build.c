@@ -126,8 +126,7 @@ START_TEST(numbers_are_left_out_by_their_estimates)
         ck_assert(hbp__step_may_be_shorter(b, 2, (double)INFINITY));
         ck_assert(hbp__step_may_be_shorter(b, HBP__STEP_AHEAD + 1, 0));
         for (int64_t m = 1; m <= HBP__STEP_AHEAD; m++) {
-            double cut =
-                hbp__step_cut(&g.step, &b->pool, m, HBP__STEP_CUTS, HBP__BUILD_OVERFULL, b->cut, end);
+            double cut = hbp__step_cut(&b->part, &b->pool, m, HBP__BUILD_OVERFULL, end);
             double time = (cut < (double)INFINITY ? cut : 1e9) * small_between(&g.rng, .5, 2);
             int may = hbp__step_may_be_shorter(b, m, time);
             ck_assert_int_eq(may, cut < time && work + (double)m * b->fixed < time);

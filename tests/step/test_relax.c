@@ -174,7 +174,7 @@ START_TEST(cuts_are_the_best)
         g.builder.pool.count = hbp__min_i64(g.builder.pool.count, 9);
         for (int64_t m = 1; m <= 6; m++) {
             double density = i % 2 ? 1 : 1.15, best = best_cut(&g, 0, m, density);
-            double sum = hbp__step_cut(&g.step, &g.builder.pool, m, CUTS, density, g.builder.cut, end);
+            double sum = hbp__step_cut(&g.builder.part, &g.builder.pool, m, density, end);
             ck_assert_int_eq(sum < (double)INFINITY, best < (double)INFINITY);
             if (!(best < (double)INFINITY))
                 continue;
@@ -198,10 +198,9 @@ START_TEST(long_pools_are_cut_at_some_places)
         ground_pool_all(&g);
         for (int64_t cuts = 6; cuts <= CUTS; cuts += 13)
             for (int64_t m = 1; m <= HBP__STEP_AHEAD; m++) {
-                double *scratch =
-                    malloc((size_t)hbp__step_cut_room(cuts, m) * sizeof *scratch); /* no more than asked */
-                double sum = hbp__step_cut(&g.step, &g.builder.pool, m, cuts, 99, scratch, end);
-                free(scratch);
+                hbp__step_cuts own; /* of no more room than asked for */
+                OK(g.small.context, hbp__step_cuts_open(&g.step, cuts, m, &own));
+                double sum = hbp__step_cut(&own, &g.builder.pool, m, 99, end);
                 ck_assert(sum < (double)INFINITY || m > cuts / 3);
                 ck_assert(!(sum < (double)INFINITY) || m <= cuts);
                 if (sum < (double)INFINITY)
