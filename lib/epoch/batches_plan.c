@@ -5,6 +5,7 @@
 #include "base/scratch.h"
 #include "cost/plan_writer.h"
 #include "epoch/batches.h"
+#include "epoch/bound.h"
 #include "epoch/choose.h"
 #include "epoch/join.h"
 #include "step/step.h"
@@ -170,6 +171,8 @@ static hbp_status plan_contract(hbp__epoch *epoch, int bounds, hbp_plan **out)
         status = hbp__batches_plan(epoch, &batches, out);
     if (status >= 0)
         hbp__batches_record(epoch, composition, *out);
+    if (status >= 0 && bounds && epoch->step_method == HBP__STEP_SEARCH)
+        status = hbp__epoch_raise_bound_of_steps(epoch, (*out)->tokens_per_step, *out);
     hbp__batches_close(&batches);
     return status;
 }

@@ -90,10 +90,13 @@ hbp_status hbp__epoch_set_free_bound(const hbp__epoch *epoch, hbp_plan *plan)
     return HBP_OK;
 }
 
-hbp_status hbp__epoch_set_bound_of_steps(const hbp__epoch *epoch, hbp_plan *plan)
+hbp_status hbp__epoch_raise_bound_of_steps(const hbp__epoch *epoch, int64_t tokens_per_step, hbp_plan *plan)
 {
-    int64_t tokens, most;
+    int64_t tokens, most, bound_ns;
     sum_tokens(plan, &tokens, &most);
-    return tokens == epoch->lengths->tokens ? hbp__epoch_bound(epoch, 0, plan->steps, &plan->bound_ns)
-                                            : HBP_OK;
+    if (tokens != epoch->lengths->tokens)
+        return HBP_OK;
+    HBP__TRY(hbp__epoch_bound(epoch, tokens_per_step, plan->steps, &bound_ns));
+    plan->bound_ns = hbp__max_i64(plan->bound_ns, bound_ns);
+    return HBP_OK;
 }

@@ -17,8 +17,9 @@ hbp_status hbp__epoch_bound_long(const hbp__epoch *epoch, int64_t tokens_per_ste
 hbp_status hbp__epoch_set_bound(const hbp__epoch *epoch, int64_t tokens_per_step, int64_t bound_ns,
                                 hbp_plan *plan);
 
-/* Where `plan` holds all samples, gives it the bound for as many steps as it has; that for whatever steps. */
-hbp_status hbp__epoch_set_bound_of_steps(const hbp__epoch *epoch, hbp_plan *plan);
+/* Where `plan` holds all samples, raises its bound to that for as many steps as it has, of at most
+ * `tokens_per_step` tokens (0: any); or to that for whatever steps. */
+hbp_status hbp__epoch_raise_bound_of_steps(const hbp__epoch *epoch, int64_t tokens_per_step, hbp_plan *plan);
 hbp_status hbp__epoch_set_free_bound(const hbp__epoch *epoch, hbp_plan *plan);
 
 #endif

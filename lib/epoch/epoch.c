@@ -106,7 +106,7 @@ static hbp_status plan_batches_by_groups(hbp__epoch *epoch, hbp_plan **out)
         o->max_groups != 1)
         status = try_one_group(epoch, &batches, out);
     if (status >= 0 && hbp__epoch_method(epoch->options.method) != HBP__EPOCH_HBP)
-        status = hbp__epoch_set_bound_of_steps(epoch, *out);
+        status = hbp__epoch_raise_bound_of_steps(epoch, 0, *out);
     if (status >= 0)
         hbp__batches_record(epoch, composition, *out);
     hbp__batches_close(&batches);

@@ -40,32 +40,68 @@ START_TEST_IN_CONTEXT(steps_hold_the_samples_asked_for)
 }
 END_TEST
 
+/* Plans step s of a plan, whose first sample is `at`, alone. */
+static int64_t bound_alone(hbp_context *context, const hbp_plan *plan, int64_t s, int64_t at,
+                           const hbp_cost *cost)
+{
+    hbp_step_options step = {.struct_size = sizeof step, .any_degree = 1};
+    int64_t length[512];
+    hbp_lengths *batch = NULL;
+    hbp_plan *alone = NULL;
+    ck_assert_int_le(plan->step_samples[s], 512);
+    for (int64_t i = 0; i < plan->step_samples[s]; i++)
+        length[i] = plan->sample_tokens[at + i];
+    OK(context, hbp_lengths_create_i64(context, length, plan->step_samples[s], NULL, &batch));
+    OK(context, hbp_plan_step(context, batch, cost, &step, &alone));
+    ck_assert_int_eq(alone->step_ns[0], plan->step_ns[s]);
+    const int64_t bound_ns = alone->bound_ns;
+    hbp_plan_free(alone);
+    hbp_lengths_free(batch);
+    return bound_ns;
+}
+
+static int64_t sum_of_bounds_alone(hbp_context *context, const hbp_plan *plan, const hbp_cost *cost)
+{
+    int64_t sum_ns = 0;
+    for (int64_t s = 0, at = 0; s < plan->steps; s++) {
+        sum_ns += bound_alone(context, plan, s, at, cost);
+        at += plan->step_samples[s];
+    }
+    return sum_ns;
+}
+
 /* Each step is what hbp_plan_step makes of its samples, and the bound is the sum of theirs. */
 START_TEST_IN_CONTEXT(steps_are_those_of_the_step_planner)
 {
     hbp_cost *cost = keep(test_cost(context));
     hbp_lengths *lengths = keep(test_long_tail(context, 1, 600, 30000));
     hbp_epoch_options options = {.struct_size = sizeof options, .samples_per_step = 120, .seed = 5};
-    hbp_step_options step = {.struct_size = sizeof step, .any_degree = 1};
     hbp_plan *plan = NULL;
-    int64_t bound_ns = 0;
     MAKES(context, plan, hbp_plan_epoch(context, lengths, cost, &options, &plan));
     OK(context, hbp_plan_validate(context, plan, lengths, cost));
-    for (int64_t s = 0, at = 0; s < plan->steps; s++) {
-        int64_t length[120];
-        hbp_lengths *batch = NULL;
-        hbp_plan *alone = NULL;
-        for (int64_t i = 0; i < plan->step_samples[s]; i++)
-            length[i] = plan->sample_tokens[at + i];
-        OK(context, hbp_lengths_create_i64(context, length, plan->step_samples[s], NULL, &batch));
-        OK(context, hbp_plan_step(context, batch, cost, &step, &alone));
-        ck_assert_int_eq(alone->step_ns[0], plan->step_ns[s]);
-        bound_ns += alone->bound_ns;
-        at += plan->step_samples[s];
-        hbp_plan_free(alone);
-        hbp_lengths_free(batch);
+    ck_assert_int_eq(plan->bound_ns, sum_of_bounds_alone(context, plan, cost));
+}
+END_TEST
+
+/* Where layers are recomputed that of any steps of as many tokens may be sharper. */
+START_TEST_IN_CONTEXT(the_bound_is_the_sharper_of_two)
+{
+    hbp_cost *cost = keep(test_cost_presets(context, "qwen3-32b", "h100:4"));
+    int64_t raised = 0;
+    for (uint64_t seed = 1; seed < 7; seed++) {
+        hbp_lengths *lengths = keep(test_long_tail(context, seed, 100, 60000));
+        hbp_epoch_options options = {
+            .struct_size = sizeof options, .composition = HBP_COMPOSITION_RANDOM, .seed = 5};
+        hbp_plan *plan = NULL;
+        OK(context, hbp_plan_epoch(context, lengths, cost, &options, &plan));
+        const int64_t sum_ns = sum_of_bounds_alone(context, plan, cost);
+        ck_assert_int_ge(plan->bound_ns, sum_ns);
+        ck_assert_int_le(plan->bound_ns, hbp__plan_ns(plan));
+        raised += plan->bound_ns > sum_ns;
+        hbp_plan_free(plan);
     }
-    ck_assert_int_eq(plan->bound_ns, bound_ns);
+    ck_assert_int_gt(raised, 0);
+    ck_assert_int_lt(raised, 6);
 }
 END_TEST
 
@@ -170,5 +206,5 @@ START_TEST_IN_CONTEXT(dropped_samples_of_all_windows_are_listed)
 END_TEST
 
 TEST_MAIN("batches_plan", steps_hold_the_samples_asked_for, steps_are_those_of_the_step_planner,
-          batches_may_be_given, left_over_samples_are_listed, samples_stay_in_their_window,
-          dropped_samples_of_all_windows_are_listed, nothing_is_left_behind)
+          the_bound_is_the_sharper_of_two, batches_may_be_given, left_over_samples_are_listed,
+          samples_stay_in_their_window, dropped_samples_of_all_windows_are_listed, nothing_is_left_behind)
