@@ -8,6 +8,9 @@
 #include "base/scratch.h"
 #include "step/builder.h"
 
+/* Ways looked at for what a group has room for. */
+#define ROOM_WAYS 3
+
 static int64_t power_of_two(int64_t least)
 {
     int64_t power = 1;
@@ -78,6 +81,7 @@ hbp_status hbp__step_filler_open(const hbp__step *step, hbp__step_filler *f)
         s->time = nodes;
         s->tokens = nodes + 2 * s->leaves;
         s->group = names;
+        s->usual = step->degree[j].way;
         nodes += 4 * s->leaves;
         names += s->leaves;
     }
@@ -191,41 +195,39 @@ static double tokens_within(const hbp__point *way, const hbp__load *load, double
     return ((double)load->tokens + more) * (1 + 1e-9) + 1e-3;
 }
 
-/* The same without vision units. A group of more tokens runs in no faster way: with that of the tokens it has
- * it takes too many, with that of these too few, and with that of these at most a little too many. O(1),
- * mostly. */
-static double text_room(const hbp__step_degree *d, const hbp__load *load, double slack, double makespan)
+/* The same without vision units, or a little more. A group of more tokens runs in no faster way: with those
+ * of a way at hand, or more, it has no more than that has time for. So of a few ways, each the one that the
+ * last asks for and the first the one that the group before came to, mostly the only one. O(1), mostly. */
+static double text_room(const hbp__step_degree *d, const hbp__load *load, double slack, double makespan,
+                        const hbp__point **usual)
 {
-    double most = (double)d->way[d->ways - 1].capacity;
-    const hbp__point *way = hbp__step_find_way(d, load->tokens), *slowest;
-    for (int i = 0; i < 2 && d->way[0].linear > 0; i++) {
-        double room = tokens_within(way, load, slack, makespan);
-        most = room < most ? room : most;
-        if (d->ways == 1 || most <= (double)way->capacity)
+    const hbp__point *way = *usual, *last = &d->way[d->ways - 1];
+    double most = (double)last->capacity;
+    for (int i = 0; i < ROOM_WAYS && d->way[0].linear > 0; i++) {
+        const double room = tokens_within(way, load, slack, makespan);
+        const double least = way > d->way ? (double)way[-1].capacity : 0;
+        most = hbp__min_f64(most, hbp__max_f64(room, least));
+        if (room >= least && room <= (double)way->capacity)
             break;
-        slowest = hbp__step_find_way(d, (int64_t)most);
-        room = tokens_within(slowest, load, slack, makespan);
-        const double sure = room - 2;
-        if (sure <= (double)load->tokens)
+        const hbp__point *next = room < (double)last->capacity ? hbp__step_find_way(d, (int64_t)room) : last;
+        if (next == way)
             break;
-        way = hbp__step_find_way(d, (int64_t)(sure < most ? sure : most));
-        if (way == slowest) { /* mostly: that room is the way's own */
-            most = room < most ? room : most;
-            break;
-        }
+        way = next;
     }
+    *usual = way;
     return most - (double)load->tokens;
 }
 
-/* No fewer tokens than the next sequence of a group can have within `makespan`: what memory holds, or what
- * the way that this asks for has time for; its vision units have their time, at least, and their memory.
- * O(log ways) with vision units. */
-static double token_room(const hbp__step *step, int32_t j, const hbp__load *load, double slack,
-                         double makespan)
+/* No fewer tokens than the next sequence of a group can have within `makespan`: what memory holds, or, unless
+ * `is_rough`, what the way that this asks for has time for; its vision units have their time, at least, and
+ * their memory. O(log ways) with vision units. */
+static double token_room(const hbp__step *step, int32_t j, const hbp__load *load, hbp__step_shelf *s,
+                         double makespan, int is_rough)
 {
     const hbp__step_degree *d = &step->degree[j];
     if (!step->vision)
-        return text_room(d, load, slack, makespan);
+        return is_rough ? (double)(d->way[d->ways - 1].capacity - load->tokens)
+                        : text_room(d, load, s->slack, makespan, &s->usual);
     double vision = (double)load->vision;
     makespan -= d->way[0].vision * vision;
     double memory =
@@ -262,6 +264,7 @@ typedef struct filling {
     int is_stale; /* they may have less by now */
     int capped;   /* max_samples kept a sequence out of a group, or may have */
     int64_t most; /* to be left: with more it gives up */
+    int is_small; /* few sequences: that a group refuses one is sooner seen than what it has room for */
     int64_t last; /* the sequence that looked for a group before; HBP__NONE: none yet */
     int32_t last_degree;
     int64_t last_leaf; /* where it went; HBP__NONE: nowhere */
@@ -282,7 +285,7 @@ static void set_last(filling *fill)
         shelf_set(s, fill->last_leaf, -1, -1);
     else
         shelf_set(s, fill->last_leaf, fill->makespan - group->time,
-                  token_room(step, j, &group->load, s->slack, fill->makespan));
+                  token_room(step, j, &group->load, s, fill->makespan, fill->is_small));
 }
 
 static void put(filling *fill, int64_t k, int32_t j, int64_t leaf, double time)
@@ -458,6 +461,7 @@ static double place_all(filling *fill, const hbp__step_pool *pool, int64_t *left
     fill->ranks = f->step->ranks;
     fill->time = fill->tokens = (double)INFINITY;
     fill->capped = 0;
+    fill->is_small = pool->count <= HBP__FILL_FEW;
     fill->last = fill->last_leaf = HBP__NONE;
     fill->is_unset = 0;
     *left = 0;

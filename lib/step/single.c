@@ -154,13 +154,16 @@ void hbp__step_shorten(hbp__step_builder *s, hbp__step_board *board, int64_t m, 
                (size_t)step->degrees * sizeof *s->ask);
     double low = hbp__step_estimate(step, &s->pool, 0, s->pool.count, 1), part = HBP__SINGLE_PART;
     int64_t moves = HBP__SINGLE_MOVES * (int64_t)(round + 1);
-    while (hbp__step_go_on(s)) {
+    int32_t fails = 0;
+    while (hbp__step_go_on(s) && !(s->quick && fails == HBP__SINGLE_QUICK_FAILS)) {
         double high = board->makespan[m], stride = (high - low) * part, goal = high - stride;
         if (!(stride > high * HBP__SINGLE_PRECISE / (round + 1)))
             return;
         if (try_others(s, board, m, goal, moves))
             hbp__step_adopt(s, 0, board, m);
-        else if (!hbp__step_squeeze(&s->squeezer, board, m, NULL, 0, goal, 2 * moves))
+        else if (!hbp__step_squeeze(&s->squeezer, board, m, NULL, 0, goal, 2 * moves)) {
             part *= HBP__SINGLE_LESS;
+            fails++;
+        }
     }
 }
