@@ -185,6 +185,15 @@ static int insert(hbp__step_squeezer *q, int32_t groups, int64_t k, double goal)
     return 1;
 }
 
+/* Whether groups take so much more than the goal that hardly any moves bring them there. */
+static int is_far(const hbp__step_squeezer *q, int32_t groups, double goal)
+{
+    double sum = 0;
+    for (int32_t g = 0; g < groups; g++)
+        sum += over(q, g, q->group[g].time, goal);
+    return sum > HBP__SQUEEZE_FAR * goal * q->step->ranks;
+}
+
 /* Whether all members at their least rank-times, each in some group that holds it in time, are more than the
  * groups have: no moves help then. */
 static int is_too_much(const hbp__step_squeezer *q, int32_t groups, double goal)
@@ -368,6 +377,8 @@ int hbp__step_squeeze(hbp__step_squeezer *q, hbp__step_board *board, int64_t m, 
         q->group[g].time = time_now(q, g, goal);
         set_way(q, g);
     }
+    if (q->quick && is_far(q, groups, goal))
+        return 0;
     for (int64_t turn = 1;; turn++) {
         int32_t worst = -1;
         double most = 0;

@@ -224,6 +224,54 @@ START_TEST(a_request_to_cancel_ends_it)
 }
 END_TEST
 
+/* Rank-time over the goal of the groups of micro-batch m, as a part of what all ranks do in it. */
+static double part_over(const ground *g, const hbp__step_board *board, int64_t m, double goal)
+{
+    double sum = 0;
+    for (int64_t i = m * board->ranks; i < m * board->ranks + board->groups[m]; i++)
+        if (board->group[i].time > goal)
+            sum += (board->group[i].time - goal) * g->step.degree[board->group[i].degree].degree;
+    return sum / (goal * g->step.ranks);
+}
+
+/* A quick one does the same, but leaves alone what is far from the goal. */
+START_TEST(a_quick_one_leaves_what_is_far)
+{
+    int64_t far = 0, met = 0;
+    for (uint64_t i = 0; i < GROUNDS; i++) {
+        ground g;
+        hbp__step_board board, before, own;
+        int64_t m = open_board(&g, i, 24, &board);
+        const double whole = board.makespan[m];
+        hbp__step_squeezer *q = &g.builder.squeezer;
+        board_remember(&g.step, &board, &before);
+        board_remember(&g.step, &board, &own);
+        for (int draw = 0; draw < 8; draw++) {
+            const double goal = whole * small_between(&g.rng, draw % 2 ? .8 : .995, 1);
+            const double over = part_over(&g, &before, m, goal);
+            q->quick = 0;
+            const int plainly = hbp__step_squeeze(q, &own, m, NULL, 0, goal, 200);
+            q->quick = 1;
+            const int quickly = hbp__step_squeeze(q, &board, m, NULL, 0, goal, 200);
+            if (over > HBP__SQUEEZE_FAR * (1 + 1e-9)) {
+                ck_assert(!quickly);
+                board_same(&board, &before);
+                far += plainly;
+            } else if (over < HBP__SQUEEZE_FAR * (1 - 1e-9)) {
+                ck_assert_int_eq(quickly, plainly);
+                board_same(&board, &own);
+                met += quickly;
+            }
+            hbp__step_board_copy(&g.step, &before, &board);
+            hbp__step_board_copy(&g.step, &before, &own);
+        }
+        ground_close(&g);
+    }
+    ck_assert_int_gt(far, 0);
+    ck_assert_int_gt(met, GROUNDS / 2);
+}
+END_TEST
+
 static hbp_status open_once(hbp_context *context, void *user)
 {
     hbp__step step = *(const hbp__step *)user;
@@ -244,4 +292,4 @@ END_TEST
 
 TEST_MAIN("squeeze", the_goal_is_kept_or_nothing_happens, what_is_short_enough_takes_no_move,
           no_group_takes_nothing, most_best_assignments_are_found, the_work_is_about_linear,
-          a_request_to_cancel_ends_it, nothing_is_left_behind)
+          a_quick_one_leaves_what_is_far, a_request_to_cancel_ends_it, nothing_is_left_behind)
