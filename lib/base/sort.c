@@ -4,8 +4,9 @@
 
 #include "base/scratch.h"
 
-/* Bits of a digit, and of one of few rows, to which all digits would be more than they are. */
-enum { DIGIT_BITS = 11, FEW_DIGIT_BITS = 7, FEW_ROWS = 512, DIGITS = 1 << DIGIT_BITS };
+/* Bits of a digit, and of one of few rows, to which all digits would be more than they are. Of fewer still
+ * each is put where it belongs. */
+enum { DIGIT_BITS = 11, FEW_DIGIT_BITS = 7, FEW_ROWS = 512, INSERTED_ROWS = 32, DIGITS = 1 << DIGIT_BITS };
 
 typedef struct sort_row {
     uint64_t key;
@@ -69,11 +70,26 @@ static hbp_status sort_in(hbp_context *context, const uint64_t *keys, uint64_t f
     return HBP_OK;
 }
 
+/* In place, stable. */
+static void insert_rows(const uint64_t *keys, uint64_t flip, uint32_t *order, int64_t count)
+{
+    for (int64_t i = 1; i < count; i++) {
+        const uint32_t row = order[i];
+        const uint64_t key = keys[row] ^ flip;
+        int64_t at = i;
+        for (; at > 0 && (keys[order[at - 1]] ^ flip) > key; at--)
+            order[at] = order[at - 1];
+        order[at] = row;
+    }
+}
+
 static hbp_status sort_rows(hbp_context *context, const hbp__memory *memory, const uint64_t *keys,
                             uint64_t flip, uint32_t *order, int64_t count)
 {
-    if (count < 2)
+    if (count <= INSERTED_ROWS) {
+        insert_rows(keys, flip, order, count);
         return HBP_OK;
+    }
     sort_row *rows = hbp__new(memory, (uint64_t)count, 2 * sizeof *rows);
     int64_t *starts = rows ? hbp__new(memory, DIGITS, sizeof *starts) : NULL;
     hbp_status status = starts ? sort_in(context, keys, flip, order, count, rows, starts) : HBP_E_NO_MEMORY;

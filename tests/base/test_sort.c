@@ -41,19 +41,29 @@ START_TEST(sorts_like_insertion_and_stably)
 }
 END_TEST
 
+/* Few rows need none. */
 START_TEST(without_memory_the_order_stays)
 {
+    enum { ROWS = 40 };
     failing f;
     hbp__memory memory = {failing_alloc, failing_resize, failing_release, &f};
-    uint64_t keys[] = {3, 1, 2};
+    uint64_t keys[ROWS];
+    uint32_t order[ROWS];
+    for (uint32_t i = 0; i < ROWS; i++)
+        keys[i] = ROWS - i;
     for (int64_t n = 0; n < 2; n++) {
-        uint32_t order[] = {0, 1, 2};
+        for (uint32_t i = 0; i < ROWS; i++)
+            order[i] = i;
         f = (failing){.left = n};
-        ck_assert_int_eq(hbp__sort_by_u64(&memory, keys, order, 3), 0);
-        ck_assert_uint_eq(order[0], 0);
-        ck_assert_uint_eq(order[2], 2);
+        ck_assert_int_eq(hbp__sort_by_u64(&memory, keys, order, ROWS), 0);
+        for (uint32_t i = 0; i < ROWS; i++)
+            ck_assert_uint_eq(order[i], i);
         ck_assert_int_eq(f.live, 0);
     }
+    f = (failing){.left = 0};
+    ck_assert_int_eq(hbp__sort_by_u64(&memory, keys, order, 3), 1);
+    ck_assert_uint_eq(order[0], 2);
+    ck_assert_uint_eq(order[2], 0);
 }
 END_TEST
 
