@@ -8,8 +8,8 @@
 #include "base/scratch.h"
 #include "step/builder.h"
 
-/* Ways looked at for what a group has room for. */
-#define ROOM_WAYS 3
+/* Ways looked at for what a group has room for, at most. */
+#define ROOM_WAYS 12
 
 static int64_t power_of_two(int64_t least)
 {
@@ -195,13 +195,16 @@ static double tokens_within(const hbp__point *way, const hbp__load *load, double
     return ((double)load->tokens + more) * (1 + 1e-9) + 1e-3;
 }
 
-/* The same without vision units, or a little more. A group of more tokens runs in no faster way: with those
- * of a way at hand, or more, it has no more than that has time for. So of a few ways, each the one that the
- * last asks for and the first the one that the group before came to, mostly the only one. O(1), mostly. */
+/* The same without vision units. A group of more tokens runs in no faster way: with those of a way at hand,
+ * or more, it has no more than that has time for. So of ways, the first the one that the group before came to
+ * and each the one that the last asks for or half way to it, until one asks for itself: mostly of one or two.
+ */
 static double text_room(const hbp__step_degree *d, const hbp__load *load, double slack, double makespan,
                         const hbp__point **usual)
 {
     const hbp__point *way = *usual, *last = &d->way[d->ways - 1];
+    const hbp__point *fast = d->way - 1,
+                     *slow = last + 1; /* too few tokens for the one, too many for the other */
     double most = (double)last->capacity;
     for (int i = 0; i < ROOM_WAYS && d->way[0].linear > 0; i++) {
         const double room = tokens_within(way, load, slack, makespan);
@@ -209,10 +212,14 @@ static double text_room(const hbp__step_degree *d, const hbp__load *load, double
         most = hbp__min_f64(most, hbp__max_f64(room, least));
         if (room >= least && room <= (double)way->capacity)
             break;
+        if (room < least)
+            slow = way;
+        else
+            fast = way;
         const hbp__point *next = room < (double)last->capacity ? hbp__step_find_way(d, (int64_t)room) : last;
-        if (next == way)
+        if (slow - fast < 2)
             break;
-        way = next;
+        way = next > fast && next < slow ? next : fast + (slow - fast) / 2;
     }
     *usual = way;
     return most - (double)load->tokens;
