@@ -152,11 +152,11 @@ void hbp__step_board_trim(hbp__step_board *board);
 typedef struct hbp__step_shelf {
     int64_t leaves; /* a power of two */
     int64_t used;
-    double *time;            /* [2 leaves] */
-    double *tokens;          /* [2 leaves] */
-    int64_t *group;          /* [leaves] */
-    double slack;            /* no sequence has more tokens over the root of its squares */
-    const hbp__point *usual; /* the way in which the last group would run with as many as it has time for */
+    double *time;   /* [2 leaves] */
+    double *tokens; /* [2 leaves] */
+    int64_t *group; /* [leaves] */
+    double slack;   /* no sequence has more tokens over the root of its squares */
+    int32_t usual;  /* index of the way in which the last group would run with all that it has time for */
 } hbp__step_shelf;
 
 typedef struct hbp__step_filler {

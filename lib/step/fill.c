@@ -81,7 +81,7 @@ hbp_status hbp__step_filler_open(const hbp__step *step, hbp__step_filler *f)
         s->time = nodes;
         s->tokens = nodes + 2 * s->leaves;
         s->group = names;
-        s->usual = step->degree[j].way;
+        s->usual = 0;
         nodes += 4 * s->leaves;
         names += s->leaves;
     }
@@ -200,28 +200,27 @@ static double tokens_within(const hbp__point *way, const hbp__load *load, double
  * and each the one that the last asks for or half way to it, until one asks for itself: mostly of one or two.
  */
 static double text_room(const hbp__step_degree *d, const hbp__load *load, double slack, double makespan,
-                        const hbp__point **usual)
+                        int32_t *usual)
 {
-    const hbp__point *way = *usual, *last = &d->way[d->ways - 1];
-    const hbp__point *fast = d->way - 1,
-                     *slow = last + 1; /* too few tokens for the one, too many for the other */
-    double most = (double)last->capacity;
+    int32_t w = *usual, fast = -1, slow = d->ways; /* too few tokens for the one, too many for the other */
+    double most = (double)d->way[d->ways - 1].capacity;
     for (int i = 0; i < ROOM_WAYS && d->way[0].linear > 0; i++) {
-        const double room = tokens_within(way, load, slack, makespan);
-        const double least = way > d->way ? (double)way[-1].capacity : 0;
+        const double room = tokens_within(&d->way[w], load, slack, makespan);
+        const double least = w ? (double)d->way[w - 1].capacity : 0;
         most = hbp__min_f64(most, hbp__max_f64(room, least));
-        if (room >= least && room <= (double)way->capacity)
+        if (room >= least && room <= (double)d->way[w].capacity)
             break;
         if (room < least)
-            slow = way;
+            slow = w;
         else
-            fast = way;
-        const hbp__point *next = room < (double)last->capacity ? hbp__step_find_way(d, (int64_t)room) : last;
+            fast = w;
         if (slow - fast < 2)
             break;
-        way = next > fast && next < slow ? next : fast + (slow - fast) / 2;
+        const int64_t tokens = room < (double)d->capacity ? (int64_t)room : d->capacity;
+        const int32_t next = (int32_t)(hbp__step_find_way(d, tokens) - d->way);
+        w = next > fast && next < slow ? next : fast + (slow - fast) / 2;
     }
-    *usual = way;
+    *usual = w;
     return most - (double)load->tokens;
 }
 
