@@ -50,8 +50,9 @@ double hbp__step_memory(const hbp__step *step);
 double hbp__step_estimate(const hbp__step *step, const hbp__step_pool *pool, int64_t first, int64_t end,
                           double density);
 
-/* The same; where it is at least `limit` it may be minus a time that it takes at least, no less than that,
- * which is sooner known. */
+/* The same if it is below `limit`; else it may be minus some time from `limit` up to it, which is sooner
+ * known.
+ */
 double hbp__step_estimate_below(const hbp__step *step, const hbp__step_pool *pool, int64_t first, int64_t end,
                                 double density, double limit);
 

@@ -123,8 +123,8 @@ def plan_epoch(
     micro_batches_per_step (exactly), micro_batch_multiple, equal_samples (a rank), tokens_per_rank,
     max_pack_length, max_samples (per pack), sequence_multiple and pack_multiple (padding), and the same
     per_sp, times the pack's degree. threads plan steps side by side, the same plan for any number.
-    Further: max_length (longest sample; 0: the longest there is), over_long "error", "drop", "truncate" or
-    "split" for what is longer, groups (hbp.Groups to use), window_samples, max_groups, step_slack, effort,
+    Further: max_length (longest sample, for which tokens_per_step is chosen; 0: the longest there is), over_long
+    "error", "drop", "truncate" or "split" for what is longer, groups (hbp.Groups to use), window_samples, max_groups, step_slack, effort,
     curriculum_steps, drop_last, seed, epoch, max_vision (vision units that a pack may hold; micro-batches are
     then of packs similar in units, too), modality_order (all packs of a micro-batch hold samples of the same
     modalities). The plan is a pure function of all of them, so that every rank may plan for itself.
