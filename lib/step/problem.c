@@ -14,8 +14,6 @@
 #define NS_PER_MS INT64_C(1000000)
 #define NS_PER_S  INT64_C(1000000000)
 
-/* A limit that no clock reaches. */
-
 static int64_t now_ns(void)
 {
     struct timespec now;
