@@ -6,8 +6,6 @@
 
 #include "base/options.h"
 
-/* More layers than any model has; tables of (degree, layers) stay small. */
-
 static hbp_status check_numbers(hbp_context *context, const hbp_cost_terms *t)
 {
     const struct {
