@@ -138,7 +138,10 @@ hbp_status hbp__cost_make(hbp_context *context, const hbp_cost_terms *terms, con
     cost->terms.struct_size = sizeof cost->terms;
     if (!cost->terms.domain_ranks)
         cost->terms.domain_ranks = terms->ranks;
-    if (cost->terms.lockstep_ranks == terms->ranks)
+    /* One rank that may skip micro-batches is a set that skips, not all that meet. */
+    if (terms->ranks == 1 && terms->uneven_micro_batches)
+        cost->terms.lockstep_ranks = 1;
+    else if (cost->terms.lockstep_ranks == terms->ranks)
         cost->terms.lockstep_ranks = 0;
     cost->terms.degree = cost->degree;
     cost->terms.sp_latency_ns = cost->sp_latency_ns;

@@ -77,13 +77,23 @@ hbp_status hbp__epoch_set_bound(const hbp__epoch *epoch, int64_t tokens_per_step
     return HBP_OK;
 }
 
+/* The bound for as many steps where `plan` holds all samples in steps of at most `tokens_per_step` tokens (0:
+ * any); else 0. */
+static hbp_status bound_of_all(const hbp__epoch *epoch, int64_t tokens_per_step, int64_t steps,
+                               const hbp_plan *plan, int64_t *bound_ns)
+{
+    int64_t tokens, most;
+    *bound_ns = 0;
+    sum_tokens(plan, &tokens, &most);
+    if (tokens != epoch->lengths->tokens || (tokens_per_step && most > tokens_per_step))
+        return HBP_OK;
+    return hbp__epoch_bound(epoch, tokens_per_step, steps, bound_ns);
+}
+
 hbp_status hbp__epoch_set_free_bound(const hbp__epoch *epoch, hbp_plan *plan)
 {
-    int64_t tokens, most, bound_ns;
-    sum_tokens(plan, &tokens, &most);
-    if (tokens != epoch->lengths->tokens)
-        return HBP_OK;
-    HBP__TRY(hbp__epoch_bound(epoch, 0, 1, &bound_ns));
+    int64_t bound_ns;
+    HBP__TRY(bound_of_all(epoch, 0, 1, plan, &bound_ns));
     plan->free_bound_ns = hbp__max_i64(plan->free_bound_ns, bound_ns);
     if (plan->bound_ns)
         plan->bound_ns = hbp__max_i64(plan->bound_ns, plan->free_bound_ns);
@@ -92,11 +102,8 @@ hbp_status hbp__epoch_set_free_bound(const hbp__epoch *epoch, hbp_plan *plan)
 
 hbp_status hbp__epoch_raise_bound_of_steps(const hbp__epoch *epoch, int64_t tokens_per_step, hbp_plan *plan)
 {
-    int64_t tokens, most, bound_ns;
-    sum_tokens(plan, &tokens, &most);
-    if (tokens != epoch->lengths->tokens)
-        return HBP_OK;
-    HBP__TRY(hbp__epoch_bound(epoch, tokens_per_step, plan->steps, &bound_ns));
+    int64_t bound_ns;
+    HBP__TRY(bound_of_all(epoch, tokens_per_step, plan->steps, plan, &bound_ns));
     plan->bound_ns = hbp__max_i64(plan->bound_ns, bound_ns);
     return HBP_OK;
 }

@@ -129,7 +129,7 @@ static void join(dealing *d, int64_t a, int64_t b)
     else
         d->next[to->tail] = from->head;
     to->tail = from->tail;
-    to->value += from->value;
+    to->value = hbp__add_saturating(to->value, from->value);
 }
 
 /* The largest of the `count` sums of `other`, ascending, joins the smallest of a deal, and so on. */

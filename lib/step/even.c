@@ -105,7 +105,7 @@ static hbp_status deal_longest_first(dealing *d, int64_t most)
         int64_t p = d->heap[0];
         HBP__TRY(hbp__tick_row(d->step->context, "step", i, d->step->count));
         d->part[i] = p;
-        d->sum[p] += d->value[i];
+        d->sum[p] = hbp__add_saturating(d->sum[p], d->value[i]);
         if (++d->dealt[p] == most)
             d->heap[0] = d->heap[--open];
         sift(d, open);

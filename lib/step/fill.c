@@ -195,10 +195,10 @@ static double tokens_within(const hbp__point *way, const hbp__load *load, double
     return ((double)load->tokens + more) * (1 + 1e-9) + 1e-3;
 }
 
-/* The same without vision units. A group of more tokens runs in no faster way: with those of a way at hand,
- * or more, it has no more than that has time for. So of ways, the first the one that the group before came to
- * and each the one that the last asks for or half way to it, until one asks for itself: mostly of one or two.
- */
+/* No fewer tokens than the next sequence of a group can have within `makespan`, without vision units. A group
+ * of more tokens runs in no faster way: with those of a way at hand, or more, it has no more in all than that
+ * has time for. So of ways: first the one that the group before came to, then the one that the last asks for,
+ * or half way to it, until one asks for itself or none is between. Mostly of one or two. */
 static double text_room(const hbp__step_degree *d, const hbp__load *load, double slack, double makespan,
                         int32_t *usual)
 {
@@ -216,7 +216,7 @@ static double text_room(const hbp__step_degree *d, const hbp__load *load, double
             fast = w;
         if (slow - fast < 2)
             break;
-        const int64_t tokens = room < (double)d->capacity ? (int64_t)room : d->capacity;
+        const int64_t tokens = (int64_t)hbp__max_f64(0, hbp__min_f64(room, (double)d->capacity));
         const int32_t next = (int32_t)(hbp__step_find_way(d, tokens) - d->way);
         w = next > fast && next < slow ? next : fast + (slow - fast) / 2;
     }
@@ -224,9 +224,8 @@ static double text_room(const hbp__step_degree *d, const hbp__load *load, double
     return most - (double)load->tokens;
 }
 
-/* No fewer tokens than the next sequence of a group can have within `makespan`: what memory holds, or, unless
- * `is_rough`, what the way that this asks for has time for; its vision units have their time, at least, and
- * their memory. O(log ways) with vision units. */
+/* The same with them, which have their time, at least, and their memory: what memory holds, or, unless
+ * `is_rough`, what the way that this asks for has time for. O(log ways) with vision units. */
 static double token_room(const hbp__step *step, int32_t j, const hbp__load *load, hbp__step_shelf *s,
                          double makespan, int is_rough)
 {

@@ -198,6 +198,27 @@ START_TEST_IN_CONTEXT(a_multiple_is_planned_from_the_start)
 }
 END_TEST
 
-TEST_MAIN("sets", a_multiple_is_planned_from_the_start, freedom_and_effort_never_make_a_plan_slower,
-          tiny_steps_against_every_assignment, random_steps_are_no_longer_than_in_lockstep, no_rank_is_idle,
-          nothing_is_left_behind)
+/* One rank is a set that may skip a micro-batch, at no cost, whether it is called a set or all: the second of
+ * a pair is empty, and no bound counts it. */
+START_TEST_IN_CONTEXT(one_rank_skips_what_is_empty)
+{
+    hbp_lengths *lengths = keep(test_long_tail(context, 3, 5, 2000));
+    hbp_step_options o = {.struct_size = sizeof o},
+                     pair = {.struct_size = sizeof pair, .micro_batch_multiple = 2};
+    for (int32_t set = 0; set < 2; set++) {
+        int64_t bound_ns, pair_bound_ns;
+        hbp_cost *cost = keep(lockstep_cost(context, 1, set, 1, 4e7, 0));
+        hbp_cost *even = keep(lockstep_cost(context, 1, set, 0, 4e7, 0));
+        const int64_t one_ns = lockstep_plan_ns(context, cost, lengths, &o, &bound_ns);
+        ck_assert_int_eq(lockstep_plan_ns(context, cost, lengths, &pair, &pair_bound_ns), one_ns);
+        ck_assert_int_le(pair_bound_ns, one_ns);
+        ck_assert_int_eq(cost->terms.lockstep_ranks, 1);
+        ck_assert_int_ge(lockstep_plan_ns(context, even, lengths, &pair, &pair_bound_ns), one_ns + 39999000);
+        ck_assert_int_eq(even->terms.lockstep_ranks, 0);
+    }
+}
+END_TEST
+
+TEST_MAIN("sets", a_multiple_is_planned_from_the_start, one_rank_skips_what_is_empty,
+          freedom_and_effort_never_make_a_plan_slower, tiny_steps_against_every_assignment,
+          random_steps_are_no_longer_than_in_lockstep, no_rank_is_idle, nothing_is_left_behind)

@@ -42,7 +42,8 @@ hbp_status hbp__plan_check_ranks(hbp_context *context, int64_t ranks, int64_t do
         return fail_row(context, "plan", 0, "the number of ranks of a domain", domain_ranks, ranks);
     if (lockstep_ranks && ranks > MOST_RANKS)
         return fail_row(context, "plan", 0, "the number of ranks in lockstep sets", ranks, MOST_RANKS);
-    if (lockstep_ranks < 0 || (lockstep_ranks && (lockstep_ranks >= ranks || ranks % lockstep_ranks)))
+    const int64_t most = ranks > 1 ? ranks - 1 : 1;
+    if (lockstep_ranks < 0 || (lockstep_ranks && (lockstep_ranks > most || ranks % lockstep_ranks)))
         return fail_row(context, "plan", 0, "the number of ranks of a lockstep set", lockstep_ranks, ranks);
     return HBP_OK;
 }
