@@ -51,8 +51,7 @@ double hbp__step_estimate(const hbp__step *step, const hbp__step_pool *pool, int
                           double density);
 
 /* The same if it is below `limit`; else it may be minus some time from `limit` up to it, which is sooner
- * known.
- */
+ * known (without a limit minus INFINITY). */
 double hbp__step_estimate_below(const hbp__step *step, const hbp__step_pool *pool, int64_t first, int64_t end,
                                 double density, double limit);
 

@@ -74,7 +74,7 @@ static void turn_to(hbp__step_cuts *cuts, const hbp__step_pool *pool, double den
         cuts->cost[i] = UNKNOWN;
 }
 
-/* The estimate of the run between two places; where that is at least `limit` it may be INFINITY. */
+/* The estimate of the run between two places, or INFINITY where that is at least `limit` and not known. */
 static double cost_below(const hbp__step_cuts *cuts, const hbp__step_pool *pool, int64_t a, int64_t b,
                          double limit)
 {
