@@ -218,7 +218,7 @@ typedef struct hbp__step_squeezer {
     int64_t next_look;        /* work at which it looks whether it is to be cancelled */
     int64_t before;           /* work of others, and how much it may be in all, for progress */
     int64_t work_limit;
-    int quick;         /* putting in what is left counts as work */
+    int quick;         /* putting in what is left counts as work, and what is far from the goal stays */
     hbp_status status; /* once cancelled it does nothing more */
 } hbp__step_squeezer;
 
@@ -262,7 +262,8 @@ typedef struct hbp__step_builder {
 hbp_status hbp__step_builder_open(const hbp__step *step, hbp__step_builder *builder);
 
 /* The same for steps that are to be planned soon rather than to be as short as may be: what estimates leave
- * out is not built, no bounds are asked for, and a squeeze puts in no more than its work allows. */
+ * out is not built, no bounds are asked for, a squeeze puts in no more than its work allows and begins near
+ * its goal, and a micro-batch is made shorter until two goals failed. */
 hbp_status hbp__step_builder_open_quick(const hbp__step *step, hbp__step_builder *builder);
 
 /* Whether micro-batches without sequences may all be taken off, so that they cost nothing. */

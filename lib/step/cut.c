@@ -8,9 +8,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/checked.h"
 #include "base/scratch.h"
 #include "step/builder.h"
-#include "step/tuning.h"
 
 /* Of a run nothing is known yet: it takes at least this, less than any limit. */
 #define UNKNOWN (-1e-300)

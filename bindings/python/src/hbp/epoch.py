@@ -124,10 +124,10 @@ def plan_epoch(
     max_pack_length, max_samples (per pack), sequence_multiple and pack_multiple (padding), and the same
     per_sp, times the pack's degree. threads plan steps side by side, the same plan for any number.
     Further: max_length (longest sample, for which tokens_per_step is chosen; 0: the longest there is), over_long
-    "error", "drop", "truncate" or "split" for what is longer, groups (hbp.Groups to use), window_samples, max_groups, step_slack, effort,
-    curriculum_steps, drop_last, seed, epoch, max_vision (vision units that a pack may hold; micro-batches are
-    then of packs similar in units, too), modality_order (all packs of a micro-batch hold samples of the same
-    modalities). The plan is a pure function of all of them, so that every rank may plan for itself.
+    "error", "drop", "truncate" or "split" for what is longer, groups (hbp.Groups to use), window_samples,
+    max_groups, step_slack, effort, curriculum_steps, drop_last, seed, epoch, max_vision (vision units that a pack
+    may hold; micro-batches are then of packs similar in units, too), modality_order (all packs of a micro-batch
+    hold samples of the same modalities). The plan is a pure function of all of them, so that every rank may plan for itself.
 
     method is "search", HBP as published, "hbp", or one of others to compare with, "next-fit", say;
     hbp.methods(of="epoch") lists them. An option that a method does not keep is refused. groups, of one group,
