@@ -67,7 +67,7 @@ void print_steps(const hbp_report *r)
 void print_hierarchy(const hbp_plan_summary *s)
 {
     if (s->hierarchy_ns && s->mixture_ns)
-        say("the hierarchy takes %s, steps that are no hierarchy %s%s\n",
+        say("the hierarchy takes %s, the fastest found without one %s%s\n",
             show_time((double)s->hierarchy_ns).s, show_time((double)s->mixture_ns).s,
             s->composition == HBP_COMPOSITION_HIERARCHY && s->mixture_ns < s->hierarchy_ns
                 ? " (estimated from some of them: too little is saved to plan all)"
@@ -82,7 +82,7 @@ int has_price(const hbp_plan_summary *s, int64_t bound_ns)
 void print_price(const hbp_plan_summary *s, int64_t bound_ns)
 {
     if (has_price(s, bound_ns))
-        say("price of these steps: up to %s; with steps left free, no plan takes less than %s under this "
+        say("these very steps cost up to %s: with steps left free, no plan takes less than %s under this "
             "cost and these options\n",
             show_share((double)s->predicted_ns / (double)s->free_bound_ns - 1).s,
             show_time((double)s->free_bound_ns).s);

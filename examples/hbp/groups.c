@@ -115,7 +115,7 @@ static void print_candidates(const hbp_groups *groups, int all)
     double slowest = 0;
     for (int64_t i = 0; i < rows; i++)
         slowest = (double)view.candidate_ns[i] > slowest ? (double)view.candidate_ns[i] : slowest;
-    table_begin(&t, 4, (const char *[]){"epoch", "#", "x chosen", "~groups"});
+    table_begin(&t, 4, (const char *[]){"estimated epoch", "#", "x chosen", "~groups"});
     for (int64_t i = 0; i < rows; i++) {
         table_add_text(&t, show_compared_time((double)view.candidate_ns[i]));
         table_add_bar(&t, (double)view.candidate_ns[i] / slowest, -1);

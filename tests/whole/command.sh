@@ -175,7 +175,7 @@ good show plan.msgpack && has "seed 0"
 json "(r['composition'], r['tokens_per_step'], r['samples_per_step'], r['hierarchy_ns'], r['mixture_ns']) ==
       ('stratified', 524288, 0, 4140 * 10**9, 4248 * 10**9)" show contract.msgpack
 good show contract.msgpack && has "steps of at most 524,288 tokens, stratified" &&
-    has "the hierarchy takes 1.150 h, steps that are no hierarchy 1.180 h"
+    has "the hierarchy takes 1.150 h, the fastest found without one 1.180 h"
 json "r['step'] == 0 and sum(len(p['samples']) for p in r['packs']) == r['samples'] and
       sum(p['tokens'] for p in r['packs']) == r['tokens']" show plan.msgpack --step 0
 json "len(r['packs']) == r['micro_batches'] and
@@ -400,11 +400,11 @@ assert steps == rows" || fail "--batches: the steps hold other samples"
     good show given.msgpack && has "no schedule of these very steps takes less than"
     good plan some.npy $on --tokens-per-step 256K -o asked.msgpack && has "what no plan in steps of at most 262,144 tokens can beat"
     good show asked.msgpack && has "no plan in steps of at most 262,144 tokens takes less than"
-    good plan some.npy $on --samples-per-step 4 -o small.msgpack && has "price of these steps: up to "
+    good plan some.npy $on --samples-per-step 4 -o small.msgpack && has "these very steps cost up to "
     good show small.msgpack && has "with steps left free, no plan takes less than "
     json "0 < r['free_bound_ns'] < r['bound_ns'] <= r['predicted_ns']" show small.msgpack
     json "r['free_bound_ns'] <= r['bound_ns']" plan some.npy $on --tokens-per-step 256K
-    good plan some.npy $on --tokens-per-step 100M && ! grep "price of these steps" out || fail "a price of one step for all"
+    good plan some.npy $on --tokens-per-step 100M && ! grep "these very steps cost" out || fail "a price of one step for all"
     (cat batches.txt && echo && echo 5) >bad.txt
     wrong 1 "names sample 5, which is in batch" plan some.npy $on --batches bad.txt
     sed 1d batches.txt >bad.txt

@@ -288,6 +288,15 @@ class TestRefusals(unittest.TestCase):
                 lengths_of(given)
         with self.assertRaisesRegex(TypeError, r"batches\[1\]\[0\] is None"):
             hbp.plan_epoch([1, 2], hbp.Cost.plain(2), batches=[[0], [None, 1]])
+        with self.assertRaisesRegex(TypeError, "a sequence of integers, such as the array it was made of"):
+            hbp.partition(hbp.Lengths.of(VALUES), 2)
+
+    def test_texts_of_the_command(self):
+        meant = {"128K": ", such as 131072", "2G": ", such as 2147483648"}
+        for text in (*meant, "128Ki", "K", "1.5M", "999999999G"):
+            words = f"max_length is '{text}'; it must be an integer{meant.get(text, '')}$"
+            with self.assertRaisesRegex(TypeError, words):
+                hbp.plan_epoch([1, 2], hbp.Cost.plain(2), max_length=text)
 
     def test_beyond_64_bits(self):
         for given in ([1, 2**63], [1, 2**70], [-(2**70)], np.array([2**63], np.uint64)):

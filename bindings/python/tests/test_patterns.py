@@ -45,6 +45,7 @@ class TestIndex(unittest.TestCase):
             histogram = hbp.Lengths.count(chunks)
             index = hbp.LengthIndex.from_chunks(histogram, iter(chunks))
             self.assertEqual(listed(plan.with_index(index)).sample_ids.tolist(), whole.sample_ids.tolist())
+            self.assertEqual(repr(index), f"<hbp.LengthIndex: {len(LENGTHS):,} samples>")
         self.assertEqual(LENGTHS[whole.sample_ids].tolist(), whole.sample_tokens.tolist())
 
     def test_without_one_samples_are_in_order_of_length(self):

@@ -135,4 +135,5 @@ def refuse_unordered(name: str, values: Any) -> None:
     """TypeError for what has no place for each sample."""
     is_hbp = type(values).__module__.partition(".")[0] == __package__
     if values is None or is_hbp or isinstance(values, (str, bytes, Mapping, set, frozenset, int, float)):
-        raise TypeError(f"{name} is {_short(values)}; it must be a sequence of integers")
+        meant = ", such as the array it was made of" if is_hbp else ""
+        raise TypeError(f"{name} is {_short(values)}; it must be a sequence of integers{meant}")

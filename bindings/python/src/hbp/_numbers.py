@@ -22,12 +22,22 @@ def checked(name: str, value: Any, ctype: Type[Any]) -> int:
     try:
         number = operator.index(value)
     except TypeError:
-        raise TypeError(f"{name} is {value!r}; it must be an integer") from None
+        raise TypeError(f"{name} is {value!r}; it must be an integer{_meant(value)}") from None
     bits, signed = INTEGER_BITS[ctype]
     low, high = (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if signed else (0, (1 << bits) - 1)
     if not low <= number <= high:
         raise OverflowError(f"{name} is {number}; it must be in {low}..{high}")
     return number
+
+
+_POWERS = {"K": 10, "M": 20, "G": 30}
+
+
+def _meant(value: Any) -> str:
+    """Of a text such as "128K", which the command reads: the number."""
+    digits, unit = (value[:-1], value[-1:]) if isinstance(value, str) else ("", "")
+    known = unit in _POWERS and digits.isascii() and digits.isdigit() and len(digits) < 9
+    return f", such as {int(digits) << _POWERS[unit]}" if known else ""
 
 
 def int32(name: str, value: Any) -> int:

@@ -99,7 +99,7 @@ class PlanSummary(_records.PlanSummary):
             lines.insert(1, self.contract)
         if self.hierarchy_ns and self.mixture_ns:
             lines.append(
-                f"the hierarchy takes {self.hierarchy_ns / 1e9:,.3f} s, steps that are no hierarchy "
+                f"the hierarchy takes {self.hierarchy_ns / 1e9:,.3f} s, the fastest found without one "
                 f"{self.mixture_ns / 1e9:,.3f} s"
                 + (
                     " (estimated from some of them; too little to plan them all for)"
@@ -115,7 +115,7 @@ class PlanSummary(_records.PlanSummary):
             )
         if self.free_bound_ns and self.bound_ns > 1.01 * self.free_bound_ns:
             lines.append(
-                f"price of these steps: up to {100 * (self.predicted_ns / self.free_bound_ns - 1):.2f} %; with "
+                f"these very steps cost up to {100 * (self.predicted_ns / self.free_bound_ns - 1):.2f} %: with "
                 f"steps left free, no plan takes less than {self.free_bound_ns / 1e9:,.3f} s under this cost "
                 "and these options"
             )

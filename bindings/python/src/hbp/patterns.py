@@ -50,7 +50,7 @@ class LengthIndex(Owned):
     def __init__(self, lengths: Union[Lengths, Integers], *, progress: ProgressOption = None) -> None:
         source = Lengths.of(lengths)
         made = LengthIndex._make(lib.hbp_length_index_create, source, keep=(source._handle,), progress=progress)
-        self._handle = made._handle
+        self._handle, self._samples = made._handle, len(source)
 
     @classmethod
     def from_chunks(cls, histogram: Lengths, chunks: Iterable[Integers]) -> LengthIndex:
@@ -61,7 +61,12 @@ class LengthIndex(Owned):
             array = integers("a chunk", chunk, np.uint32)
             if len(array):
                 call_long(lib.hbp_length_index_builder_append, builder, address(array), len(array))
-        return cls._make(lib.hbp_length_index_builder_finish, builder)
+        made = cls._make(lib.hbp_length_index_builder_finish, builder)
+        made._samples = len(histogram)
+        return made
+
+    def __repr__(self) -> str:
+        return f"<hbp.LengthIndex: {many(self._samples, 'sample')}>"
 
 
 class PatternPlan(Steps, Saved):

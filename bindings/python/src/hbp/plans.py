@@ -375,12 +375,18 @@ class Steps:
         """The steps of these rows."""
         raise NotImplementedError
 
+    def summary(self) -> PlanSummary:
+        """All of them in numbers."""
+        raise NotImplementedError
+
     def step(self, index: int) -> Step:
         """Step `index`, from 0, in a part of a plan too (`summary().first_step` of the epoch); negative from the
         end."""
         at, steps = int64("step", index), len(self)
         if not -steps <= at < steps:
-            raise IndexError(f"there is no step {at}; the plan has {steps}")
+            first = self.summary().first_step
+            numbered = f", numbered from 0: step {first} of the epoch on" if first else ""
+            raise IndexError(f"there is no step {at}; the plan has {steps}{numbered}")
         row = at % steps
         return self._steps(range(row, row + 1))[0]
 
