@@ -11,8 +11,11 @@ hbp_status hbp__epoch_padding(const hbp__epoch *epoch, const hbp_groups *groups,
 {
     const hbp_epoch_options *o = &epoch->options;
     int32_t widest = 1;
-    for (int64_t g = 0; g < groups->count; g++)
+    int64_t shortest = groups->pack_length[0];
+    for (int64_t g = 0; g < groups->count; g++) {
         widest = groups->sp[g] > widest ? groups->sp[g] : widest;
+        shortest = hbp__min_i64(shortest, groups->pack_length[g]);
+    }
     *padding = (hbp__padding){hbp__max_i64(1, o->sequence_multiple), hbp__max_i64(1, o->pack_multiple),
                               o->sequence_multiple_per_sp, o->pack_multiple_per_sp};
     fill->sequence_multiple =
@@ -21,11 +24,11 @@ hbp_status hbp__epoch_padding(const hbp__epoch *epoch, const hbp_groups *groups,
         hbp__padding_multiple(padding->pack_multiple, padding->pack_multiple_per_sp, widest);
     /* Given groups that pack_multiple alone is too long for are the caller's mistake, which the fill names.
      */
-    if ((o->pack_multiple_per_sp || !o->groups) && groups->pack_length[0] < fill->pack_multiple)
+    if ((o->pack_multiple_per_sp || !o->groups) && shortest < fill->pack_multiple)
         return hbp__fail(epoch->context, HBP_E_INFEASIBLE,
                          "packs of %lld tokens are shorter than what packs of degree %d are padded to, "
                          "%lld; pack_multiple is %lld, pack_multiple_per_sp %lld",
-                         (long long)groups->pack_length[0], (int)widest, (long long)fill->pack_multiple,
+                         (long long)shortest, (int)widest, (long long)fill->pack_multiple,
                          (long long)padding->pack_multiple, (long long)padding->pack_multiple_per_sp);
     return HBP_OK;
 }

@@ -104,5 +104,39 @@ START_TEST_IN_CONTEXT(all_of_the_slack_may_be_used)
 }
 END_TEST
 
+/* A micro-batch of a whole step does not fit memory, but one within the slack does. */
+START_TEST_IN_CONTEXT(packs_that_memory_does_not_hold_are_cut_to_its_capacity)
+{
+    hbp_cost *cost = keep(test_cost(context));
+    const int64_t capacity = hbp__cost_capacity(cost, 0, cost->terms.layers, 0);
+    hbp_lengths *lengths = NULL;
+    MAKES(context, lengths,
+          hbp_lengths_create_histogram(context, (int64_t[]){7}, (int64_t[]){500}, 1, &lengths));
+    hbp__estimator e;
+    hbp__level_list *list = keep(malloc(sizeof *list));
+    OK(context, hbp__estimator_open(context, lengths, cost, 1, &e));
+    hbp__level_limits limits = {16 * (capacity + capacity / 10), 1, 25, 1024, INT32_MAX, INT64_MAX};
+    hbp__level_list_make(&e, &limits, list);
+    ck_assert_ptr_nonnull(find(list, 1, capacity));
+    ck_assert_int_eq(find(list, 1, capacity)->recompute, cost->terms.layers);
+    limits.pack_multiple = 100;
+    hbp__level_list_make(&e, &limits, list);
+    ck_assert_ptr_nonnull(find(list, 1, capacity / 100 * 100));
+    limits.pack_multiple = 1;
+    limits.max_length = capacity - 50;
+    hbp__level_list_make(&e, &limits, list);
+    ck_assert_ptr_nonnull(find(list, 1, capacity - 50));
+    limits.max_length = INT32_MAX;
+    limits.tokens_per_rank = capacity - 30;
+    hbp__level_list_make(&e, &limits, list);
+    ck_assert_ptr_nonnull(find(list, 1, capacity - 30));
+    limits.tokens_per_rank = INT64_MAX;
+    limits.step_slack = 5;
+    hbp__level_list_make(&e, &limits, list);
+    ck_assert_ptr_null(find(list, 1, capacity));
+}
+END_TEST
+
 TEST_MAIN("level_list", levels_keep_the_limits_and_thresholds_part_the_items,
-          packs_are_longer_than_the_longest_sample, all_of_the_slack_may_be_used)
+          packs_are_longer_than_the_longest_sample, all_of_the_slack_may_be_used,
+          packs_that_memory_does_not_hold_are_cut_to_its_capacity)

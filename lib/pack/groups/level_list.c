@@ -32,7 +32,8 @@ static double token_ns(const listing *l, const hbp__level *level)
 }
 
 /* The length from `shortest` to below that of `full` at which a token takes least: a slightly shorter pack
- * may need less recomputation, so those are the capacities of fewer recomputed layers. */
+ * may need less recomputation, so those are the capacities of fewer recomputed layers. `full` itself where
+ * there is none. */
 static hbp__level best_shorter(const listing *l, const hbp__level *full, int64_t shortest)
 {
     int64_t multiple = l->limits->pack_multiple;
@@ -50,16 +51,33 @@ static hbp__level best_shorter(const listing *l, const hbp__level *full, int64_t
     return best;
 }
 
-/* Packs of `length` tokens, m to a step, and shorter ones. Where the items are so alike that every pack holds
- * the same number of them, a pack need be no longer than those are. */
+/* The longest pack from `shortest` to below `length`, which memory or a limit does not allow. */
+static int longest_shorter(const listing *l, int32_t sp, int64_t length, int64_t shortest, int64_t m,
+                           hbp__level *longest)
+{
+    const hbp_cost *cost = l->estimator->cost;
+    const int32_t row = hbp__cost_row(cost, sp), layers = cost->terms.layers;
+    const int64_t multiple = l->limits->pack_multiple;
+    int64_t most =
+        hbp__max_i64(hbp__cost_capacity(cost, row, layers, 0), hbp__cost_capacity(cost, row, 0, 0));
+    most = hbp__min_i64(most, hbp__min_i64(length - 1, l->limits->max_length));
+    most = hbp__min_i64(most, hbp__mul_saturating(l->limits->tokens_per_rank, sp)) / multiple * multiple;
+    return most >= shortest && hbp__level_allow(cost, l->limits, sp, most, m, longest);
+}
+
+/* Packs of `length` tokens, or of the most allowed where that is fewer, m to a step, and shorter ones. Where
+ * the items are so alike that every pack holds the same number of them, a pack need be no longer than those
+ * are. */
 static void add_lengths(const listing *l, int32_t sp, int64_t length, int64_t shortest, int64_t m)
 {
     hbp__level full;
-    if (!hbp__level_allow(l->estimator->cost, l->limits, sp, length, m, &full))
+    if (!hbp__level_allow(l->estimator->cost, l->limits, sp, length, m, &full) &&
+        !longest_shorter(l, sp, length, shortest, m, &full))
         return;
     add_level(l, &full);
     hbp__level shorter = best_shorter(l, &full, shortest);
     add_level(l, &shorter);
+    length = full.pack_length;
     int64_t most = length / l->estimator->size[0];
     if (most && l->longest <= length / most) {
         int64_t trimmed = hbp__round_up(most * l->longest, l->limits->pack_multiple);
