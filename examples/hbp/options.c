@@ -138,8 +138,8 @@ static const cli_option options[] = {
     {"memory-limit", ON, CLI_SIZE, AT(memory_bytes), CLI_TASKS, T("limit_bytes"), "SIZE",
      "of each GPU, as 80GiB; a plain number is MiB (default: its memory less the reserve)"},
     {"stack", ON, CLI_TEXT, AT(stack), CLI_COSTS | CLI_VLM, C("stack"), "NAME[:KERNEL]",
-     "the trainer's software, with fields replaced by ,FIELD=X; hbp stack lists them (default: nothing but "
-     "products and attention takes time)"},
+     "the trainer's software, with fields replaced by ,FIELD=X; hbp stack lists them (default: the "
+     "machine's efficiency, of presets 45 %, and traffic unhidden)"},
     {"anchor", ON, CLI_TEXT, AT(anchor), CLI_FIT, "", "FIELD=X,...",
      "a run whose speed is known: tokens_per_s_per_gpu and sequence_tokens (as 8K); also "
      "sequences_per_micro_batch, micro_batches_per_step, sp, recompute; several with ; between them"},

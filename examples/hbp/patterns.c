@@ -235,7 +235,8 @@ static int validate_plan(cli *c)
 /* What takes plans whose samples are listed. */
 static hbp_status refuse(const cli *c)
 {
-    return cli_own_usage("%s lists no samples; hbp expand %s -o FILE writes a plan that hbp %s takes",
+    return cli_own_usage("%s lists no samples; hbp expand %s --lengths LENGTHS -o FILE writes a plan that "
+                         "hbp %s takes, with --steps 0:20 one of 20 steps",
                          c->file, c->file, c->command);
 }
 

@@ -201,6 +201,10 @@ static void print_overview(cli *c, const hbp_plan_summary *s)
     if (c->vlm_plan)
         say(", with even stages, which do not wait, %s", show_time((double)s->predicted_ns).s);
     say("\n");
+    if (cli_is_part(s))
+        say("a part: steps %lld to %lld%s%s\n", (long long)s->first_step,
+            (long long)(s->first_step + s->steps - 1), s->epoch_steps ? " of " : "",
+            s->epoch_steps ? show_count(s->epoch_steps).s : "");
     shown contract = show_contract(s, "");
     if (contract.s[0])
         say("steps%s\n", contract.s);

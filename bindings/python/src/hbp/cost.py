@@ -90,7 +90,8 @@ class Cost(Saved):
     `shard_ranks` is what ZeRO shards over (HSDP; 0: all ranks), `lockstep_ranks` how many ranks wait for one
     another in every micro-batch (1: DDP, ZeRO-1; 0: `shard_ranks` with ZeRO-3, else all), and
     `uneven_micro_batches` lets ranks without samples skip one. `stack` is the trainer's software, as
-    `read_stack` takes it; None: nothing but products and attention takes time."""
+    `read_stack` takes it; None: the machine's efficiencies, nothing but products and attention
+    takes time, traffic is not hidden."""
 
     _opaque = _native.Cost
     _free = "hbp_cost_free"
