@@ -249,7 +249,7 @@ wrong 1 "there is no step 0; part.msgpack holds steps 3 to 7" trace part.msgpack
 wrong 1 "there is no step 8; part.msgpack holds steps 3 to 7" trace part.msgpack --step 8 -o part.json
 good show part.msgpack --step 7 --rank 3
 good report part.msgpack --step 7 -o part.html
-wrong 2 "hbp expand plan.patterns -o FILE writes a plan that hbp trace takes" trace plan.patterns -o x.json
+wrong 2 "hbp expand plan.patterns --lengths LENGTHS -o FILE writes a plan that hbp trace takes" trace plan.patterns -o x.json
 wrong 2 "writes a plan that hbp dump takes" dump plan.patterns
 wrong 2 "writes a plan that hbp report takes" report plan.patterns -o x.html
 wrong 2 "--lengths names the samples of a step; add --step K or --rank R" show plan.patterns --lengths l.npy
