@@ -77,8 +77,8 @@ typedef struct hbp_groups_options {
     const char *method;      /* [HBP_GROUPS_METHODS] (docs: groups) */
     int32_t max_groups;      /* [0..HBP_MAX_GROUPS] at most so many levels; 0: 6 */
     int32_t step_slack;      /* [-1..99] method optimal: a step may carry so many percent fewer tokens than
-                                tokens_per_step where a shorter pack saves recomputation; 0: 25; -1: none, every
-                                full step carries the same */
+                                tokens_per_step where a shorter pack saves recomputation or memory holds no
+                                longer one; 0: 25; -1: none, every full step carries the same */
     int64_t tokens_per_step; /* [0..2^50] T_global, of every group: no step holds more. 0: one pack of the
                                 longest sample (max_length, if given) on every SP group of its best degree,
                                 and on each rank the tokens at which one takes least */

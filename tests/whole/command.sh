@@ -247,6 +247,7 @@ json "(r['first_step'], r['steps']) == (3, 5)" trace part.msgpack --steps all -o
 wrong 1 "there is no step 2; part.msgpack holds steps 3 to 7" trace part.msgpack --steps 2:4 -o part.json
 wrong 1 "there is no step 0; part.msgpack holds steps 3 to 7" trace part.msgpack --steps :3 -o part.json
 wrong 1 "there is no step 8; part.msgpack holds steps 3 to 7" trace part.msgpack --step 8 -o part.json
+good show part.msgpack && has "a part: steps 3 to 7 of "
 good show part.msgpack --step 7 --rank 3
 good report part.msgpack --step 7 -o part.html
 wrong 2 "hbp expand plan.patterns --lengths LENGTHS -o FILE writes a plan that hbp trace takes" trace plan.patterns -o x.json

@@ -32,8 +32,7 @@ static double token_ns(const listing *l, const hbp__level *level)
 }
 
 /* The length from `shortest` to below that of `full` at which a token takes least: a slightly shorter pack
- * may need less recomputation, so those are the capacities of fewer recomputed layers. `full` itself where
- * there is none. */
+ * may need less recomputation, so those are the capacities of fewer recomputed layers. */
 static hbp__level best_shorter(const listing *l, const hbp__level *full, int64_t shortest)
 {
     int64_t multiple = l->limits->pack_multiple;
