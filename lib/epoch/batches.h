@@ -67,9 +67,9 @@ int hbp__batches_may_build(const hbp__epoch *epoch);
 hbp_status hbp__batches_build_step(const hbp__epoch *epoch, hbp_context *context, const hbp__batches *batches,
                                    int64_t step, hbp_plan **out);
 
-/* About how long all steps take when they are planned so, from `sample` of them, by the work that those have
- * of all work: steps differ in it, and their times with it. Of few steps that of the longest sample counts by
- * itself; `sample` 0 is one step without it. */
+/* About how long all steps take when they are planned so, from `sample` of them, chosen by their longest
+ * samples: steps differ in work, and wait for long samples. Of few steps that of the longest one counts by
+ * itself; `sample` 0 is one step without it. O(samples) beside planning those. */
 hbp_status hbp__batches_estimate(const hbp__epoch *epoch, const hbp__batches *batches, int64_t sample,
                                  int64_t *ns);
 

@@ -1,68 +1,125 @@
 /* What steps planned one by one would take, from some of them. */
 #include "base/checked.h"
+#include "base/scratch.h"
+#include "base/sort.h"
+#include "data/lengths/lengths.h"
 #include "data/plan/plan.h"
 #include "epoch/batches.h"
+#include "epoch/bound.h"
 #include "epoch/tuning.h"
 
-/* Rank-time of all samples at degree 1. */
-static double work_of_all(const hbp__epoch *epoch)
+/* What is known of steps before they are planned, and what those take that were. */
+typedef struct survey {
+    const hbp__epoch *epoch;
+    const hbp__batches *b;
+    int64_t *longest; /* [steps] sample of each */
+    uint32_t *order;  /* [steps] of them by that */
+    double *work;     /* [steps] rank-time at degree 1, on all ranks */
+    double *alone;    /* [steps] what the longest sample takes at least; 0: not looked at */
+    double *ns;       /* [steps] planned; 0: it was not */
+} survey;
+
+static void survey_step(survey *v, int64_t step)
 {
-    int64_t multiple = hbp__max_i64(1, epoch->options.sequence_multiple);
-    double work = 0;
-    for (int64_t b = 0; b < epoch->lengths->bins; b++) {
-        double length = (double)epoch->lengths->bin_length[b], count = (double)epoch->lengths->bin_count[b];
-        double padded = (double)hbp__round_up(epoch->lengths->bin_length[b], multiple);
-        work += hbp__epoch_work(epoch, padded * count, length * length * count, 0);
+    const hbp__epoch *epoch = v->epoch;
+    const hbp_lengths *lengths = epoch->lengths;
+    const int64_t multiple = hbp__max_i64(1, epoch->options.sequence_multiple);
+    double tokens = 0, squares = 0, vision = 0;
+    int64_t longest = 0;
+    for (int64_t i = v->b->first[step]; i < v->b->first[step + 1]; i++) {
+        const int64_t length = hbp__lengths_get(lengths, v->b->sample[i]);
+        longest = hbp__max_i64(longest, length);
+        tokens += (double)hbp__round_up(length, multiple);
+        squares += (double)length * (double)length;
+        vision += lengths->vision ? (double)lengths->vision[v->b->sample[i]] : 0;
     }
-    return work + hbp__epoch_work(epoch, 0, 0, (double)epoch->lengths->vision_sum);
+    v->order[step] = (uint32_t)step;
+    v->longest[step] = longest;
+    v->work[step] = hbp__epoch_work(epoch, tokens, squares, vision) / epoch->cost->terms.ranks;
+    if (v->b->steps <= HBP__DEAL_MOST)
+        v->alone[step] = epoch->cost->terms.step_ns + (double)hbp__epoch_alone_ns(epoch->bending, longest);
 }
 
-/* The step of the longest sample: it may take far longer than its work says. */
-static int64_t longest_step(const hbp__epoch *epoch, const hbp__batches *b)
+static hbp_status survey_open(const hbp__epoch *epoch, const hbp__batches *b, survey *v)
 {
-    int64_t best = 0, longest = -1;
-    for (int64_t step = 0; step < b->steps; step++)
-        for (int64_t i = b->first[step]; i < b->first[step + 1]; i++)
-            if (hbp_lengths_get_length(epoch->lengths, b->sample[i]) > longest) {
-                longest = hbp_lengths_get_length(epoch->lengths, b->sample[i]);
-                best = step;
-            }
-    return best;
+    hbp_context *context = epoch->context;
+    const uint64_t rows = (uint64_t)b->steps;
+    int64_t since = 0;
+    *v = (survey){.epoch = epoch, .b = b};
+    v->longest = hbp__take(context, rows, sizeof *v->longest);
+    v->order = hbp__take(context, rows, sizeof *v->order);
+    v->work = hbp__take(context, rows, sizeof *v->work);
+    v->alone = hbp__take_zero(context, rows, sizeof *v->alone);
+    v->ns = hbp__take_zero(context, rows, sizeof *v->ns);
+    HBP__TRY(hbp__scratch_check(context, "the estimate"));
+    for (int64_t step = 0; step < b->steps; step++) {
+        survey_step(v, step);
+        HBP__TRY(
+            hbp__tick_rows(context, "batches", &since, b->first[step + 1] - b->first[step], step, b->steps));
+    }
+    return hbp__order_by_i64(context, v->longest, v->order, b->steps, "the estimate");
 }
 
-/* Adds the time and the work of a step. */
-static hbp_status add_step(const hbp__epoch *epoch, const hbp__batches *b, int64_t step, double *total,
-                           double *work)
+static hbp_status plan_step(survey *v, int64_t step)
 {
     hbp_plan *plan = NULL;
-    HBP__TRY(hbp__batches_plan_step(epoch, epoch->context, b, step, &plan));
-    for (int64_t p = 0; p < plan->packs; p++)
-        *work += hbp__epoch_work(epoch, (double)plan->pack_padded_tokens[p], (double)plan->pack_squares[p],
-                                 plan->pack_vision ? (double)plan->pack_vision[p] : 0);
-    *total += (double)plan->step_ns[0];
+    HBP__TRY(hbp__batches_plan_step(v->epoch, v->epoch->context, v->b, step, &plan));
+    v->ns[step] = (double)plan->step_ns[0];
     hbp_plan_free(plan);
+    return HBP_OK;
+}
+
+/* How many times their work steps take that do not wait for their longest sample; 1: there is none. */
+static double stretch_of(const survey *v)
+{
+    double ns = 0, work = 0;
+    for (int64_t step = 0; step < v->b->steps; step++)
+        if (v->ns[step] > v->alone[step] * (1 + HBP__GUESS_WAITS)) {
+            ns += v->ns[step];
+            work += v->work[step];
+        }
+    return work > 0 ? ns / work : 1;
+}
+
+/* What all steps take: those that are planned, and of the others work, that many times, or what their longest
+ * sample takes, in the proportion that planned ones have but for the one apart. */
+static int64_t sum_up(const survey *v, int64_t apart)
+{
+    const double stretch = stretch_of(v);
+    double total = 0, ns = 0, seen = 0, unseen = 0;
+    for (int64_t step = 0; step < v->b->steps; step++) {
+        const double likely = hbp__max_f64(stretch * v->work[step], v->alone[step]);
+        total += v->ns[step];
+        if (v->ns[step] > 0 && step != apart) {
+            ns += v->ns[step];
+            seen += likely;
+        } else if (step != apart) {
+            unseen += likely;
+        }
+    }
+    return hbp__round_i64(total + (seen > 0 ? unseen * ns / seen : unseen));
+}
+
+static hbp_status estimate(const hbp__epoch *epoch, const hbp__batches *b, int64_t sample, int64_t *ns)
+{
+    int64_t steps = b->steps, apart = -1;
+    survey v;
+    HBP__TRY(survey_open(epoch, b, &v));
+    if (sample && steps <= HBP__GUESS_LONGEST_STEPS) {
+        /* It may take far longer than the others. */
+        apart = v.order[--steps];
+        HBP__TRY(plan_step(&v, apart));
+    }
+    const int64_t count = hbp__min_i64(hbp__max_i64(1, sample), steps);
+    /* The middle of the i-th stretch. */
+    for (int64_t i = 0; i < count; i++)
+        HBP__TRY(plan_step(&v, v.order[(2 * i + 1) * steps / (2 * count)]));
+    *ns = sum_up(&v, apart);
     return HBP_OK;
 }
 
 hbp_status hbp__batches_estimate(const hbp__epoch *epoch, const hbp__batches *b, int64_t sample, int64_t *ns)
 {
-    double total = 0, work = 0, apart = 0, apart_work = 0, all = work_of_all(epoch);
-    int64_t count = hbp__min_i64(hbp__max_i64(1, sample), b->steps), longest = b->steps;
-    if (sample && b->steps <= HBP__GUESS_LONGEST_STEPS) {
-        longest = longest_step(epoch, b);
-        HBP__TRY(add_step(epoch, b, longest, &apart, &apart_work));
-    }
-    for (int64_t i = 0; i < count; i++) {
-        /* The middle of the i-th stretch of the epoch. */
-        int64_t step = (2 * i + 1) * b->steps / (2 * count);
-        step = step == longest && count == 1 ? (step + 1) % b->steps : step;
-        if (step != longest)
-            HBP__TRY(add_step(epoch, b, step, &total, &work));
-    }
-    double others = all > apart_work ? all - apart_work : 0;
-    if (work > 0)
-        *ns = hbp__round_i64(apart + total / work * others);
-    else
-        *ns = apart_work > 0 ? hbp__round_i64(apart / apart_work * all) : INT64_MAX;
-    return HBP_OK;
+    const int64_t mark = hbp__scratch_mark(epoch->context);
+    return hbp__leave(epoch->context, mark, estimate(epoch, b, sample, ns));
 }

@@ -9,6 +9,9 @@
 hbp_status hbp__epoch_bound(const hbp__epoch *epoch, int64_t tokens_per_step, int64_t steps,
                             int64_t *bound_ns);
 
+/* The least time of any pack with a sample of `length` tokens; -1 when none holds it. */
+int64_t hbp__epoch_alone_ns(const hbp_cost *cost, int64_t length);
+
 /* Raises that bound where steps of at most `tokens_per_step` tokens wait for the longest samples. */
 hbp_status hbp__epoch_bound_long(const hbp__epoch *epoch, int64_t tokens_per_step, int64_t *bound_ns);
 

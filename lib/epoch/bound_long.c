@@ -30,8 +30,7 @@ typedef struct longest {
     int64_t *left;                         /* [bins] scratch */
 } longest;
 
-/* The least time of any pack with a sample of `length` tokens; -1 when none holds it. */
-static int64_t alone_ns(const hbp_cost *cost, int64_t length)
+int64_t hbp__epoch_alone_ns(const hbp_cost *cost, int64_t length)
 {
     int64_t least = -1;
     for (int32_t row = 0; row < cost->terms.degrees; row++) {
@@ -52,7 +51,7 @@ static int list_longest(longest *l)
     const hbp_cost *cost = l->epoch->bending;
     int64_t step_ns = hbp__round_i64(cost->terms.step_ns), tokens = 0;
     for (int64_t b = lengths->bins - 1; b >= 0 && l->count < HBP__BOUND_LONGEST; b--) {
-        int64_t ns = alone_ns(cost, lengths->bin_length[b]);
+        int64_t ns = hbp__epoch_alone_ns(cost, lengths->bin_length[b]);
         if (ns < 0)
             return 0;
         for (int64_t i = 0; i < lengths->bin_count[b] && l->count < HBP__BOUND_LONGEST; i++) {

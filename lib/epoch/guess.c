@@ -204,33 +204,60 @@ static int64_t sample_between(const guessing *g, int64_t way, int is_best)
     return sample > 1 || is_best ? sample : 0;
 }
 
+/* Whether what takes `ns` is more than so many thousandths over the bound, if there is one. */
+static int is_far_off(const guessing *g, int64_t ns, int64_t thousandths)
+{
+    const int64_t bound_ns = g->s->bound_ns;
+    return bound_ns && ns - bound_ns > bound_ns / 1000 * thousandths;
+}
+
+/* Estimates a number of steps; where it takes less than *ns, *steps and *ns become its own. */
+static hbp_status look_for_less(guessing *g, int64_t way, int64_t *steps, int64_t *ns)
+{
+    int64_t way_ns;
+    HBP__TRY(estimate_way(g, way, sample_between(g, way, 0), &way_ns));
+    if (way_ns < *ns) {
+        *steps = way;
+        *ns = way_ns;
+    }
+    return HBP_OK;
+}
+
+/* Steps that are copies of the epoch may not fill their micro-batches as well as the layout that *steps is
+ * of: more steps, as long as that is far off the bound and none of them has taken less. */
+static hbp_status look_beyond(guessing *g, int64_t *steps, int64_t *ns)
+{
+    const int64_t from = *steps, most = g->part->lengths->count;
+    for (int64_t k = 1; k <= HBP__DEAL_BEYOND && *steps == from && is_far_off(g, *ns, HBP__DEAL_VERY_FAR_OFF);
+         k++) {
+        const int64_t more = from + hbp__ceil_div(from * k, HBP__DEAL_BEYOND_PART);
+        HBP__TRY(more <= most ? look_for_less(g, more, steps, ns) : HBP_OK);
+    }
+    return HBP_OK;
+}
+
 /* Where a step has few micro-batches, a number of steps between those that are listed may have fewer in all:
  * fewer steps than the best layout, each of as many micro-batches as its own, with more layers recomputed.
  * The best that is known takes `best_ns`. Halves between the fewest steps and as many as that layout's
- * micro-batches fill. */
+ * micro-batches fill, or a few more. */
 static hbp_status look_between(guessing *g, int64_t best_ns)
 {
     const hbp__epoch *part = g->part;
     const int64_t least = hbp__ceil_div(part->lengths->tokens, g->s->tokens_per_step);
-    const int64_t bound_ns = g->s->bound_ns;
-    /* Of very many steps some say less of a number than numbers differ by. */
-    if (part != g->s->epoch || !bound_ns || least > HBP__DEAL_MOST ||
-        best_ns - bound_ns <= bound_ns / 1000 * HBP__DEAL_FAR_OFF)
+    /* Of very many steps some say less of a number than near ones differ by. */
+    const int64_t worth = least > HBP__DEAL_MOST ? HBP__DEAL_VERY_FAR_OFF : HBP__DEAL_FAR_OFF;
+    if (part != g->s->epoch || !is_far_off(g, best_ns, worth))
         return HBP_OK;
     for (int64_t each = 1; each <= HBP__DEAL_MICRO_BATCHES && each * least < g->micro_batches; each++) {
-        int64_t low = least, high = hbp__ceil_div(g->micro_batches, each), high_ns, ns;
+        int64_t low = least, high = hbp__ceil_div(g->micro_batches, each), high_ns = INT64_MAX, ns;
         if (high > 2 * least || high > part->lengths->count)
             continue;
-        HBP__TRY(estimate_way(g, high, sample_between(g, high, 0), &high_ns));
+        HBP__TRY(look_for_less(g, high, &high, &high_ns));
+        HBP__TRY(look_beyond(g, &high, &high_ns));
         while (high - low > hbp__max_i64(1, high / HBP__DEAL_PRECISE)) {
-            const int64_t middle = low + (high - low) / 2;
-            HBP__TRY(estimate_way(g, middle, sample_between(g, middle, 0), &ns));
-            if (ns < high_ns) {
-                high = middle;
-                high_ns = ns;
-            } else {
-                low = middle;
-            }
+            const int64_t middle = low + (high - low) / 2, before = high;
+            HBP__TRY(look_for_less(g, middle, &high, &high_ns));
+            low = high == before ? middle : low;
         }
         HBP__TRY(look_at(g, high, sample_between(g, high, 1), &ns));
     }
@@ -286,8 +313,14 @@ static hbp_status look(guessing *g)
         note_least(g, least);
     if (is_worth)
         least = hbp__min_i64(g->guess->dealt_ns, g->guess->drawn_ns);
+    const hbp__guess listed = *g->guess;
     HBP__TRY(look_between(g, least));
-    return look_closer(g);
+    HBP__TRY(look_closer(g));
+    if (g->guess->dealt != listed.dealt) {
+        g->guess->listed = listed.dealt;
+        g->guess->listed_ns = listed.dealt_ns;
+    }
+    return HBP_OK;
 }
 
 hbp_status hbp__guess_way(const hbp__stratify *s, const hbp__epoch *part, int64_t micro_batches,

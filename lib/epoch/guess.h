@@ -27,8 +27,10 @@ hbp_status hbp__ways_take(hbp__ways *ways, int64_t way, hbp__batches *batches);
 
 /* What estimates say of the ways to plan some samples. */
 typedef struct hbp__guess {
-    int64_t dealt;     /* the best of the even steps; HBP__WAY_DRAWN: none keeps to the options */
-    int64_t dealt_ns;  /* INT64_MAX then */
+    int64_t dealt;    /* the best of the even steps; HBP__WAY_DRAWN: none keeps to the options */
+    int64_t dealt_ns; /* INT64_MAX then */
+    int64_t listed;   /* the best of those that are always looked at, where that is another; else 0 */
+    int64_t listed_ns;
     int64_t drawn_ns;  /* of a shuffled sampler's steps; INT64_MAX: they do not, or were not looked at */
     int is_near;       /* the better of both seems to take as little as it may */
     int is_drawn_near; /* a shuffled sampler's steps do */

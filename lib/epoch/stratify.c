@@ -114,12 +114,24 @@ static hbp_status try_way(const hbp__stratify *s, int64_t way, hbp_plan **plan)
     return HBP_OK;
 }
 
+/* Whether either kind of steps may be the faster, by something that is worth it: they are few, and estimated
+ * from one or two of them. */
+static int may_be_either(const hbp__stratify *s, const hbp__guess *g)
+{
+    const int64_t steps = hbp__ceil_div(s->epoch->lengths->tokens, s->tokens_per_step);
+    const int64_t less = hbp__min_i64(g->dealt_ns, g->drawn_ns);
+    const int64_t more = hbp__max_i64(g->dealt_ns, g->drawn_ns);
+    return steps <= HBP__GUESS_FEW_STEPS && more - less <= less / HBP__GUESS_FEW_DOUBT &&
+           less - s->bound_ns > s->bound_ns / 1000 * HBP__GUESS_FEW_WORTH;
+}
+
 /* Whether the best steps of both kinds are planned, where that or building them is soon done: estimates may
  * err by more than planning takes. */
 static int takes_both(const hbp__stratify *s, const hbp__guess *g)
 {
     return hbp__guess_is_soon(s, s->epoch) ||
-           (g->is_near && hbp__price_of_steps(s->epoch, s->tokens_per_step) <= HBP__STEPS_SOON_BUILT_NS);
+           (g->is_near && (may_be_either(s, g) ||
+                           hbp__price_of_steps(s->epoch, s->tokens_per_step) <= HBP__STEPS_SOON_BUILT_NS));
 }
 
 /* Plans all samples step by step: the way that seems best, and a shuffled sampler's where it seems to do and
@@ -133,6 +145,9 @@ static hbp_status try_whole(const hbp__stratify *s, hbp_plan **plan)
     const int is_both = takes_both(s, &g);
     if (g.dealt && (is_both || (g.is_near && hbp__guess_best(&g))))
         HBP__TRY(try_way(s, g.dealt, plan));
+    /* A number of steps whose micro-batches are just full is the easiest to be wrong about. */
+    if (*plan && g.listed && hbp__plan_ns(*plan) > g.listed_ns)
+        HBP__TRY(try_way(s, g.listed, plan));
     const int is_slow = g.is_near && (!*plan || hbp__plan_ns(*plan) > s->most_ns);
     if (s->epoch->options.composition == HBP_COMPOSITION_AUTO && (is_both || (is_slow && g.is_drawn_near)))
         HBP__TRY(try_way(s, HBP__WAY_DRAWN, plan));

@@ -88,11 +88,17 @@
 #define HBP__DEAL_MORE 4
 /* Where the best of them seems to take more than so many thousandths over the bound, numbers between are
  * tried by halving, to one part in so many, so that a step has 1, 2, ... up to so many micro-batches: as few
- * steps as memory lets have them. Not of more steps than the second figure. epochs.sh. */
+ * steps as memory lets have them. Of more steps than the third figure, where it seems to take more than the
+ * second. epochs.sh. */
 #define HBP__DEAL_FAR_OFF       5
+#define HBP__DEAL_VERY_FAR_OFF  50
 #define HBP__DEAL_MOST          512
 #define HBP__DEAL_MICRO_BATCHES 3
 #define HBP__DEAL_PRECISE       50
+/* Where as many steps as a layout has for so many micro-batches are as far off, so many larger numbers are
+ * tried, each more by one part in so many. epochs.sh. */
+#define HBP__DEAL_BEYOND      3
+#define HBP__DEAL_BEYOND_PART 12
 /* Steps of more samples than this are planned too long to try more than the first stretch. Chosen. */
 #define HBP__DEAL_LARGE_STEP 4096
 /* Ways and their steps planned for a first guess, and the share of it, one in so many, that may be its error,
@@ -106,6 +112,14 @@
 #define HBP__GUESS_SLACK_STEPS 24
 #define HBP__GUESS_SAMPLES     16384
 #define HBP__GUESS_PART        16
+/* A step waits for its longest sample where it takes no longer than that alone, but for this part. Chosen. */
+#define HBP__GUESS_WAITS 0.05
+/* Of steps up to the first figure estimates say little: the best even steps and a shuffled sampler's are both
+ * planned where those differ by no more than one part in so many, and are more than so many thousandths over
+ * the bound. epochs.sh. */
+#define HBP__GUESS_FEW_STEPS 48
+#define HBP__GUESS_FEW_DOUBT 20
+#define HBP__GUESS_FEW_WORTH 15
 /* Ways between those listed that the same samples are for. Chosen. */
 #define HBP__GUESS_BETWEEN 8
 /* Steps looked at before very many are planned, which seem to take as little as they may; very many are so

@@ -203,6 +203,40 @@ START_TEST_IN_CONTEXT(the_longest_sample_is_seen)
 }
 END_TEST
 
+/* Steps that wait for a long sample and steps that do not are seen in their proportion, wherever they stand.
+ */
+START_TEST_IN_CONTEXT(steps_are_seen_by_their_longest)
+{
+    enum { STEPS = 66, EACH = 20, SAMPLE = 3 };
+    hbp_cost *cost = keep(test_cost(context));
+    for (int round = 0; round < 6; round++) {
+        uint32_t length[STEPS * EACH];
+        int64_t first[STEPS + 1], sum = 0, ns = 0;
+        uint32_t sample[STEPS * EACH];
+        for (int i = 0; i < STEPS * EACH; i++) {
+            const int has_long = (i / EACH + 4 * round) % (STEPS / SAMPLE) < STEPS / SAMPLE / 3;
+            length[i] = i % EACH == 7 && has_long ? 60000 : 100 + (uint32_t)(i * 7 % 300);
+            sample[i] = (uint32_t)i;
+        }
+        for (int step = 0; step <= STEPS; step++)
+            first[step] = (int64_t)step * EACH;
+        hbp_lengths *lengths = NULL;
+        hbp_plan *plan = NULL;
+        OK(context, hbp_lengths_create_u32(context, length, STEPS * EACH, NULL, &lengths));
+        hbp__epoch epoch = {context, lengths, cost, cost, NULL, {.seed = 1}, HBP__STEP_SEARCH};
+        const hbp__batches b = {.how = HBP__BATCHES_BUILT, .steps = STEPS, .first = first, .sample = sample};
+        OK(context, hbp__batches_plan(&epoch, &b, &plan));
+        for (int step = 0; step < STEPS; step++)
+            sum += plan->step_ns[step];
+        OK(context, hbp__batches_estimate(&epoch, &b, SAMPLE, &ns));
+        ck_assert_msg(llabs(ns - sum) <= sum / 30, "round %d: %lld, all %lld", round, (long long)ns,
+                      (long long)sum);
+        hbp_plan_free(plan);
+        hbp_lengths_free(lengths);
+    }
+}
+END_TEST
+
 typedef struct inputs {
     hbp_lengths *lengths;
     hbp_cost *cost;
@@ -232,4 +266,4 @@ END_TEST
 TEST_MAIN("batches_deal", steps_are_dealt_their_share, steps_hold_the_samples_asked_for,
           linked_samples_stay_together, a_curriculum_comes_first, a_deal_is_cut_more_than_once,
           drop_last_drops_what_is_no_step, all_steps_estimate_themselves, the_longest_sample_is_seen,
-          nothing_is_left_behind)
+          steps_are_seen_by_their_longest, nothing_is_left_behind)

@@ -92,4 +92,37 @@ START_TEST_IN_CONTEXT(very_many_steps_are_looked_at_closely)
 }
 END_TEST
 
-TEST_MAIN("guess", guesses_are_near_the_plans, very_many_steps_are_looked_at_closely)
+/* Steps that are copies of the epoch may not have room for all of a micro-batch where a layout's packs have:
+ * as many steps as that has for its micro-batches then have two each. */
+START_TEST_IN_CONTEXT(a_few_more_steps_have_one_micro_batch)
+{
+    hbp_cost *cost = keep(test_cost_presets(context, "deepseek-v3", "h200:16"));
+    hbp_lengths *lengths = keep(test_long_tail(context, 5, 3000, 30000));
+    hbp__epoch epoch = {.context = context,
+                        .lengths = lengths,
+                        .cost = cost,
+                        .bending = cost,
+                        .step_method = HBP__STEP_SEARCH};
+    const int64_t full = lengths->tokens / 400000;
+    int64_t least_ns = INT64_MAX, crowded_ns = 0;
+    hbp__guess g;
+    hbp__stratify s = {
+        .epoch = &epoch, .tokens_per_step = 560000, .micro_batches = full - full / 12, .most_ns = INT64_MAX};
+    for (int64_t steps = s.micro_batches; steps <= full + full / 4; steps += full / 12) {
+        const int64_t ns = plan_way(&s, steps);
+        crowded_ns = crowded_ns ? crowded_ns : ns;
+        least_ns = hbp__min_i64(least_ns, ns);
+    }
+    ck_assert_int_gt(crowded_ns, least_ns + least_ns / 4);
+    s.bound_ns = least_ns - least_ns / 10;
+    OK(context, hbp__guess_way(&s, &epoch, s.micro_batches, 0, &g));
+    ck_assert_int_gt(g.dealt, s.micro_batches);
+    ck_assert_int_le(plan_way(&s, g.dealt), least_ns + least_ns / 20);
+    /* The best of those that are always looked at is kept. */
+    ck_assert_int_le(g.listed, s.micro_batches + s.micro_batches / 20 + 1);
+    ck_assert_int_lt(g.dealt_ns, g.listed_ns);
+}
+END_TEST
+
+TEST_MAIN("guess", guesses_are_near_the_plans, very_many_steps_are_looked_at_closely,
+          a_few_more_steps_have_one_micro_batch)
