@@ -18,10 +18,10 @@ hbp_status hbp__epoch_bound(const hbp__epoch *epoch, int64_t tokens_per_step, in
     steps = hbp__max_i64(steps, least_steps(epoch, tokens_per_step));
     const hbp_lengths *lengths = epoch->lengths;
     int64_t mark = hbp__scratch_mark(epoch->context);
-    hbp_status status =
-        hbp__leave(epoch->context, mark,
-                   hbp__bound(epoch->context, epoch->bending, lengths->bins, lengths->bin_length,
-                              lengths->bin_count, lengths->vision_sum, steps, bound_ns));
+    hbp_status status = hbp__leave(
+        epoch->context, mark,
+        hbp__bound(epoch->context, epoch->bending, lengths->bins, lengths->bin_length, lengths->bin_count,
+                   hbp__max_i64(1, epoch->options.sequence_multiple), lengths->vision_sum, steps, bound_ns));
     if (status >= 0)
         status = hbp__epoch_bound_long(epoch, tokens_per_step, bound_ns);
     if (status != HBP_E_INFEASIBLE && status != HBP_E_OVERFLOW)

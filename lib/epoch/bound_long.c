@@ -93,7 +93,7 @@ static hbp_status bound_rest(const longest *l, int64_t steps, int64_t *ns, int *
     }
     *is_empty = !bins;
     *ns = 0;
-    return bins ? hbp__bound(l->epoch->context, l->epoch->bending, bins, lengths->bin_length, l->left, 0,
+    return bins ? hbp__bound(l->epoch->context, l->epoch->bending, bins, lengths->bin_length, l->left, 1, 0,
                              hbp__max_i64(0, l->steps - steps), ns)
                 : HBP_OK;
 }

@@ -290,7 +290,7 @@ static hbp_status find_below(hbp_context *context, const hbp_lengths *lengths, c
         int64_t ns = 0, mark = hbp__scratch_mark(context);
         hbp_status status = hbp__leave(context, mark,
                                        hbp__bound(context, &below, lengths->bins, lengths->bin_length,
-                                                  lengths->bin_count, lengths->vision_sum, 1, &ns));
+                                                  lengths->bin_count, 1, lengths->vision_sum, 1, &ns));
         if (status == HBP_E_INFEASIBLE || status == HBP_E_OVERFLOW)
             status = hbp__forgive(context);
         HBP__TRY(status);

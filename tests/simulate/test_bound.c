@@ -177,7 +177,7 @@ static double compare_with_optimum(uint64_t seed, double scale, int count, uint6
             o->length[i] = 1 + hbp__rng_below(&rng, hbp__rng_below(&rng, 3) ? 10 : 60);
             longest = hbp__max_i64(longest, o->length[i]);
         }
-        o->multiple = hbp__rng_below(&rng, 3) ? 1 : 4;
+        o->multiple = hbp__rng_below(&rng, 3) ? 1 : 1 + hbp__rng_below(&rng, 16);
         small_terms terms;
         draw_terms(&rng, &terms, scale, longest);
         if (most_vision)
@@ -192,6 +192,14 @@ static double compare_with_optimum(uint64_t seed, double scale, int count, uint6
         OK(context, hbp_bound_epoch(context, lengths, cost, steps, &bound));
         ck_assert_msg(bound >= 0 && bound <= optimum, "trial %d: bound %lld, optimum %lld", trial,
                       (long long)bound, (long long)optimum);
+        int64_t padded = 0;
+        const hbp_status status =
+            hbp__bound(context, cost, lengths->bins, lengths->bin_length, lengths->bin_count, o->multiple,
+                       lengths->vision_sum, steps, &padded);
+        ck_assert(status == HBP_OK || (status == HBP_E_INFEASIBLE && optimum == FAR));
+        ck_assert_msg(status < 0 || (padded >= bound && padded <= optimum),
+                      "trial %d, padded to %lld: bound %lld, %lld without, optimum %lld", trial,
+                      (long long)o->multiple, (long long)padded, (long long)bound, (long long)optimum);
         if (optimum > 0 && optimum < FAR) {
             sum += (double)bound / (double)optimum;
             solved++;
@@ -223,24 +231,27 @@ START_TEST(rounding_never_lifts_the_bound_over_the_optimum)
 END_TEST
 
 /* F(theta) of docs/explanation/bound.md, straight from its definition. */
-static double naive_area(const hbp_cost *cost, const hbp_lengths *lengths, int64_t steps, double theta)
+static double naive_area(const hbp_cost *cost, const hbp_lengths *lengths, int64_t multiple, int64_t steps,
+                         double theta)
 {
     const hbp_cost_terms *t = &cost->terms;
     double sum = 0, pack_ns = t->pack_ns - 0.5;
     for (int64_t b = 0; b < lengths->bins; b++) {
-        double s = (double)lengths->bin_length[b], least = INFINITY;
+        const double s = (double)lengths->bin_length[b],
+                     p = (double)hbp__round_up(lengths->bin_length[b], multiple);
+        double least = INFINITY;
         for (int32_t row = 0; row < t->degrees; row++)
             for (int32_t c = 0; c <= t->layers; c++) {
                 double d = cost->degree[row], x = (double)c / t->layers;
                 double per_token = hbp__cost_bytes_per_token(cost, row, c) / d;
                 double capacity = floor(((double)t->limit_bytes + 0.499 - t->static_bytes) / per_token);
-                if (capacity < s)
+                if (capacity < p)
                     continue;
                 double ns =
-                    t->ns_per_token * s * (1 + t->recompute_linear * x) +
+                    t->ns_per_token * p * (1 + t->recompute_linear * x) +
                     t->ns_per_token_squared * s * s * (1 + t->recompute_attention * x) +
-                    d * cost->sp_ns_per_token[row] * s * (1 + t->recompute_communication * x) +
-                    s / capacity * d *
+                    d * cost->sp_ns_per_token[row] * p * (1 + t->recompute_communication * x) +
+                    p / capacity * d *
                         (cost->sp_latency_ns[row] * (1 + t->recompute_communication * x) + theta * pack_ns);
                 least = fmin(least, ns);
             }
@@ -255,8 +266,9 @@ START_TEST_IN_CONTEXT(the_bound_is_what_its_definition_says)
     hbp__rng rng = hbp__rng_make(4, 0, 0);
     for (int trial = 0, mark = keep_mark(); trial < 200; keep_release(mark), trial++) {
         int64_t length[300], vision[300], steps = hbp__rng_below(&rng, 60);
+        const int64_t multiple = trial % 2 ? 1 : 1 + hbp__rng_below(&rng, 100);
         for (int i = 0; i < 300; i++) {
-            length[i] = 1 + hbp__rng_below(&rng, i % 10 ? 300 : 5000);
+            length[i] = 1 + hbp__rng_below(&rng, i % 10 ? 300 : 4900);
             vision[i] = trial % 3 ? hbp__rng_below(&rng, 40) : 0;
         }
         small_terms terms;
@@ -281,9 +293,10 @@ START_TEST_IN_CONTEXT(the_bound_is_what_its_definition_says)
         hbp_lengths *lengths = keep(make_vision_lengths(context, length, vision, 300));
         double expected = 0;
         for (int eighths = 0; eighths <= 8; eighths++)
-            expected = fmax(expected, naive_area(cost, lengths, steps, eighths / 8.0));
+            expected = fmax(expected, naive_area(cost, lengths, multiple, steps, eighths / 8.0));
         int64_t bound = 0;
-        OK(context, hbp_bound_epoch(context, lengths, cost, steps, &bound));
+        OK(context, hbp__bound(context, cost, lengths->bins, lengths->bin_length, lengths->bin_count,
+                               multiple, lengths->vision_sum, steps, &bound));
         ck_assert_msg(fabs((double)bound - expected) <= 1 + 1e-9 * expected,
                       "trial %d: bound %lld, definition %.1f", trial, (long long)bound, expected);
     }
@@ -365,7 +378,7 @@ static hbp_status bound_one(hbp_context *context, void *user)
 {
     const oracle *o = user;
     int64_t count[] = {1, 2, 3}, bound = 0;
-    hbp_status status = hbp__bound(context, o->cost, 3, o->length, count, 0, 4, &bound);
+    hbp_status status = hbp__bound(context, o->cost, 3, o->length, count, 1, 0, 4, &bound);
     ck_assert_int_eq(status == HBP_OK, bound > 0);
     return status;
 }

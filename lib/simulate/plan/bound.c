@@ -14,8 +14,8 @@
 
 #define TICK_BINS 32768
 
-/* A point of degree d. A sample of s <= capacity tokens takes at least s (linear + square s) ns of rank-time
- * in a pack that is run so. */
+/* A point of degree d. A sample of s tokens, p <= capacity when padded, takes at least p linear + square s^2
+ * ns of rank-time in a pack that is run so: a line of s^2 / p, times p. */
 typedef struct bound_point {
     int64_t capacity;
     double linear; /* without the share of pack_ns */
@@ -35,6 +35,7 @@ typedef struct bound_problem {
     int64_t bins;
     const int64_t *length;
     const int64_t *count;
+    int64_t multiple; /* that samples are padded to, at least */
     double vision_ns; /* rank-time that the vision units are sure to take */
     int64_t steps;
     int64_t capacity; /* of the point that holds most */
@@ -81,32 +82,53 @@ static void sum_add(bound_sum *sum, double term)
     sum->total = total;
 }
 
+static int64_t padded(const bound_problem *p, int64_t length)
+{
+    return hbp__round_up(length, p->multiple);
+}
+
+/* What a sample's square is a padded token: a sample of no fewer tokens has no less than the second. */
+static double square_a_token(const bound_problem *p, int64_t length)
+{
+    const int64_t tokens = padded(p, length);
+    return tokens == length ? (double)length : (double)length * (double)length / (double)tokens;
+}
+
+static double least_square_a_token(const bound_problem *p, int64_t length)
+{
+    const int64_t most = length + p->multiple - 1;
+    return most == length ? (double)length : (double)length * (double)length / (double)most;
+}
+
 /* F(theta): ns of all micro-batches, with share theta of the packs' own time charged to tokens and the rest
  * to the steps. O(bins x lines), where few lines survive. */
 static hbp_status sum_area(hbp_context *context, const bound_problem *p, double theta, double *ns)
 {
     bound_sum sum = {p->vision_ns, 0};
     int64_t next = 0, fronts = 0, actives = 0;
-    double shortest = (double)p->length[0], longest = (double)p->length[p->bins - 1];
+    double shortest = least_square_a_token(p, p->length[0]), longest = (double)p->length[p->bins - 1];
     for (int64_t b = p->bins - 1; b >= 0; b--) {
-        double tokens = (double)p->length[b];
-        if (next < p->points && p->point[next].capacity >= p->length[b]) {
-            for (; next < p->points && p->point[next].capacity >= p->length[b]; next++) {
+        const int64_t tokens = padded(p, p->length[b]);
+        const double square = square_a_token(p, p->length[b]);
+        if (next < p->points && p->point[next].capacity >= tokens) {
+            for (; next < p->points && p->point[next].capacity >= tokens; next++) {
                 const bound_point *point = &p->point[next];
                 bound_line line = {point->linear + theta * p->pack_ns * point->share, point->square};
                 fronts = insert_line(p->front, fronts, line, shortest, longest);
             }
-            double low = next < p->points ? (double)p->point[next].capacity : shortest;
+            /* The samples up to the next point's capacity. */
+            int64_t low = next < p->points ? p->point[next].capacity - p->multiple + 1 : p->length[0];
+            double least = least_square_a_token(p, hbp__max_i64(low, p->length[0]));
             actives = 0;
             for (int64_t i = 0; i < fronts; i++)
-                actives = insert_line(p->active, actives, p->front[i], low, tokens);
+                actives = insert_line(p->active, actives, p->front[i], least, (double)p->length[b]);
         }
-        double least = line_at(&p->active[0], tokens);
+        double least = line_at(&p->active[0], square);
         for (int64_t i = 1; i < actives; i++) {
-            double other = line_at(&p->active[i], tokens);
+            double other = line_at(&p->active[i], square);
             least = other < least ? other : least;
         }
-        sum_add(&sum, (double)p->count[b] * tokens * least);
+        sum_add(&sum, (double)p->count[b] * (double)tokens * least);
         if (b % TICK_BINS == 0)
             HBP__TRY(hbp__tick(context, "bound", p->bins - b, p->bins));
     }
@@ -143,14 +165,15 @@ static hbp_status greatest_area(hbp_context *context, const bound_problem *p, do
 static int64_t least_pack_ns(const bound_problem *p, int64_t length, double *unrounded)
 {
     int64_t least = INT64_MAX;
-    double squares = (double)length * (double)length;
+    const double squares = (double)length * (double)length;
+    const int64_t tokens = padded(p, length);
     *unrounded = 0;
-    for (int64_t i = 0; i < p->points && p->point[i].capacity >= length; i++) {
-        double ns = hbp__cost_ns(p->cost, p->point[i].row, p->point[i].recompute, (double)length, squares, 0);
+    for (int64_t i = 0; i < p->points && p->point[i].capacity >= tokens; i++) {
+        double ns = hbp__cost_ns(p->cost, p->point[i].row, p->point[i].recompute, (double)tokens, squares, 0);
         if (!i || ns < *unrounded) {
             *unrounded = ns;
             least = hbp__cost_pack_ns(p->cost, p->point[i].row, p->point[i].recompute,
-                                      (hbp__load){.tokens = length, .squares = squares});
+                                      (hbp__load){.tokens = tokens, .squares = squares});
         }
     }
     return least;
@@ -186,7 +209,7 @@ static hbp_status list_points(hbp_context *context, bound_problem *p)
         int32_t count = hbp__points_list(p->cost, row, &range, of_degree);
         for (int32_t i = 0; i < count; i++) {
             p->capacity = hbp__max_i64(p->capacity, of_degree[i].capacity);
-            if (of_degree[i].capacity >= p->length[0])
+            if (of_degree[i].capacity >= padded(p, p->length[0]))
                 add_point(p, &of_degree[i]);
         }
     }
@@ -224,9 +247,9 @@ static hbp_status solve_bound(hbp_context *context, bound_problem *p, int64_t *b
     HBP__TRY(list_points(context, p));
     double shortest_ns, unused;
     int64_t longest = p->length[p->bins - 1];
-    if (p->capacity < longest)
+    if (p->capacity < padded(p, longest))
         return hbp__fail(context, HBP_E_INFEASIBLE, "a sample has %lld tokens; the longest pack holds %lld",
-                         (long long)longest, (long long)p->capacity);
+                         (long long)padded(p, longest), (long long)p->capacity);
     int64_t longest_ns = least_pack_ns(p, longest, &unused);
     least_pack_ns(p, p->length[0], &shortest_ns);
     if (t->pack_ns >= 0.5) {
@@ -252,13 +275,18 @@ static hbp_status solve_bound(hbp_context *context, bound_problem *p, int64_t *b
 
 /* The best of the linear costs that are never above the cost. */
 hbp_status hbp__bound(hbp_context *context, const hbp_cost *cost, int64_t bins, const int64_t *length,
-                      const int64_t *count, int64_t vision, int64_t steps, int64_t *bound_ns)
+                      const int64_t *count, int64_t multiple, int64_t vision, int64_t steps,
+                      int64_t *bound_ns)
 {
     int64_t best_ns = 0;
     for (int32_t i = 0; i < hbp__cost_bounds(cost); i++) {
         const hbp_cost below = hbp__cost_below(cost, i);
-        bound_problem problem = {
-            .cost = &below, .bins = bins, .length = length, .count = count, .steps = steps};
+        bound_problem problem = {.cost = &below,
+                                 .bins = bins,
+                                 .length = length,
+                                 .count = count,
+                                 .multiple = multiple,
+                                 .steps = steps};
         problem.vision_ns = below.terms.ns_per_vision * (double)vision;
         int64_t mark = hbp__scratch_mark(context), ns = 0;
         HBP__TRY(hbp__leave(context, mark, solve_bound(context, &problem, &ns)));
@@ -332,6 +360,6 @@ hbp_status hbp_bound_epoch(hbp_context *context, const hbp_lengths *lengths, con
         return hbp__fail(context, HBP_E_INVALID, "steps is %lld; it must not be negative", (long long)steps);
     int64_t mark = hbp__scratch_mark(context);
     return hbp__leave(context, mark,
-                      hbp__bound(context, cost, lengths->bins, lengths->bin_length, lengths->bin_count,
+                      hbp__bound(context, cost, lengths->bins, lengths->bin_length, lengths->bin_count, 1,
                                  lengths->vision_sum, steps, bound_ns));
 }

@@ -8,11 +8,12 @@
 #include "cost/cost.h"
 #include "data/plan/plan.h"
 
-/* hbp_bound_epoch for count[i] samples of length[i] tokens, lengths ascending and distinct, bins >= 1, with
- * `vision` vision units between them, steps >= 0. HBP_E_INFEASIBLE when the longest fits on no degree;
- * nothing is written then. */
+/* hbp_bound_epoch for count[i] samples of length[i] tokens, lengths ascending and distinct, bins >= 1, each
+ * padded to a multiple of `multiple` or to more, with `vision` vision units between them, steps >= 0.
+ * HBP_E_INFEASIBLE when the longest fits on no degree; nothing is written then. */
 hbp_status hbp__bound(hbp_context *context, const hbp_cost *cost, int64_t bins, const int64_t *length,
-                      const int64_t *count, int64_t vision, int64_t steps, int64_t *bound_ns);
+                      const int64_t *count, int64_t multiple, int64_t vision, int64_t steps,
+                      int64_t *bound_ns);
 
 /* Distinct lengths of a plan's rows of samples, ascending, and how many have each: *bins of both. The caller
  * releases *length and *count, also after a failure. Every row has at least 1 token. O(samples); 8 MiB of

@@ -68,8 +68,9 @@ static hbp_status simulate(walk *w, const hbp_cost *cost, const hbp_simulate_opt
     if (!options->no_bound) {
         const int64_t least =
             options->tokens_per_step ? hbp__ceil_div(report->tokens, options->tokens_per_step) : plan->steps;
-        hbp_status status = hbp__bound(context, cost, plan->lengths, plan->length_tokens,
-                                       plan->length_samples, 0, least, &report->bound_ns);
+        hbp_status status =
+            hbp__bound(context, cost, plan->lengths, plan->length_tokens, plan->length_samples,
+                       hbp__max_i64(1, plan->sequence_multiple), 0, least, &report->bound_ns);
         HBP__TRY(status == HBP_E_INFEASIBLE ? hbp__forgive(context) : status);
     }
     report->gap = hbp__plan_gap(report->epoch_ns, report->bound_ns);

@@ -16,7 +16,8 @@ static hbp_status bound_plan(hbp_context *context, const hbp__replay *r, int64_t
     int64_t bins = 0, *length = NULL, *count = NULL;
     hbp_status status = hbp__count_lengths(context, r->plan, &bins, &length, &count);
     if (status >= 0 && bins)
-        status = hbp__bound(context, r->cost, bins, length, count, r->vision, steps, bound_ns);
+        status = hbp__bound(context, r->cost, bins, length, count,
+                            hbp__max_i64(1, r->plan->sequence_multiple), r->vision, steps, bound_ns);
     hbp__delete(&context->memory, length);
     hbp__delete(&context->memory, count);
     if (status == HBP_E_INFEASIBLE)
