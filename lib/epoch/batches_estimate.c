@@ -14,8 +14,8 @@ typedef struct survey {
     const hbp__batches *b;
     int64_t *longest; /* [steps] sample of each */
     uint32_t *order;  /* [steps] of them by that */
-    double *work;     /* [steps] rank-time at degree 1, on all ranks */
-    double *alone;    /* [steps] what the longest sample takes at least; 0: not looked at */
+    double *work;     /* [steps] ns that all ranks share it at degree 1 */
+    double *alone;    /* [steps] ns of a step of the longest sample at least; 0: not looked at */
     double *ns;       /* [steps] planned; 0: it was not */
 } survey;
 
@@ -31,13 +31,14 @@ static void survey_step(survey *v, int64_t step)
         longest = hbp__max_i64(longest, length);
         tokens += (double)hbp__round_up(length, multiple);
         squares += (double)length * (double)length;
-        vision += lengths->vision ? (double)lengths->vision[v->b->sample[i]] : 0;
+        vision += (double)hbp__lengths_vision(lengths, v->b->sample[i]);
     }
     v->order[step] = (uint32_t)step;
     v->longest[step] = longest;
     v->work[step] = hbp__epoch_work(epoch, tokens, squares, vision) / epoch->cost->terms.ranks;
-    if (v->b->steps <= HBP__DEAL_MOST)
-        v->alone[step] = epoch->cost->terms.step_ns + (double)hbp__epoch_alone_ns(epoch->bending, longest);
+    if (v->b->steps <= HBP__GUESS_ALONE_STEPS)
+        v->alone[step] =
+            epoch->cost->terms.step_ns + (double)hbp__max_i64(0, hbp__epoch_alone_ns(epoch->cost, longest));
 }
 
 static hbp_status survey_open(const hbp__epoch *epoch, const hbp__batches *b, survey *v)
@@ -69,7 +70,8 @@ static hbp_status plan_step(survey *v, int64_t step)
     return HBP_OK;
 }
 
-/* How many times their work steps take that do not wait for their longest sample; 1: there is none. */
+/* What steps that do not wait for their longest sample take, in times of their work; 1 where there are none.
+ */
 static double stretch_of(const survey *v)
 {
     double ns = 0, work = 0;
@@ -81,8 +83,9 @@ static double stretch_of(const survey *v)
     return work > 0 ? ns / work : 1;
 }
 
-/* What all steps take: those that are planned, and of the others work, that many times, or what their longest
- * sample takes, in the proportion that planned ones have but for the one apart. */
+/* What all steps take. One that is not planned likely takes its work so many times, or what its longest
+ * sample takes alone. All those are scaled as the planned ones are, but for the one apart, which is like no
+ * other. */
 static int64_t sum_up(const survey *v, int64_t apart)
 {
     const double stretch = stretch_of(v);

@@ -7,7 +7,7 @@
 #include "epoch/price.h"
 #include "epoch/tuning.h"
 
-enum { WAYS = 7, SEEN = 32 };
+enum { WAYS = 7, SEEN = 48 };
 
 /* The estimate of a way from so many of its steps. */
 typedef struct seen {
@@ -204,13 +204,6 @@ static int64_t sample_between(const guessing *g, int64_t way, int is_best)
     return sample > 1 || is_best ? sample : 0;
 }
 
-/* Whether what takes `ns` is more than so many thousandths over the bound, if there is one. */
-static int is_far_off(const guessing *g, int64_t ns, int64_t thousandths)
-{
-    const int64_t bound_ns = g->s->bound_ns;
-    return bound_ns && ns - bound_ns > bound_ns / 1000 * thousandths;
-}
-
 /* Estimates a number of steps; where it takes less than *ns, *steps and *ns become its own. */
 static hbp_status look_for_less(guessing *g, int64_t way, int64_t *steps, int64_t *ns)
 {
@@ -224,11 +217,13 @@ static hbp_status look_for_less(guessing *g, int64_t way, int64_t *steps, int64_
 }
 
 /* Steps that are copies of the epoch may not fill their micro-batches as well as the layout that *steps is
- * of: more steps, as long as that is far off the bound and none of them has taken less. */
+ * of, or not keep to the options: more steps, as long as that is far off the bound and none of them has taken
+ * less. (A few more may take longer still, with as many micro-batches each.) */
 static hbp_status look_beyond(guessing *g, int64_t *steps, int64_t *ns)
 {
     const int64_t from = *steps, most = g->part->lengths->count;
-    for (int64_t k = 1; k <= HBP__DEAL_BEYOND && *steps == from && is_far_off(g, *ns, HBP__DEAL_VERY_FAR_OFF);
+    for (int64_t k = 1; k <= HBP__DEAL_BEYOND && *steps == from &&
+                        hbp__stratify_is_far_off(g->s, *ns, HBP__DEAL_VERY_FAR_OFF);
          k++) {
         const int64_t more = from + hbp__ceil_div(from * k, HBP__DEAL_BEYOND_PART);
         HBP__TRY(more <= most ? look_for_less(g, more, steps, ns) : HBP_OK);
@@ -246,7 +241,7 @@ static hbp_status look_between(guessing *g, int64_t best_ns)
     const int64_t least = hbp__ceil_div(part->lengths->tokens, g->s->tokens_per_step);
     /* Of very many steps some say less of a number than near ones differ by. */
     const int64_t worth = least > HBP__DEAL_MOST ? HBP__DEAL_VERY_FAR_OFF : HBP__DEAL_FAR_OFF;
-    if (part != g->s->epoch || !is_far_off(g, best_ns, worth))
+    if (part != g->s->epoch || !hbp__stratify_is_far_off(g->s, best_ns, worth))
         return HBP_OK;
     for (int64_t each = 1; each <= HBP__DEAL_MICRO_BATCHES && each * least < g->micro_batches; each++) {
         int64_t low = least, high = hbp__ceil_div(g->micro_batches, each), high_ns = INT64_MAX, ns;
@@ -316,7 +311,7 @@ static hbp_status look(guessing *g)
     const hbp__guess listed = *g->guess;
     HBP__TRY(look_between(g, least));
     HBP__TRY(look_closer(g));
-    if (g->guess->dealt != listed.dealt) {
+    if (g->guess->dealt && g->guess->dealt != listed.dealt) {
         g->guess->listed = listed.dealt;
         g->guess->listed_ns = listed.dealt_ns;
     }

@@ -114,19 +114,19 @@ static hbp_status try_way(const hbp__stratify *s, int64_t way, hbp_plan **plan)
     return HBP_OK;
 }
 
-/* Whether either kind of steps may be the faster, by something that is worth it: they are few, and estimated
- * from one or two of them. */
+/* Whether either kind of steps may be the faster, by something that is worth it: of few steps estimates say
+ * little. */
 static int may_be_either(const hbp__stratify *s, const hbp__guess *g)
 {
     const int64_t steps = hbp__ceil_div(s->epoch->lengths->tokens, s->tokens_per_step);
     const int64_t less = hbp__min_i64(g->dealt_ns, g->drawn_ns);
     const int64_t more = hbp__max_i64(g->dealt_ns, g->drawn_ns);
     return steps <= HBP__GUESS_FEW_STEPS && more - less <= less / HBP__GUESS_FEW_DOUBT &&
-           less - s->bound_ns > s->bound_ns / 1000 * HBP__GUESS_FEW_WORTH;
+           hbp__stratify_is_far_off(s, less, HBP__GUESS_FEW_WORTH);
 }
 
-/* Whether the best steps of both kinds are planned, where that or building them is soon done: estimates may
- * err by more than planning takes. */
+/* Whether the best steps of both kinds are planned, where that or building them is soon done, or they are
+ * few: estimates may err by more than planning takes. */
 static int takes_both(const hbp__stratify *s, const hbp__guess *g)
 {
     return hbp__guess_is_soon(s, s->epoch) ||
@@ -134,8 +134,9 @@ static int takes_both(const hbp__stratify *s, const hbp__guess *g)
                            hbp__price_of_steps(s->epoch, s->tokens_per_step) <= HBP__STEPS_SOON_BUILT_NS));
 }
 
-/* Plans all samples step by step: the way that seems best, and a shuffled sampler's where it seems to do and
- * the other did not. */
+/* Plans all samples step by step: the way that seems best, the best of those that are always looked at where
+ * it is another and that took longer than this seems to, and a shuffled sampler's where that is to be tried
+ * as well, or seems to do and the others did not. */
 static hbp_status try_whole(const hbp__stratify *s, hbp_plan **plan)
 {
     hbp__guess g;
@@ -143,10 +144,11 @@ static hbp_status try_whole(const hbp__stratify *s, hbp_plan **plan)
     if (!g.is_near && s->most_ns == INT64_MAX && !s->saves_from_ns)
         return plan_at_any_price(s, g.dealt, plan);
     const int is_both = takes_both(s, &g);
-    if (g.dealt && (is_both || (g.is_near && hbp__guess_best(&g))))
+    const int is_dealt = g.dealt && (is_both || (g.is_near && hbp__guess_best(&g)));
+    if (is_dealt)
         HBP__TRY(try_way(s, g.dealt, plan));
     /* A number of steps whose micro-batches are just full is the easiest to be wrong about. */
-    if (*plan && g.listed && hbp__plan_ns(*plan) > g.listed_ns)
+    if (is_dealt && g.listed && (!*plan || hbp__plan_ns(*plan) > g.listed_ns))
         HBP__TRY(try_way(s, g.listed, plan));
     const int is_slow = g.is_near && (!*plan || hbp__plan_ns(*plan) > s->most_ns);
     if (s->epoch->options.composition == HBP_COMPOSITION_AUTO && (is_both || (is_slow && g.is_drawn_near)))

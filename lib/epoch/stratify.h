@@ -21,6 +21,12 @@ typedef struct hbp__stratify {
                           asked for */
 } hbp__stratify;
 
+/* Whether what takes `ns` is more than so many thousandths over the bound, if that is known. */
+static inline int hbp__stratify_is_far_off(const hbp__stratify *s, int64_t ns, int64_t thousandths)
+{
+    return s->bound_ns && ns - s->bound_ns > s->bound_ns / 1000 * thousandths;
+}
+
 /* A plan whose steps are planned one by one, all of them or, where mixture_slack is given, all but those of
  * the longest samples; NULL where none takes at most most_ns. */
 hbp_status hbp__epoch_stratify(const hbp__stratify *s, hbp_plan **plan);

@@ -112,10 +112,12 @@
 #define HBP__GUESS_SLACK_STEPS 24
 #define HBP__GUESS_SAMPLES     16384
 #define HBP__GUESS_PART        16
-/* A step waits for its longest sample where it takes no longer than that alone, but for this part. Chosen. */
-#define HBP__GUESS_WAITS 0.05
-/* Of steps up to the first figure estimates say little: the best even steps and a shuffled sampler's are both
- * planned where those differ by no more than one part in so many, and are more than so many thousandths over
+/* A step waits for its longest sample where it takes no longer than that alone, but for this part. Of more
+ * steps than the second figure that is not looked at: it takes time for each. Chosen. */
+#define HBP__GUESS_WAITS       0.05
+#define HBP__GUESS_ALONE_STEPS 512
+/* Few steps are large, mostly, and few of them estimated. Up to the first figure the best even steps and a
+ * shuffled sampler's are both planned where those differ by no more than one part in so many, and are more than so many thousandths over
  * the bound. epochs.sh. */
 #define HBP__GUESS_FEW_STEPS 48
 #define HBP__GUESS_FEW_DOUBT 20
