@@ -117,8 +117,8 @@
 #define HBP__GUESS_WAITS       0.05
 #define HBP__GUESS_ALONE_STEPS 512
 /* Few steps are large, mostly, and few of them estimated. Up to the first figure the best even steps and a
- * shuffled sampler's are both planned where those differ by no more than one part in so many, and are more than so many thousandths over
- * the bound. epochs.sh. */
+ * shuffled sampler's are both planned where those differ by no more than one part in so many, and are more
+ * than so many thousandths over the bound. epochs.sh. */
 #define HBP__GUESS_FEW_STEPS 48
 #define HBP__GUESS_FEW_DOUBT 20
 #define HBP__GUESS_FEW_WORTH 15
