@@ -233,7 +233,8 @@ START_TEST(loss_is_taken_once)
     ck_assert_double_eq(ex_model_take_loss(&a.model), 0);
     ck_assert_int_eq(ex_model_run(&a.model, &a.pack), 0);
     ck_assert_int_eq(ex_model_run(&a.model, &a.pack), 0);
-    ck_assert_double_eq(ex_model_take_loss(&a.model), 2 * once);
+    /* Products of single precision may be summed in another order the second time (OpenBLAS with AVX-512). */
+    ck_assert_double_eq_tol(ex_model_take_loss(&a.model), 2 * once, 1e-5 * once);
     alone_close(&a);
 }
 END_TEST
