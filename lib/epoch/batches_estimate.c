@@ -14,7 +14,7 @@ typedef struct survey {
     const hbp__batches *b;
     int64_t *longest; /* [steps] sample of each */
     uint32_t *order;  /* [steps] of them by that */
-    double *work;     /* [steps] ns that all ranks share it at degree 1 */
+    double *work;     /* [steps] ns that it takes all ranks at degree 1 */
     double *alone;    /* [steps] ns of a step of the longest sample at least; 0: not looked at */
     double *ns;       /* [steps] planned; 0: it was not */
 } survey;
@@ -72,7 +72,7 @@ static hbp_status plan_step(survey *v, int64_t step)
 
 /* What steps that do not wait for their longest sample take, in times of their work; 1 where there are none.
  */
-static double stretch_of(const survey *v)
+static double work_factor(const survey *v)
 {
     double ns = 0, work = 0;
     for (int64_t step = 0; step < v->b->steps; step++)
@@ -88,10 +88,10 @@ static double stretch_of(const survey *v)
  * other. */
 static int64_t sum_up(const survey *v, int64_t apart)
 {
-    const double stretch = stretch_of(v);
+    const double factor = work_factor(v);
     double total = 0, ns = 0, seen = 0, unseen = 0;
     for (int64_t step = 0; step < v->b->steps; step++) {
-        const double likely = hbp__max_f64(stretch * v->work[step], v->alone[step]);
+        const double likely = hbp__max_f64(factor * v->work[step], v->alone[step]);
         total += v->ns[step];
         if (v->ns[step] > 0 && step != apart) {
             ns += v->ns[step];

@@ -93,6 +93,8 @@ static hbp_status bound_rest(const longest *l, int64_t steps, int64_t *ns, int *
     }
     *is_empty = !bins;
     *ns = 0;
+    /* As if samples were not padded: a token of a short one may be worth more than one of the longest then.
+     */
     return bins ? hbp__bound(l->epoch->context, l->epoch->bending, bins, lengths->bin_length, l->left, 1, 0,
                              hbp__max_i64(0, l->steps - steps), ns)
                 : HBP_OK;

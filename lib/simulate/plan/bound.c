@@ -87,17 +87,16 @@ static int64_t padded(const bound_problem *p, int64_t length)
     return hbp__round_up(length, p->multiple);
 }
 
-/* What a sample's square is a padded token: a sample of no fewer tokens has no less than the second. */
-static double square_a_token(const bound_problem *p, int64_t length)
+/* The square of a sample of `length` tokens, for each of the `tokens` that it has when padded. */
+static double square_a_token(int64_t length, int64_t tokens)
 {
-    const int64_t tokens = padded(p, length);
     return tokens == length ? (double)length : (double)length * (double)length / (double)tokens;
 }
 
+/* No sample of so many tokens or more has less, as x^2 / (x + multiple - 1) rises. */
 static double least_square_a_token(const bound_problem *p, int64_t length)
 {
-    const int64_t most = length + p->multiple - 1;
-    return most == length ? (double)length : (double)length * (double)length / (double)most;
+    return square_a_token(length, length + p->multiple - 1);
 }
 
 /* F(theta): ns of all micro-batches, with share theta of the packs' own time charged to tokens and the rest
@@ -109,7 +108,7 @@ static hbp_status sum_area(hbp_context *context, const bound_problem *p, double 
     double shortest = least_square_a_token(p, p->length[0]), longest = (double)p->length[p->bins - 1];
     for (int64_t b = p->bins - 1; b >= 0; b--) {
         const int64_t tokens = padded(p, p->length[b]);
-        const double square = square_a_token(p, p->length[b]);
+        const double square = square_a_token(p->length[b], tokens);
         if (next < p->points && p->point[next].capacity >= tokens) {
             for (; next < p->points && p->point[next].capacity >= tokens; next++) {
                 const bound_point *point = &p->point[next];
