@@ -26,7 +26,7 @@ TAKERS = {
     "PipelineOptions": [Pipeline, PipelineKeywords],
     "PlanSaveOptions": [hbp.Plan.save],
     "RecomputeOptions": [hbp.choose_recompute],
-    "SimulateOptions": [hbp.simulate, hbp.PatternPlan.simulate],
+    "SimulateOptions": [hbp.simulate],
     "SpOptions": [hbp.choose_sp, hbp.list_sp_choices],
     "StepOptions": [StepKeywords],
     "StepperOptions": [hbp.Stepper],

@@ -198,12 +198,12 @@ class TestPlan(unittest.TestCase):
     def test_simulate(self):
         cost = make_cost()
         for options in ({}, {"no_bound": True}):
-            ours = self.plan.simulate(cost, **options).as_dict()
+            ours = hbp.simulate(self.plan, cost, **options).as_dict()
             wanted = hbp.simulate(self.whole, cost, **options).as_dict()
             for name, value in wanted.items():
                 np.testing.assert_allclose(ours[name], value, rtol=1e-9, err_msg=name)
         with self.assertRaisesRegex(TypeError, "did you mean 'no_bound'"):
-            self.plan.simulate(cost, nobound=True)
+            hbp.simulate(self.plan, cost, nobound=True)
 
     def test_files(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -17,8 +17,8 @@ from ._files import Path, Saved, path_bytes
 from ._inputs import Integers
 from ._native import lib
 from ._numbers import checked, int64, refuse_unknown, suggesting
-from ._records import EpochOptions, PatternPlanView, SimulateOptions
-from ._results import PlanSummary, Report
+from ._records import EpochOptions, PatternPlanView
+from ._results import PlanSummary
 from ._step_rows import StepRows
 from ._text import many
 from .cost import Cost
@@ -225,16 +225,6 @@ class PatternPlan(Steps, Saved):
         call_long(lib.hbp_pattern_plan_validate, self, None if lengths is None else Lengths.of(lengths), cost)
 
     @suggesting
-    def simulate(
-        self, cost: Cost, *, no_bound: bool = False, tokens_per_step: int = 0, progress: ProgressOption = None
-    ) -> Report:
-        """What hbp.simulate says of the whole listed plan, a few steps of which are listed at a time."""
-        options, report = SimulateOptions.pick(locals()), Report()
-        call_long(
-            lib.hbp_pattern_plan_simulate, self, cost, ctypes.byref(options), ctypes.byref(report), progress=progress
-        )
-        return report
-
     def save_cursor(self, step: int) -> bytes:
         """Where to resume, before step `step`, as 64 bytes, which hold the index to its lengths in their order."""
         cursor = np.zeros(CURSOR_BYTES, np.uint8)

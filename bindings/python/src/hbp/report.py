@@ -13,21 +13,24 @@ from ._records import SimulateOptions
 from ._results import Report
 from .cost import Cost
 from .lengths import Lengths
+from .patterns import PatternPlan
 from .plans import Plan
 
 
 @suggesting
 def simulate(
-    plan: Plan,
+    plan: Union[Plan, PatternPlan],
     cost: Cost,
     *,
     no_bound: bool = False,
     tokens_per_step: int = 0,
     progress: ProgressOption = None,
 ) -> Report:
-    """Replays a plan under a cost; with `no_bound`, bound_ns is 0 and gap NaN."""
+    """Replays a plan under a cost; with `no_bound`, bound_ns is 0 and gap NaN. Of a plan by patterns the whole listed
+    one, a few steps of which are listed at a time."""
     options, report = SimulateOptions.pick(locals()), Report()
-    call_long(lib.hbp_simulate, plan, cost, ctypes.byref(options), ctypes.byref(report), progress=progress)
+    replay = lib.hbp_pattern_plan_simulate if isinstance(plan, PatternPlan) else lib.hbp_simulate
+    call_long(replay, plan, cost, ctypes.byref(options), ctypes.byref(report), progress=progress)
     return report
 
 
