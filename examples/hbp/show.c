@@ -15,12 +15,10 @@ typedef struct kind {
     int64_t samples;
     int64_t tokens;
     int64_t vision;
-    double vision_room; /* of packs that have a limit */
-    double gpu_ns;      /* each pack's time on all of its GPUs */
-    int64_t holding;    /* micro-batches with such a pack */
+    double vision_room;    /* of packs that have a limit */
+    double gpu_ns;         /* each pack's time on all of its GPUs */
+    int64_t micro_batches; /* with such a pack */
     int64_t last_micro_batch;
-    int64_t micro_batches; /* that begin with one */
-    int64_t ns;            /* of those */
 } kind;
 
 typedef struct kind_list {
@@ -79,10 +77,8 @@ static void count_pack(const hbp_plan_view *view, int64_t m, int64_t p, kind *k)
                           ? (double)view->pack_vision_capacity[p]
                           : 0;
     k->gpu_ns += (double)view->pack_ns[p] * (double)view->pack_sp[p];
-    k->holding += k->last_micro_batch != m;
+    k->micro_batches += k->last_micro_batch != m;
     k->last_micro_batch = m;
-    k->micro_batches += p == view->micro_batch_offsets[m];
-    k->ns += p == view->micro_batch_offsets[m] ? view->micro_batch_ns[m] : 0;
 }
 
 /* 0: there is no memory. */
@@ -137,12 +133,12 @@ static int overview_json(cli *c, const hbp_plan_summary *s, const kind *kinds, i
     for (int64_t i = 0; i < count; i++)
         json_array_append_new(
             rows,
-            json_pack("{s:I,s:i,s:i,s:I,s:I,s:I,s:I,s:I,s:o,s:I}", "capacity", (json_int_t)kinds[i].capacity,
+            json_pack("{s:I,s:i,s:i,s:I,s:I,s:I,s:I,s:I,s:o,s:f}", "capacity", (json_int_t)kinds[i].capacity,
                       "sp", (int)kinds[i].sp, "recompute", (int)kinds[i].recompute, "micro_batches",
                       (json_int_t)kinds[i].micro_batches, "packs", (json_int_t)kinds[i].packs,
                       "padding_packs", (json_int_t)kinds[i].padding, "samples", (json_int_t)kinds[i].samples,
                       "tokens", (json_int_t)kinds[i].tokens, "vision", vision_json(s, kinds[i].vision),
-                      "predicted_ns", (json_int_t)kinds[i].ns));
+                      "gpu_ns", kinds[i].gpu_ns));
     c->result = json_pack(
         "{s:s,s:s,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:o,s:o,s:I,s:o,s:o,s:I,s:I,s:o}", "digest",
         show_digest(s->digest).s, "lengths_digest", show_digest(s->lengths_digest).s, "ranks",
@@ -172,7 +168,7 @@ static void print_kinds(const cli *c, const hbp_plan_summary *s, const kind *kin
         table_add_text(&t, show_length(k->capacity));
         table_add(&t, "%d", (int)k->sp);
         table_add(&t, "%d", (int)k->recompute);
-        table_add_text(&t, show_count(k->holding));
+        table_add_text(&t, show_count(k->micro_batches));
         table_add_text(&t, show_count(k->packs));
         table_add_text(&t, show_count(k->padding));
         table_add_text(&t, show_count(k->samples));

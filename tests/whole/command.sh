@@ -170,6 +170,7 @@ assert said[1].startswith(wanted.format(*samples, *tokens, r['mixture_distance']
     wrong 1 "" validate plan.msgpack --lengths other.npy $on
 }
 json "r['steps'] >= 1 and sum(k['samples'] for k in r['pack_types']) == 5000 and r['ranks'] == 32" show plan.msgpack
+json "all(1 <= k['micro_batches'] <= r['micro_batches'] and k['gpu_ns'] > 0 for k in r['pack_types'])" show plan.msgpack
 good show plan.msgpack && has "seed 0"
 "$state" plan.msgpack contract.msgpack || fail "state_contract"
 json "(r['composition'], r['tokens_per_step'], r['samples_per_step'], r['hierarchy_ns'], r['mixture_ns']) ==
