@@ -90,12 +90,16 @@ static hbp_status plan_with_units(hbp_context *context, const hbp_lengths *lengt
     HBP__TRY(hbp__options_read(context, &all, sizeof all, options, "hbp_groups_options"));
     HBP__TRY(hbp__groups_largest(context, lengths, 1, &longest, &most));
     cap_packs(lengths, max_vision, &all);
-    double density = full_density(lengths, &all, most, HBP__VISION_ROOM),
-           least = full_density(lengths, &all, most, 0);
-    hbp_status status = plan_for_density(context, lengths, cost, density, &all, out);
-    if (status == HBP_E_INFEASIBLE && least < density) {
+    static const double room[] = {HBP__VISION_ROOM, 1,
+                                  0}; /* times what the data have, as far as memory goes */
+    hbp_status status = HBP_E_INFEASIBLE;
+    double before = (double)INFINITY;
+    for (int i = 0; i < 3 && status == HBP_E_INFEASIBLE; i++) {
+        const double density = full_density(lengths, &all, most, room[i]);
         hbp__forgive(context);
-        status = plan_for_density(context, lengths, cost, least, &all, out);
+        if (density < before)
+            status = plan_for_density(context, lengths, cost, density, &all, out);
+        before = density;
     }
     return status == HBP_E_INFEASIBLE ? refuse_units(context, lengths, cost, most, &all) : status;
 }

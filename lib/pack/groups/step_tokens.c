@@ -75,27 +75,40 @@ static double token_ns(const hbp_cost *cost, const hbp__level_limits *limits, in
     return best_ns;
 }
 
-/* The larger of a micro-batch of longest packs and the best tokens of all ranks; few of the former are made
- * whole, to the nearest number. A step of longest packs that is no whole number of micro-batches of the best
- * tokens, nor within the slack of one, nor cut well by another number, is made one. */
+/* Whether a token takes little longer than at its best where a step has so many, in `count` micro-batches or
+ * one more. */
+static int costs_little(const hbp_cost *cost, const hbp__level_limits *limits, int64_t tokens, int64_t count,
+                        int64_t best)
+{
+    const int64_t rank_tokens = hbp__ceil_div(tokens, cost->terms.ranks);
+    const double least = token_ns(cost, limits, best) * (100 + HBP__STEP_MOST_LOSS) / 100;
+    for (int64_t more = count; more <= count + 1; more++) {
+        const double ns = token_ns(cost, limits, hbp__ceil_div(rank_tokens, more));
+        if (ns >= 0 && ns <= least)
+            return 1;
+    }
+    return 0;
+}
+
+/* The larger of a micro-batch of longest packs and the best tokens of all ranks. Few of the former are made
+ * whole, to the nearest number, where that costs little. A step of longest packs that is no whole number of
+ * micro-batches of the best tokens, nor within the slack of one, nor cut well by another number, is made one.
+ */
 static int64_t whole_batches(const hbp_cost *cost, const hbp__level_limits *limits, int64_t batch,
                              int64_t best)
 {
-    int64_t all = hbp__mul_saturating(best, cost->terms.ranks);
-    if (all > batch)
-        return all / batch < HBP__STEP_WHOLE ? (all + batch / 2) / batch * batch : all;
+    const int64_t all = hbp__mul_saturating(best, cost->terms.ranks);
+    if (all > batch) {
+        const int64_t whole = (all + batch / 2) / batch * batch;
+        return all / batch < HBP__STEP_WHOLE && costs_little(cost, limits, whole, 1, best) ? whole : all;
+    }
     if (best < 1)
         return batch;
-    int64_t fewer = batch / all, rank_tokens = hbp__ceil_div(batch, cost->terms.ranks);
-    if (fewer * all >= batch - hbp__percent(batch, limits->step_slack))
-        return batch;
-    double least = token_ns(cost, limits, best) * (100 + HBP__STEP_MOST_LOSS) / 100;
-    for (int64_t count = fewer; count <= fewer + 1; count++) {
-        double ns = token_ns(cost, limits, hbp__ceil_div(rank_tokens, count));
-        if (ns >= 0 && ns <= least)
-            return batch;
-    }
-    return hbp__mul_saturating(fewer + 1, all);
+    const int64_t fewer = batch / all;
+    return fewer * all >= batch - hbp__percent(batch, limits->step_slack) ||
+                   costs_little(cost, limits, batch, fewer, best)
+               ? batch
+               : hbp__mul_saturating(fewer + 1, all);
 }
 
 hbp_status hbp__groups_step_tokens(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
