@@ -4,10 +4,14 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/rng.h"
 #include "base/scratch.h"
+#include "base/sort.h"
 #include "data/lengths/lengths_subset.h"
 #include "epoch/units.h"
 #include "pack/tuning.h"
+
+enum { STREAM_ORDER = 0x736f7274 };
 
 hbp_status hbp__batches_open(const hbp__epoch *epoch, int64_t most_steps, hbp__batches *b)
 {
@@ -110,6 +114,51 @@ hbp_status hbp__batches_draw(const hbp__epoch *epoch, int64_t shortest, hbp__bat
         status = hbp__units_draw(&units, epoch->options.curriculum_steps, INT64_MAX, b);
     if (status >= 0 && epoch->options.drop_last)
         status = drop_last_step(epoch, b);
+    hbp__units_close(&units);
+    return hbp__leave(epoch->context, mark, status);
+}
+
+/* Draws an order of the steps from `first_step` on. */
+static hbp_status shuffle_steps(const hbp__epoch *epoch, int64_t first_step, hbp__batches *b)
+{
+    hbp_context *context = epoch->context;
+    const int64_t steps = b->steps - first_step, base = b->first[first_step];
+    const int64_t samples = b->first[b->steps] - base;
+    uint32_t *order = hbp__take(context, (uint64_t)steps, sizeof *order);
+    int64_t *first = hbp__take(context, (uint64_t)steps + 1, sizeof *first);
+    uint32_t *sample = hbp__take(context, (uint64_t)samples, sizeof *sample);
+    HBP__TRY(hbp__scratch_check(context, "the batches"));
+    hbp__rng rng = hbp__rng_make(epoch->options.seed, epoch->options.epoch, STREAM_ORDER);
+    for (int64_t s = 0; s < steps; s++)
+        order[s] = (uint32_t)s;
+    HBP__TRY(hbp__shuffle(context, &rng, order, steps));
+    memcpy(first, b->first + first_step, ((size_t)steps + 1) * sizeof *first);
+    memcpy(sample, b->sample + base, (size_t)samples * sizeof *sample);
+    for (int64_t s = 0; s < steps; s++) {
+        const int64_t from = first[order[s]], count = first[order[s] + 1] - from;
+        const int64_t at = b->first[first_step + s];
+        HBP__TRY(hbp__tick_row(context, "batches", s, steps));
+        memcpy(b->sample + at, sample + (from - base), (size_t)count * sizeof *sample);
+        b->first[first_step + s + 1] = at + count;
+    }
+    return HBP_OK;
+}
+
+hbp_status hbp__batches_sort(const hbp__epoch *epoch, int64_t shortest, hbp__batches *b)
+{
+    hbp__units units;
+    int64_t mark = hbp__scratch_mark(epoch->context), early = 0;
+    memset(b, 0, sizeof *b);
+    hbp_status status = hbp__units_open(epoch, shortest, &units);
+    if (status >= 0)
+        status = hbp__batches_open(epoch, most_steps(epoch, units.count), b);
+    if (status >= 0 && epoch->options.curriculum_steps)
+        status = hbp__units_draw(&units, epoch->options.curriculum_steps, 0, b);
+    early = b->steps;
+    if (status >= 0)
+        status = hbp__units_sort(&units, b);
+    if (status >= 0)
+        status = shuffle_steps(epoch, early, b);
     hbp__units_close(&units);
     return hbp__leave(epoch->context, mark, status);
 }

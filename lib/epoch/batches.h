@@ -25,8 +25,13 @@ typedef struct hbp__batches {
  * of at most `shortest` tokens, while there are any. With drop_last a last step of fewer samples is left
  * over, or of fewer tokens than step_slack allows. HBP_E_INVALID for linked samples of which there are more
  * than samples_per_step, or that have more tokens than tokens_per_step. O(samples). Close in any case, as
- * after the next three. */
+ * after the next four. */
 hbp_status hbp__batches_draw(const hbp__epoch *epoch, int64_t shortest, hbp__batches *batches);
+
+/* Steps of at most tokens_per_step whose samples are of like length, in a drawn order, so that few steps wait
+ * for long samples; what a step of long ones has room for beside them is shorter. The curriculum's come
+ * before, as hbp__batches_draw has them. HBP_E_INVALID as there. O(samples log samples). */
+hbp_status hbp__batches_sort(const hbp__epoch *epoch, int64_t shortest, hbp__batches *batches);
 
 /* Steps that are each a small copy of the epoch: `steps` of them, or with `steps` 0 of samples_per_step each
  * (linked samples may make it a few more or fewer); what does not fill a last one is drawn at random. The

@@ -16,6 +16,7 @@
 #include "base/checked.h"
 #include "base/scratch.h"
 #include "cost/point.h"
+#include "epoch/batches.h"
 #include "epoch/bound.h"
 #include "epoch/tuning.h"
 #include "simulate/plan/bound.h"
@@ -23,12 +24,18 @@
 typedef struct longest {
     const hbp__epoch *epoch;
     int64_t tokens_per_step;
-    int64_t steps; /* at least */
-    int64_t count;
-    int64_t ns[HBP__BOUND_LONGEST];        /* alone, with the step's own time */
-    int64_t tokens_to[HBP__BOUND_LONGEST]; /* of the longest up to this one */
-    int64_t *left;                         /* [bins] scratch */
+    int64_t steps;     /* at least */
+    int64_t *alone_ns; /* [bins] of a sample alone, with the step's own time; 0: not known yet */
+    int64_t *left;     /* [bins] scratch */
 } longest;
+
+/* As many steps as hold the `count` longest samples at least, and what they wait for those. */
+typedef struct tops {
+    int64_t count;
+    int64_t steps;
+    int64_t ns;
+    int64_t last_ns; /* one step more: the last of the samples alone */
+} tops;
 
 int64_t hbp__epoch_alone_ns(const hbp_cost *cost, int64_t length)
 {
@@ -44,35 +51,49 @@ int64_t hbp__epoch_alone_ns(const hbp_cost *cost, int64_t length)
     return least;
 }
 
-/* Lists the longest samples; 0 when one fits nowhere. */
-static int list_longest(longest *l)
+/* A sample of a bin alone, with the step's own time. It fits somewhere if the longest does. */
+static int64_t alone_ns(const longest *l, int64_t bin)
 {
-    const hbp_lengths *lengths = l->epoch->lengths;
     const hbp_cost *cost = l->epoch->bending;
-    int64_t step_ns = hbp__round_i64(cost->terms.step_ns), tokens = 0;
-    for (int64_t b = lengths->bins - 1; b >= 0 && l->count < HBP__BOUND_LONGEST; b--) {
-        int64_t ns = hbp__epoch_alone_ns(cost, lengths->bin_length[b]);
-        if (ns < 0)
-            return 0;
-        for (int64_t i = 0; i < lengths->bin_count[b] && l->count < HBP__BOUND_LONGEST; i++) {
-            tokens += lengths->bin_length[b];
-            l->tokens_to[l->count] = tokens;
-            l->ns[l->count++] = hbp__add_saturating(ns, step_ns);
-        }
-    }
-    return 1;
+    if (!l->alone_ns[bin])
+        l->alone_ns[bin] = hbp__add_saturating(hbp__epoch_alone_ns(cost, l->epoch->lengths->bin_length[bin]),
+                                               hbp__round_i64(cost->terms.step_ns));
+    return l->alone_ns[bin];
 }
 
-/* The least that `steps` steps with the `count` longest samples take. */
-static int64_t tops_ns(const longest *l, int64_t count, int64_t steps)
+/* The step that begins behind i T tokens of the longest samples waits for one no shorter than the sample
+ * there. O(bins + steps). */
+static tops tops_of(const longest *l, int64_t count)
 {
-    int64_t sum = 0, at = 0;
-    for (int64_t i = 0; i < steps; i++) {
-        while (at < count - 1 && l->tokens_to[at] <= i * l->tokens_per_step)
-            at++;
-        sum = hbp__add_saturating(sum, l->ns[at]);
+    const hbp_lengths *lengths = l->epoch->lengths;
+    tops t = {.count = count};
+    int64_t bin = lengths->bins, tokens = 0, left = count;
+    while (left > 0) {
+        const int64_t samples = hbp__min_i64(left, lengths->bin_count[--bin]);
+        left -= samples;
+        tokens += samples * lengths->bin_length[bin];
+        for (; t.steps * l->tokens_per_step < tokens; t.steps++)
+            t.ns = hbp__add_saturating(t.ns, alone_ns(l, bin));
     }
-    return sum;
+    t.last_ns = alone_ns(l, bin);
+    return t;
+}
+
+/* How many of the longest samples take longer alone than their share of the work of a full step of such ones.
+ */
+static int64_t count_waited_for(const longest *l)
+{
+    const hbp__epoch *epoch = l->epoch;
+    const hbp_lengths *lengths = epoch->lengths;
+    const double share = (double)l->tokens_per_step / (double)epoch->cost->terms.ranks;
+    int64_t count = 0;
+    for (int64_t b = lengths->bins - 1; b >= 0; b--) {
+        const double length = (double)lengths->bin_length[b];
+        if ((double)alone_ns(l, b) < share * hbp__epoch_work(epoch, 1, length, 0))
+            break;
+        count += lengths->bin_count[b];
+    }
+    return count;
 }
 
 /* The bound of what is left when so many steps are filled with the longest samples; *is_empty when nothing
@@ -100,17 +121,20 @@ static hbp_status bound_rest(const longest *l, int64_t steps, int64_t *ns, int *
                 : HBP_OK;
 }
 
-/* Raises the bound by what the `count` longest samples say. */
+/* Raises the bound by what the `count` longest samples say. Numbers of steps past the least are taken some at
+ * once, by the waits of the first and the rest of the last of them. */
 static hbp_status raise_bound(const longest *l, int64_t count, int64_t *pairs, int64_t *bound_ns)
 {
-    int64_t least = INT64_MAX, rest;
+    const tops t = tops_of(l, count);
+    int64_t least = INT64_MAX, rest, last;
     int is_empty = 0;
-    for (int64_t m = hbp__ceil_div(l->tokens_to[count - 1], l->tokens_per_step); m <= count && !is_empty;
-         m++) {
+    for (int64_t m = t.steps; m <= count && !is_empty; m = last + 1) {
         if (--*pairs < 0)
             return HBP_OK;
-        HBP__TRY(bound_rest(l, m, &rest, &is_empty));
-        least = hbp__min_i64(least, hbp__add_saturating(tops_ns(l, count, m), rest));
+        last = hbp__min_i64(m + (m - t.steps) / HBP__BOUND_AT_ONCE, count);
+        HBP__TRY(bound_rest(l, last, &rest, &is_empty));
+        const int64_t waits = hbp__add_saturating(t.ns, hbp__mul_saturating(m - t.steps, t.last_ns));
+        least = hbp__min_i64(least, hbp__add_saturating(waits, rest));
         if (least <= *bound_ns)
             return HBP_OK;
     }
@@ -118,19 +142,32 @@ static hbp_status raise_bound(const longest *l, int64_t count, int64_t *pairs, i
     return HBP_OK;
 }
 
+static hbp_status raise_bounds(const longest *l, int64_t *bound_ns)
+{
+    const hbp_lengths *lengths = l->epoch->lengths;
+    int64_t pairs = HBP__BOUND_PAIRS;
+    for (int64_t count = 1; count <= hbp__min_i64(HBP__BOUND_LONGEST, lengths->count) && pairs > 0; count++)
+        HBP__TRY(raise_bound(l, count, &pairs, bound_ns));
+    const int64_t most = count_waited_for(l);
+    pairs = HBP__BOUND_PAIRS;
+    return most > HBP__BOUND_LONGEST ? raise_bound(l, most, &pairs, bound_ns) : HBP_OK;
+}
+
 hbp_status hbp__epoch_bound_long(const hbp__epoch *epoch, int64_t tokens_per_step, int64_t *bound_ns)
 {
+    const hbp_lengths *lengths = epoch->lengths;
     longest l = {.epoch = epoch, .tokens_per_step = tokens_per_step};
-    int64_t pairs = HBP__BOUND_PAIRS, mark = hbp__scratch_mark(epoch->context);
-    if (tokens_per_step < 1 || epoch->lengths->vision_sum > 0 || !list_longest(&l))
+    const int64_t mark = hbp__scratch_mark(epoch->context), most = lengths->bin_length[lengths->bins - 1];
+    const int64_t most_ns = hbp__epoch_alone_ns(epoch->bending, most);
+    if (tokens_per_step < most || lengths->vision_sum > 0 || most_ns < 0)
         return HBP_OK;
-    l.steps = hbp__ceil_div(epoch->lengths->tokens, tokens_per_step);
-    if (l.ns[0] <= *bound_ns / l.steps || l.tokens_to[0] > tokens_per_step)
+    l.steps = hbp__ceil_div(lengths->tokens, tokens_per_step);
+    if (hbp__add_saturating(most_ns, hbp__round_i64(epoch->bending->terms.step_ns)) <= *bound_ns / l.steps)
         return HBP_OK; /* no longer than a step's share */
-    l.left = hbp__take(epoch->context, (uint64_t)epoch->lengths->bins, sizeof *l.left);
+    l.left = hbp__take(epoch->context, (uint64_t)lengths->bins, sizeof *l.left);
+    l.alone_ns = hbp__take_zero(epoch->context, (uint64_t)lengths->bins, sizeof *l.alone_ns);
     HBP__TRY(hbp__scratch_check(epoch->context, "the bound of long samples"));
-    for (int64_t count = 1; count <= l.count && pairs > 0; count++)
-        HBP__TRY(raise_bound(&l, count, &pairs, bound_ns));
+    HBP__TRY(raise_bounds(&l, bound_ns));
     hbp__scratch_release(epoch->context, mark);
     return HBP_OK;
 }

@@ -403,13 +403,37 @@ hbp_status hbp__epoch_mix(const hbp__epoch *epoch, const hbp_lengths *lengths, c
     return status;
 }
 
-/* Steps planned one by one alone: where no hierarchy keeps to the options. */
-static hbp_status weigh_steps(const hbp__epoch *epoch, int64_t tokens_per_step, int64_t *room, hbp_plan **out)
+/* Steps of samples of like length, planned one by one: the hierarchy where no groups keep to the tokens of a
+ * step. Stays NULL where those do not keep to the options either. */
+static hbp_status sort_steps(weighing *w, int64_t bound_ns)
+{
+    hbp__batches b;
+    hbp__epoch own = *w->epoch;
+    int64_t shortest = INT64_MAX;
+    own.options.tokens_per_step = w->tokens_per_step;
+    if (own.options.curriculum_steps)
+        HBP__TRY(hbp__epoch_shortest(&own, &shortest));
+    hbp_status status = hbp__batches_sort(&own, shortest, &b);
+    if (status >= 0)
+        b.how = hbp__price_choose(&own, b.steps, own.lengths->count, bound_ns);
+    if (status >= 0)
+        status = hbp__batches_plan(&own, &b, &w->hierarchy);
+    hbp__batches_close(&b);
+    if (status >= 0)
+        w->micro_batches = w->hierarchy->micro_batches;
+    return status == HBP_E_INFEASIBLE || status == HBP_E_INVALID ? hbp__forgive(w->epoch->context) : status;
+}
+
+/* Steps planned one by one alone: where no groups keep to the options; `may_sort`: but might for others. */
+static hbp_status weigh_steps(const hbp__epoch *epoch, int64_t tokens_per_step, int may_sort, int64_t *room,
+                              hbp_plan **out)
 {
     weighing w = {epoch, tokens_per_step, 0, NULL, NULL, 0, INT64_MAX};
     int64_t bound_ns = 0;
     HBP__TRY(hbp__epoch_check_caps(epoch));
     hbp_status status = hbp__epoch_bound(w.epoch, w.tokens_per_step, 1, &bound_ns);
+    if (status >= 0 && may_sort && epoch->options.composition == HBP_COMPOSITION_AUTO)
+        status = sort_steps(&w, bound_ns);
     if (status >= 0)
         status = try_steps(&w, NULL, NULL, NULL, bound_ns);
     if (status >= 0)
@@ -434,7 +458,7 @@ hbp_status hbp__epoch_weigh(const hbp__epoch *epoch, hbp_plan **out)
     hbp__epoch_balance_options(epoch, &balance);
     if (needs_steps(&epoch->options)) {
         HBP__TRY(hbp__epoch_choose_tokens(epoch, &tokens));
-        return weigh_steps(epoch, tokens, &room, out);
+        return weigh_steps(epoch, tokens, 0, &room, out);
     }
     hbp_status status = hbp__epoch_choose(epoch, &hierarchy);
     if (status == HBP_E_INFEASIBLE && hbp__epoch_may_plan_steps(epoch)) {
@@ -442,7 +466,7 @@ hbp_status hbp__epoch_weigh(const hbp__epoch *epoch, hbp_plan **out)
         hbp__trial_close(&hierarchy);
         hbp__forgive(epoch->context);
         HBP__TRY(hbp__epoch_choose_tokens(epoch, &tokens));
-        return weigh_steps(epoch, tokens, &room, out);
+        return weigh_steps(epoch, tokens, 1, &room, out);
     }
     if (status >= 0)
         status = hbp__epoch_mix(epoch, epoch->lengths, epoch->groups ? epoch->groups : hierarchy.groups,

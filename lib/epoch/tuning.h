@@ -155,6 +155,7 @@
 /* The longest samples looked at, and the pairs of their number and one of steps tried. Chosen. */
 #define HBP__BOUND_LONGEST 16
 #define HBP__BOUND_PAIRS   48
+#define HBP__BOUND_AT_ONCE 8 /* an eighth of the steps past the least number more at once */
 
 /* Patterns: nearness to a plan of every sample for time and room. */
 

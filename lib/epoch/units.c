@@ -14,6 +14,7 @@
 #include "base/scratch.h"
 #include "base/sort.h"
 #include "epoch/batches.h"
+#include "solve/union_find.h"
 
 enum { STREAM_DRAW = 0x64726177 };
 
@@ -263,6 +264,34 @@ hbp_status hbp__units_draw(hbp__units *u, int64_t early, int64_t most, hbp__batc
         if (count)
             HBP__TRY((o->samples_per_step ? draw_by_samples : draw_by_tokens)(u, list, count,
                                                                               turn ? most : early, !turn, b));
+    }
+    hbp__scratch_release(context, mark);
+    return HBP_OK;
+}
+
+hbp_status hbp__units_sort(hbp__units *u, hbp__batches *b)
+{
+    hbp_context *context = u->epoch->context;
+    const int64_t limit = u->epoch->options.tokens_per_step, mark = hbp__scratch_mark(context);
+    /* Of units counted from 1, left[] leads to the nearest at or below that stands in no step, 0 for none. */
+    uint32_t *left = hbp__take(context, (uint64_t)u->count + 1, sizeof *left);
+    HBP__TRY(hbp__scratch_check(context, "the batches"));
+    for (int64_t i = 0; i <= u->count; i++) {
+        HBP__TRY(hbp__tick_row(context, "batches", i, u->count));
+        left[i] = (uint32_t)(i && u->is_taken[i - 1] ? i - 1 : i);
+    }
+    for (uint32_t top; (top = hbp__set_of_u32(left, (uint32_t)u->count));) {
+        int64_t room = limit, at = b->first[b->steps];
+        for (uint32_t found = top; found;) {
+            if (u->items.size[found - 1] > room)
+                return refuse_tokens(u, found - 1);
+            HBP__TRY(hbp__tick_row(context, "batches", u->drawn, u->count));
+            room -= u->items.size[found - 1];
+            left[found] = found - 1;
+            at = put_unit(u, found - 1, b, at);
+            found = hbp__set_of_u32(left, (uint32_t)hbp__items_up_to(&u->items, found, room));
+        }
+        b->first[++b->steps] = at;
     }
     hbp__scratch_release(context, mark);
     return HBP_OK;

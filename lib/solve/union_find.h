@@ -13,6 +13,14 @@ static inline int32_t hbp__set_of(int32_t *parent, int32_t i)
     return i;
 }
 
+/* The same of numbers up to 2^32 - 1. */
+static inline uint32_t hbp__set_of_u32(uint32_t *parent, uint32_t i)
+{
+    for (; parent[i] != i; i = parent[i])
+        parent[i] = parent[parent[i]];
+    return i;
+}
+
 static inline void hbp__join_sets(int32_t *parent, int32_t i, int32_t j)
 {
     i = hbp__set_of(parent, i);

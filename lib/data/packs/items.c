@@ -191,6 +191,19 @@ int64_t hbp__items_members(const hbp__items *items, int64_t i)
     return members;
 }
 
+int64_t hbp__items_up_to(const hbp__items *items, int64_t n, int64_t size)
+{
+    int64_t low = 0;
+    while (low < n) {
+        int64_t middle = low + (n - low) / 2;
+        if (items->size[middle] <= size)
+            low = middle + 1;
+        else
+            n = middle;
+    }
+    return low;
+}
+
 int64_t hbp__items_squares(const hbp__items *items, int64_t i)
 {
     if (!items->next)

@@ -39,6 +39,9 @@ hbp_status hbp__items_open_in(hbp_context *context, const hbp_lengths *lengths, 
 hbp_status hbp__items_open_order(hbp_context *context, const hbp_lengths *lengths, int64_t sequence_multiple,
                                  int64_t capacity, uint64_t seed, uint64_t epoch, hbp__items *items);
 
+/* How many of the items [0, n) have at most this size. O(log n). */
+int64_t hbp__items_up_to(const hbp__items *items, int64_t n, int64_t size);
+
 /* Samples in item `i`, and the sum of their squared lengths (of its padded length when nothing is linked:
  * balance needs no more). O(1) when nothing is linked. */
 int64_t hbp__items_members(const hbp__items *items, int64_t i);

@@ -29,6 +29,7 @@
 #include "pack/fill/spread.h"
 #include "pack/tuning.h"
 #include "solve/gap_index.h"
+#include "solve/union_find.h"
 
 /* Items to spread and deal, and where each went. */
 typedef struct source {
@@ -133,20 +134,6 @@ static hbp_status add_stray(balanced *b, int64_t pack, int64_t item)
     return HBP_OK;
 }
 
-/* Items [0, n) of size at most `size`. */
-static int64_t items_up_to(const hbp__items *items, int64_t n, int64_t size)
-{
-    int64_t low = 0;
-    while (low < n) {
-        int64_t middle = low + (n - low) / 2;
-        if (items->size[middle] <= size)
-            low = middle + 1;
-        else
-            n = middle;
-    }
-    return low;
-}
-
 /* What the group's own items come to. */
 static hbp_status sum_own(balanced *b)
 {
@@ -167,7 +154,7 @@ static hbp_status sum_own(balanced *b)
 /* The fewest packs that the own items can need: by tokens, by items over half a pack, by members. */
 static int64_t least_packs(const balanced *b, int64_t capacity, int64_t max_members)
 {
-    const int64_t small = items_up_to(&b->items, b->items.count, capacity / 2);
+    const int64_t small = hbp__items_up_to(&b->items, b->items.count, capacity / 2);
     const int64_t halves = b->items.count - hbp__max_i64(small, b->low);
     return hbp__max_i64(hbp__ceil_div(b->own_tokens, capacity),
                         hbp__max_i64(halves, hbp__ceil_div(b->own_members, max_members)));
@@ -359,18 +346,8 @@ static hbp_status place_unpacked(balanced *b)
     return HBP_OK;
 }
 
-/* The nearest item at or below `i` that nobody took: 1 + its index, 0 for none. left[] shortcuts past taken
- * ones. */
-static uint32_t untaken_from(uint32_t *left, uint32_t i)
-{
-    while (left[i] != i) {
-        left[i] = left[left[i]];
-        i = left[i];
-    }
-    return i;
-}
-
-/* Closes the last gaps of the packs: as long as something fits, the largest shorter item that does. */
+/* Closes the last gaps of the packs: as long as something fits, the largest shorter item that does. Of items
+ * counted from 1, left[] leads to the nearest at or below that nobody took, 0 for none. */
 static hbp_status top_up(balanced *b)
 {
     int64_t mark = hbp__scratch_mark(b->context);
@@ -383,7 +360,7 @@ static hbp_status top_up(balanced *b)
     for (int64_t p = 0; p < b->fills.count; p++) {
         while (b->fills.members[p] < b->fills.max_members) {
             int64_t gap = b->fills.capacity - b->fills.load[p];
-            uint32_t found = untaken_from(left, (uint32_t)items_up_to(&b->items, b->low, gap));
+            uint32_t found = hbp__set_of_u32(left, (uint32_t)hbp__items_up_to(&b->items, b->low, gap));
             if (!found || !hbp__fills_fits(&b->fills, &b->items, p, found - 1))
                 break;
             b->taken[found - 1] = 1;
@@ -536,7 +513,7 @@ static hbp_status fill_groups(balanced *b, const int64_t *capacity, const int64_
     const hbp_groups *groups = b->groups;
     for (int64_t g = groups->count - 1; g >= 0; g--) {
         b->group = g;
-        b->low = g ? items_up_to(&b->items, b->items.count, largest[g - 1]) : 0;
+        b->low = g ? hbp__items_up_to(&b->items, b->items.count, largest[g - 1]) : 0;
         int64_t mark = hbp__scratch_mark(b->context);
         hbp_status status = b->low < b->items.count ? fill_group(b, capacity[g]) : HBP_OK;
         group_close(b);
