@@ -144,7 +144,7 @@ static hbp_status shuffle_steps(const hbp__epoch *epoch, int64_t first_step, hbp
     return HBP_OK;
 }
 
-hbp_status hbp__batches_sort(const hbp__epoch *epoch, int64_t shortest, hbp__batches *b)
+hbp_status hbp__batches_sort(const hbp__epoch *epoch, int64_t shortest, int64_t longer_than, hbp__batches *b)
 {
     hbp__units units;
     int64_t mark = hbp__scratch_mark(epoch->context), early = 0;
@@ -156,7 +156,7 @@ hbp_status hbp__batches_sort(const hbp__epoch *epoch, int64_t shortest, hbp__bat
         status = hbp__units_draw(&units, epoch->options.curriculum_steps, 0, b);
     early = b->steps;
     if (status >= 0)
-        status = hbp__units_sort(&units, b);
+        status = hbp__units_sort(&units, longer_than, b);
     if (status >= 0)
         status = shuffle_steps(epoch, early, b);
     hbp__units_close(&units);

@@ -29,9 +29,11 @@ typedef struct hbp__batches {
 hbp_status hbp__batches_draw(const hbp__epoch *epoch, int64_t shortest, hbp__batches *batches);
 
 /* Steps of at most tokens_per_step whose samples are of like length, in a drawn order, so that few steps wait
- * for long samples; what a step of long ones has room for beside them is shorter. The curriculum's come
- * before, as hbp__batches_draw has them. HBP_E_INVALID as there. O(samples log samples). */
-hbp_status hbp__batches_sort(const hbp__epoch *epoch, int64_t shortest, hbp__batches *batches);
+ * for long samples: all those with a sample of more than `longer_than` tokens; what such a step has room for
+ * beside them is shorter. Other samples are left over. The curriculum's steps come before, as
+ * hbp__batches_draw has them. HBP_E_INVALID as there. O(samples log samples). */
+hbp_status hbp__batches_sort(const hbp__epoch *epoch, int64_t shortest, int64_t longer_than,
+                             hbp__batches *batches);
 
 /* Steps that are each a small copy of the epoch: `steps` of them, or with `steps` 0 of samples_per_step each
  * (linked samples may make it a few more or fewer); what does not fill a last one is drawn at random. The

@@ -79,20 +79,25 @@ static tops tops_of(const longest *l, int64_t count)
     return t;
 }
 
-/* How many of the longest samples take longer alone than their share of the work of a full step of such ones.
- */
-static int64_t count_waited_for(const longest *l)
+int64_t hbp__epoch_waits_past(const hbp__epoch *epoch, int64_t tokens_per_step)
 {
-    const hbp__epoch *epoch = l->epoch;
     const hbp_lengths *lengths = epoch->lengths;
-    const double share = (double)l->tokens_per_step / (double)epoch->cost->terms.ranks;
-    int64_t count = 0;
+    const double share = (double)tokens_per_step / (double)epoch->cost->terms.ranks;
     for (int64_t b = lengths->bins - 1; b >= 0; b--) {
-        const double length = (double)lengths->bin_length[b];
-        if ((double)alone_ns(l, b) < share * hbp__epoch_work(epoch, 1, length, 0))
-            break;
-        count += lengths->bin_count[b];
+        const int64_t length = lengths->bin_length[b];
+        if ((double)hbp__epoch_alone_ns(epoch->bending, length) <
+            share * hbp__epoch_work(epoch, 1, (double)length, 0))
+            return length;
     }
+    return 0;
+}
+
+/* Samples longer than that. */
+static int64_t count_longer(const hbp_lengths *lengths, int64_t length)
+{
+    int64_t count = 0;
+    for (int64_t b = lengths->bins - 1; b >= 0 && lengths->bin_length[b] > length; b--)
+        count += lengths->bin_count[b];
     return count;
 }
 
@@ -148,8 +153,9 @@ static hbp_status raise_bounds(const longest *l, int64_t *bound_ns)
     int64_t pairs = HBP__BOUND_PAIRS;
     for (int64_t count = 1; count <= hbp__min_i64(HBP__BOUND_LONGEST, lengths->count) && pairs > 0; count++)
         HBP__TRY(raise_bound(l, count, &pairs, bound_ns));
-    const int64_t most = count_waited_for(l);
-    pairs = HBP__BOUND_PAIRS;
+    const int64_t most = count_longer(lengths, hbp__epoch_waits_past(l->epoch, l->tokens_per_step));
+    pairs = hbp__min_i64(HBP__BOUND_WAIT_PAIRS, HBP__BOUND_WAIT_BINS / lengths->bins);
+    pairs = hbp__max_i64(pairs, HBP__BOUND_PAIRS);
     return most > HBP__BOUND_LONGEST ? raise_bound(l, most, &pairs, bound_ns) : HBP_OK;
 }
 

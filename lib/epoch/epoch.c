@@ -10,6 +10,7 @@
 #include "epoch/batches.h"
 #include "epoch/bound.h"
 #include "epoch/choose.h"
+#include "epoch/hierarchy.h"
 #include "epoch/mend.h"
 #include "epoch/patterns.h"
 #include "epoch/tuning.h"
@@ -20,47 +21,6 @@
 #include "pack/groups/hierarchy.h"
 #include "schedule/balance.h"
 #include "schedule/modalities.h"
-
-/* Records the tokens of a step: those asked for, which given groups may let pass, or the groups', which
- * published steps pass where micro_batch_multiple asks for more. */
-static hbp_status record_tokens(const hbp__epoch *epoch, const hbp_groups *groups, hbp_plan *plan)
-{
-    int is_promise = hbp__epoch_method(epoch->options.method) == HBP__EPOCH_SEARCH || epoch->options.groups;
-    int64_t asked = is_promise ? epoch->options.tokens_per_step : 0, most = 0;
-    for (int64_t i = 0; i < plan->steps; i++)
-        most = hbp__max_i64(most, plan->step_tokens[i]);
-    plan->tokens_per_step = asked ? asked : hbp__max_i64(groups->tokens_per_step, most);
-    return asked && most > asked ? hbp__epoch_refuse_tokens(epoch, asked, most) : HBP_OK;
-}
-
-/* What a plan of groups records besides its steps. */
-static hbp_status describe_plan(const hbp__epoch *epoch, const hbp_groups *groups, hbp_plan *plan)
-{
-    int64_t bound_ns;
-    HBP__TRY(record_tokens(epoch, groups, plan));
-    HBP__TRY(hbp__epoch_bound(epoch, plan->tokens_per_step, 1, &bound_ns));
-    return hbp__epoch_set_bound(epoch, plan->tokens_per_step, bound_ns, plan);
-}
-
-/* Every step of one group. */
-static hbp_status plan_hierarchy(const hbp__epoch *epoch, hbp_plan **out)
-{
-    hbp__trial best = {NULL, NULL, 0};
-    hbp_status status = hbp__epoch_choose(epoch, &best);
-    hbp_balance_options balance;
-    hbp__epoch_balance_options(epoch, &balance);
-    const hbp_groups *groups = epoch->groups ? epoch->groups : best.groups;
-    if (status >= 0 && balance.modality_order)
-        status = hbp__packs_even_modalities(epoch->context, groups, balance.seed, balance.epoch, best.packs);
-    if (status >= 0)
-        status = hbp__balance(epoch->context, best.packs, groups, epoch->cost, &balance, 0, out);
-    if (status >= 0) {
-        (*out)->composition = HBP_COMPOSITION_HIERARCHY;
-        status = describe_plan(epoch, groups, *out);
-    }
-    hbp__trial_close(&best);
-    return status;
-}
 
 /* The batches in packs of groups that are given or chosen. */
 static hbp_status plan_batches_in_groups(const hbp__epoch *epoch, const hbp__batches *batches, hbp_plan **out)
@@ -124,7 +84,7 @@ static hbp_status plan_windows(hbp__epoch *epoch, hbp_plan **out)
     if (status >= 0)
         status = hbp__batches_plan_by_groups(epoch, &batches, 0, out);
     if (status >= 0)
-        status = describe_plan(epoch, epoch->groups, *out);
+        status = hbp__epoch_describe(epoch, epoch->groups, *out);
     hbp__batches_close(&batches);
     hbp_groups_free(chosen);
     return status;
@@ -154,8 +114,16 @@ static hbp_status plan_contract(hbp__epoch *epoch, hbp_plan **out)
         return plan_windows(epoch, out);
     if (hbp__epoch_mixes(epoch))
         return hbp__epoch_weigh(epoch, out);
-    HBP__TRY(plan_hierarchy(epoch, out));
-    return hbp__epoch_method(o->method) == HBP__EPOCH_HBP ? HBP_OK : hbp__epoch_mend(epoch, &room, out);
+    const int is_search = hbp__epoch_method(o->method) == HBP__EPOCH_SEARCH;
+    hbp_status status = hbp__epoch_plan_hierarchy(epoch, out);
+    if (status == HBP_E_INFEASIBLE && is_search && o->tokens_per_step && hbp__epoch_may_plan_steps(epoch)) {
+        /* Where steps of like samples keep to the tokens neither, the groups say why. */
+        hbp__forgive(epoch->context);
+        status = hbp__epoch_weigh(epoch, out);
+        return status == HBP_E_INFEASIBLE ? hbp__epoch_plan_hierarchy(epoch, out) : status;
+    }
+    HBP__TRY(status);
+    return is_search ? hbp__epoch_mend(epoch, &room, out) : HBP_OK;
 }
 
 hbp_status hbp__epoch_open(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,

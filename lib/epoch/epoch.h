@@ -74,6 +74,10 @@ hbp_status hbp__epoch_check(hbp_context *context, const hbp_epoch_options *optio
  * planner would the step that holds it: one message says what would do for all samples. */
 hbp_status hbp__epoch_check_caps(const hbp__epoch *epoch);
 
+/* Says that no plan keeps to the tokens of a step; `least` is the largest step of the one that was nearest,
+ * INT64_MAX where there was none. */
+hbp_status hbp__epoch_refuse_tokens(const hbp__epoch *epoch, int64_t tokens_per_step, int64_t least);
+
 /* Whether vision units count: the cost charges them, or max_vision limits them. */
 int hbp__epoch_counts_vision(const hbp__epoch *epoch);
 

@@ -1,6 +1,4 @@
 /* The hierarchy against steps that are small copies of the epoch (docs: contract, mixed). */
-#include <stdio.h>
-
 #include "base/checked.h"
 #include "data/plan/plan.h"
 #include "epoch/batches.h"
@@ -282,24 +280,6 @@ static hbp_status try_steps(weighing *w, const hbp_groups *groups, const hbp_fil
     return HBP_OK;
 }
 
-hbp_status hbp__epoch_refuse_tokens(const hbp__epoch *epoch, int64_t tokens_per_step, int64_t least)
-{
-    const hbp_epoch_options *o = &epoch->options;
-    const char *alone = hbp__epoch_may_plan_steps(epoch) ? ""
-                        : o->groups                      ? ", or no groups: steps are planned one by one then"
-                        : o->window_samples              ? ", or no window_samples"
-                        : o->drop_last ? ", or no drop_last: steps are planned one by one then"
-                                       : "";
-    char nearest[64] = "";
-    if (least < INT64_MAX)
-        snprintf(nearest, sizeof nearest, "; one with a step of %lld was", (long long)least);
-    return hbp__fail(epoch->context, HBP_E_INFEASIBLE,
-                     "no plan of steps of at most %lld tokens was found%s (composition %s, "
-                     "micro_batch_multiple %d, drop_last %d); give more tokens_per_step%s",
-                     (long long)tokens_per_step, nearest, hbp_composition_name(o->composition),
-                     (int)o->micro_batch_multiple, (int)o->drop_last, alone);
-}
-
 /* Mends the plans that may be taken. Where they are weighed against each other both are: the hierarchy may be
  * faster then, or either slower. */
 static hbp_status mend_plans(weighing *w, int64_t *room)
@@ -403,28 +383,8 @@ hbp_status hbp__epoch_mix(const hbp__epoch *epoch, const hbp_lengths *lengths, c
     return status;
 }
 
-/* Steps of samples of like length, planned one by one: the hierarchy where no groups keep to the tokens of a
- * step. Stays NULL where those do not keep to the options either. */
-static hbp_status sort_steps(weighing *w, int64_t bound_ns)
-{
-    hbp__batches b;
-    hbp__epoch own = *w->epoch;
-    int64_t shortest = INT64_MAX;
-    own.options.tokens_per_step = w->tokens_per_step;
-    if (own.options.curriculum_steps)
-        HBP__TRY(hbp__epoch_shortest(&own, &shortest));
-    hbp_status status = hbp__batches_sort(&own, shortest, &b);
-    if (status >= 0)
-        b.how = hbp__price_choose(&own, b.steps, own.lengths->count, bound_ns);
-    if (status >= 0)
-        status = hbp__batches_plan(&own, &b, &w->hierarchy);
-    hbp__batches_close(&b);
-    if (status >= 0)
-        w->micro_batches = w->hierarchy->micro_batches;
-    return status == HBP_E_INFEASIBLE || status == HBP_E_INVALID ? hbp__forgive(w->epoch->context) : status;
-}
-
-/* Steps planned one by one alone: where no groups keep to the options; `may_sort`: but might for others. */
+/* Steps planned one by one alone: where no groups keep to the options. With may_sort steps of samples of like
+ * length are the hierarchy. */
 static hbp_status weigh_steps(const hbp__epoch *epoch, int64_t tokens_per_step, int may_sort, int64_t *room,
                               hbp_plan **out)
 {
@@ -432,9 +392,11 @@ static hbp_status weigh_steps(const hbp__epoch *epoch, int64_t tokens_per_step, 
     int64_t bound_ns = 0;
     HBP__TRY(hbp__epoch_check_caps(epoch));
     hbp_status status = hbp__epoch_bound(w.epoch, w.tokens_per_step, 1, &bound_ns);
-    if (status >= 0 && may_sort && epoch->options.composition == HBP_COMPOSITION_AUTO)
-        status = sort_steps(&w, bound_ns);
-    if (status >= 0)
+    if (status >= 0 && may_sort && epoch->options.composition != HBP_COMPOSITION_STRATIFIED)
+        status = hbp__epoch_sort(epoch, tokens_per_step, bound_ns, &w.hierarchy);
+    if (w.hierarchy)
+        w.micro_batches = w.hierarchy->micro_batches;
+    if (status >= 0 && epoch->options.composition != HBP_COMPOSITION_HIERARCHY)
         status = try_steps(&w, NULL, NULL, NULL, bound_ns);
     if (status >= 0)
         status = decide_plan(&w, bound_ns, room, out);
@@ -466,7 +428,7 @@ hbp_status hbp__epoch_weigh(const hbp__epoch *epoch, hbp_plan **out)
         hbp__trial_close(&hierarchy);
         hbp__forgive(epoch->context);
         HBP__TRY(hbp__epoch_choose_tokens(epoch, &tokens));
-        return weigh_steps(epoch, tokens, 1, &room, out);
+        return weigh_steps(epoch, tokens, epoch->options.tokens_per_step > 0, &room, out);
     }
     if (status >= 0)
         status = hbp__epoch_mix(epoch, epoch->lengths, epoch->groups ? epoch->groups : hierarchy.groups,

@@ -155,7 +155,12 @@
 /* The longest samples looked at, and the pairs of their number and one of steps tried. Chosen. */
 #define HBP__BOUND_LONGEST 16
 #define HBP__BOUND_PAIRS   48
-#define HBP__BOUND_AT_ONCE 8 /* an eighth of the steps past the least number more at once */
+/* The same for all samples that steps wait for: up to so many pairs where bins are few, an eighth of the
+ * steps past the least number at once. Chosen: with fewer pairs the bound of conversations on 32 GPUs is not
+ * found. */
+#define HBP__BOUND_WAIT_PAIRS 400
+#define HBP__BOUND_WAIT_BINS  (INT64_C(1) << 22) /* of all pairs together */
+#define HBP__BOUND_AT_ONCE    8
 
 /* Patterns: nearness to a plan of every sample for time and room. */
 

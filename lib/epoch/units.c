@@ -269,7 +269,7 @@ hbp_status hbp__units_draw(hbp__units *u, int64_t early, int64_t most, hbp__batc
     return HBP_OK;
 }
 
-hbp_status hbp__units_sort(hbp__units *u, hbp__batches *b)
+hbp_status hbp__units_sort(hbp__units *u, int64_t longer_than, hbp__batches *b)
 {
     hbp_context *context = u->epoch->context;
     const int64_t limit = u->epoch->options.tokens_per_step, mark = hbp__scratch_mark(context);
@@ -280,7 +280,8 @@ hbp_status hbp__units_sort(hbp__units *u, hbp__batches *b)
         HBP__TRY(hbp__tick_row(context, "batches", i, u->count));
         left[i] = (uint32_t)(i && u->is_taken[i - 1] ? i - 1 : i);
     }
-    for (uint32_t top; (top = hbp__set_of_u32(left, (uint32_t)u->count));) {
+    uint32_t top = hbp__set_of_u32(left, (uint32_t)u->count);
+    while (top && u->items.size[top - 1] > longer_than) {
         int64_t room = limit, at = b->first[b->steps];
         for (uint32_t found = top; found;) {
             if (u->items.size[found - 1] > room)
@@ -292,6 +293,13 @@ hbp_status hbp__units_sort(hbp__units *u, hbp__batches *b)
             found = hbp__set_of_u32(left, (uint32_t)hbp__items_up_to(&u->items, found, room));
         }
         b->first[++b->steps] = at;
+        top = hbp__set_of_u32(left, top);
+    }
+    int64_t at = b->first[b->steps];
+    for (int64_t i = 0; i < u->count; i++) {
+        HBP__TRY(hbp__tick_row(context, "batches", i, u->count));
+        if (!u->is_taken[i])
+            at += hbp__items_write(&u->items, i, b->sample + at);
     }
     hbp__scratch_release(context, mark);
     return HBP_OK;

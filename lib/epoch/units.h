@@ -29,9 +29,10 @@ hbp_status hbp__units_check_tokens(const hbp__epoch *epoch);
  * samples, or fewer where linked samples leave no other way, or at most tokens_per_step tokens. */
 hbp_status hbp__units_draw(hbp__units *units, int64_t early, int64_t most, hbp__batches *batches);
 
-/* Appends steps of at most tokens_per_step, of all units that are left, longest first: a step takes the
- * longest that it has room for, as long as there is one. Oracle: the definition (tests/epoch/test_units.c).
+/* Appends steps of at most tokens_per_step, longest units first, as long as one of more than `longer_than`
+ * tokens is left: a step takes the longest that it has room for, as long as there is one. The units that
+ * stand in no step then follow behind all of them. Oracle: the definition (tests/epoch/test_units.c).
  * O(samples log samples). */
-hbp_status hbp__units_sort(hbp__units *units, hbp__batches *batches);
+hbp_status hbp__units_sort(hbp__units *units, int64_t longer_than, hbp__batches *batches);
 
 #endif

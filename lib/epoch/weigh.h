@@ -14,8 +14,11 @@ hbp_status hbp__epoch_mix(const hbp__epoch *epoch, const hbp_lengths *lengths, c
                           const hbp_packs *packs, const hbp_fill_options *fill,
                           const hbp_balance_options *balance, int64_t *room, hbp_plan **out);
 
-/* Says that no plan keeps to the tokens of a step; `least` is the largest step of the one that was nearest,
- * INT64_MAX where there was none. */
-hbp_status hbp__epoch_refuse_tokens(const hbp__epoch *epoch, int64_t tokens_per_step, int64_t least);
+/* The hierarchy where no groups keep to `tokens_per_step`, which no plan keeps to in less than `bound_ns`:
+ * steps of samples of like length, planned one by one. *out stays NULL where those do not keep to the options
+ * either.
+ */
+hbp_status hbp__epoch_sort(const hbp__epoch *epoch, int64_t tokens_per_step, int64_t bound_ns,
+                           hbp_plan **out);
 
 #endif

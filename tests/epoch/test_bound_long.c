@@ -134,6 +134,26 @@ START_TEST_IN_CONTEXT(a_giant_is_waited_for)
 }
 END_TEST
 
+/* More giants than are looked at one by one: as many steps as their tokens fill wait for them. */
+START_TEST_IN_CONTEXT(many_giants_are_waited_for)
+{
+    hbp_cost *cost = keep(test_cost_ranks(context, 64));
+    int64_t length[2] = {250, 90000}, count[2] = {8000, 60}, plain;
+    hbp_lengths *lengths = NULL;
+    MAKES(context, lengths, hbp_lengths_create_histogram(context, length, count, 2, &lengths));
+    const int64_t bound = bound_of(context, lengths, cost, 200000, &plain);
+    const int64_t each = alone(cost, 90000) + (int64_t)cost->terms.step_ns;
+    ck_assert_int_gt(bound, plain);
+    ck_assert_int_ge(bound, 27 * each);
+    /* Two giants a step, and the others in steps of their own. */
+    int64_t short_ns;
+    hbp_lengths *shorts = NULL;
+    MAKES(context, shorts, hbp_lengths_create_histogram(context, length, count, 1, &shorts));
+    OK(context, hbp_bound_epoch(context, shorts, cost, 10, &short_ns));
+    ck_assert_int_le(bound, 30 * each + short_ns);
+}
+END_TEST
+
 typedef struct inputs {
     hbp_lengths *lengths;
     hbp_cost *cost;
@@ -155,4 +175,5 @@ START_TEST_IN_CONTEXT(nothing_is_left_behind)
 }
 END_TEST
 
-TEST_MAIN("bound_long", no_way_to_spread_samples_is_faster, a_giant_is_waited_for, nothing_is_left_behind)
+TEST_MAIN("bound_long", no_way_to_spread_samples_is_faster, a_giant_is_waited_for, many_giants_are_waited_for,
+          nothing_is_left_behind)

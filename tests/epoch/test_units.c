@@ -127,6 +127,90 @@ START_TEST_IN_CONTEXT(steps_keep_to_the_tokens)
 }
 END_TEST
 
+/* A unit of samples that share a step. */
+typedef struct unit {
+    int64_t tokens;
+    int is_taken;
+} unit;
+
+static int64_t list_units(const hbp_lengths *lengths, unit *units)
+{
+    int64_t count = 0;
+    for (int64_t i = 0; i < lengths->count; i++) {
+        const uint32_t link = lengths->link ? lengths->link[i] : HBP__FREE;
+        int64_t first = link == HBP__FREE ? i : 0;
+        while (lengths->link && lengths->link[first] != link)
+            first++;
+        if (link != HBP__FREE && first < i)
+            continue;
+        units[count] = (unit){0, 0};
+        for (int64_t k = i; k < lengths->count; k++)
+            if (k == i || (link != HBP__FREE && lengths->link[k] == link))
+                units[count].tokens += hbp__lengths_get(lengths, k);
+        count++;
+    }
+    return count;
+}
+
+/* The longest unit of at most `room` tokens that stands in no step; NULL: none. */
+static unit *longest_unit(unit *units, int64_t count, int64_t room)
+{
+    unit *best = NULL;
+    for (int64_t i = 0; i < count; i++)
+        if (!units[i].is_taken && units[i].tokens <= room && (!best || units[i].tokens > best->tokens))
+            best = &units[i];
+    return best;
+}
+
+/* Step after step by the definition, which says their tokens. */
+START_TEST_IN_CONTEXT(sorted_steps_take_the_longest_that_they_have_room_for)
+{
+    int64_t left_over = 0, early_steps = 0;
+    for (uint64_t seed = 0; seed < TEST_ROUNDS(100); seed++) {
+        hbp_lengths *lengths =
+            seed % 2 ? batched_linked(context, seed, 80, 900, 3) : test_long_tail(context, seed, 90, 2700);
+        const int64_t limit = 2700 + 500 * (int64_t)(seed % 9), longer_than = 150 * (int64_t)(seed % 5);
+        hbp__epoch epoch = {
+            context, lengths, NULL, NULL, NULL, {.tokens_per_step = limit, .seed = seed}, HBP__STEP_SEARCH};
+        epoch.options.curriculum_steps = seed % 7 ? 0 : 2;
+        hbp__batches b;
+        OK(context, hbp__batches_sort(&epoch, 300, longer_than, &b));
+        batched_check(&b, lengths);
+        unit units[100], *next;
+        int64_t count = list_units(lengths, units), sum = 0, squares = 0, expected = 0, steps = 0;
+        if (!epoch.options.curriculum_steps) {
+            for (unit *top; (top = longest_unit(units, count, INT64_MAX)) && top->tokens > longer_than;
+                 steps++) {
+                int64_t tokens = 0;
+                while ((next = longest_unit(units, count, limit - tokens))) {
+                    next->is_taken = 1;
+                    tokens += next->tokens;
+                }
+                expected += tokens * tokens;
+            }
+            ck_assert_int_eq(b.steps, steps);
+        }
+        for (int64_t s = 0; s < b.steps; s++) {
+            const int64_t tokens = batched_tokens(&b, lengths, s);
+            ck_assert_int_le(tokens, limit);
+            sum += tokens;
+            squares += tokens * tokens;
+        }
+        if (!epoch.options.curriculum_steps)
+            ck_assert_int_eq(squares, expected);
+        int64_t longest = 0; /* short samples may not fill a step */
+        for (int64_t i = b.first[0]; i < b.first[1]; i++)
+            longest = hbp__max_i64(longest, hbp__lengths_get(lengths, b.sample[i]));
+        early_steps += epoch.options.curriculum_steps && longest <= 300;
+        left_over += sum < lengths->tokens;
+        hbp__batches_close(&b);
+        hbp_lengths_free(lengths);
+    }
+    ck_assert_int_gt(left_over, 0);
+    ck_assert_int_gt(early_steps, 0);
+}
+END_TEST
+
 START_TEST_IN_CONTEXT(a_curriculum_begins_with_short_samples)
 {
     hbp_lengths *lengths = keep(test_long_tail(context, 4, 2000, 30000));
@@ -270,5 +354,6 @@ END_TEST
 
 TEST_MAIN("units", steps_hold_the_samples_asked_for, every_sample_is_as_likely_in_every_step,
           linked_samples_stay_together, pairs_fill_every_step, steps_keep_to_the_tokens,
-          a_curriculum_begins_with_short_samples, what_cannot_be_is_named, units_past_the_tokens_are_named,
-          steps_are_weighed_with_reports, nothing_is_left_behind)
+          sorted_steps_take_the_longest_that_they_have_room_for, a_curriculum_begins_with_short_samples,
+          what_cannot_be_is_named, units_past_the_tokens_are_named, steps_are_weighed_with_reports,
+          nothing_is_left_behind)

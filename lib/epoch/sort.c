@@ -1,0 +1,122 @@
+/* The hierarchy where no groups keep to the tokens of a step: a micro-batch of the longest samples, one on
+ * every SP group, would hold more.
+ *
+ * A step lasts at least as long as its longest sample alone. Samples that take longer than a full step of
+ * such ones works (bound.h) are put into as few steps as hold them, sorted by length: the sum of what steps
+ * wait for is then near the least that there is (docs: bound, steps of at most T tokens). Each of these steps
+ * is planned by itself, with shorter samples in what room it has. The rest has groups that keep to the
+ * tokens, or is sorted as well. Of few samples all are sorted, too, and the faster of both plans is kept.
+ * Complexity: that of planning the steps. Oracle: every spread of few samples over steps
+ * (tests/epoch/test_sort.c). */
+#include "base/checked.h"
+#include "data/lengths/lengths_subset.h"
+#include "data/plan/plan.h"
+#include "epoch/batches.h"
+#include "epoch/bound.h"
+#include "epoch/choose.h"
+#include "epoch/hierarchy.h"
+#include "epoch/price.h"
+#include "epoch/stratify.h"
+#include "epoch/tuning.h"
+#include "epoch/weigh.h"
+
+/* Plans batches, whose steps take about `ns`. */
+static hbp_status plan_batches(const hbp__epoch *epoch, hbp__batches *b, int64_t ns, hbp_plan **out)
+{
+    hbp__epoch own = *epoch;
+    b->how = hbp__price_choose(&own, b->steps, b->first[b->steps], ns);
+    return hbp__batches_plan(&own, b, out);
+}
+
+/* All samples sorted. */
+static hbp_status sort_all(const hbp__epoch *epoch, int64_t ns, hbp_plan **out)
+{
+    hbp__batches b = {.steps = 0};
+    int64_t shortest = INT64_MAX;
+    if (epoch->options.curriculum_steps)
+        HBP__TRY(hbp__epoch_shortest(epoch, &shortest));
+    hbp_status status = hbp__batches_sort(epoch, shortest, 0, &b);
+    if (status >= 0)
+        status = plan_batches(epoch, &b, ns, out);
+    hbp__batches_close(&b);
+    return status;
+}
+
+/* Steps of the samples longer than `longest`, and what they leave: both empty where either has no sample. */
+static hbp_status part_longs(const hbp__epoch *epoch, int64_t longest, int64_t ns, hbp__parted *parted)
+{
+    const int64_t count = epoch->lengths->count;
+    hbp__epoch own = *epoch;
+    hbp__batches b = {.steps = 0};
+    hbp_lengths *longs = NULL;
+    hbp_status status = hbp__batches_sort(epoch, INT64_MAX, longest, &b);
+    const int64_t taken = status >= 0 ? b.first[b.steps] : 0;
+    if (taken && taken < count) {
+        status = hbp__lengths_subset(epoch->context, epoch->lengths, b.sample, taken, &longs);
+        if (status >= 0)
+            status = hbp__lengths_subset(epoch->context, epoch->lengths, b.sample + taken, count - taken,
+                                         &parted->rest);
+        for (int64_t i = 0; i < taken; i++)
+            b.sample[i] = (uint32_t)i; /* as the subset has them */
+        own.lengths = longs;
+        if (status >= 0)
+            status = plan_batches(&own, &b, ns, &parted->longs);
+    }
+    hbp_lengths_free(longs);
+    hbp__batches_close(&b);
+    return status;
+}
+
+/* The samples that take longer than a step works sorted, the others in packs of groups where there are some.
+ */
+static hbp_status sort_longs(const hbp__epoch *epoch, int64_t ns, hbp_plan **out)
+{
+    hbp__parted parted = {NULL, NULL};
+    hbp__epoch own = *epoch;
+    hbp_plan *rest = NULL;
+    const int64_t longest = hbp__epoch_waits_past(epoch, epoch->options.tokens_per_step);
+    hbp_status status = part_longs(epoch, longest, ns, &parted);
+    if (status >= 0 && parted.rest) {
+        own.lengths = parted.rest;
+        status = hbp__epoch_plan_hierarchy(&own, &rest);
+        if (status == HBP_E_INFEASIBLE) {
+            hbp__forgive(epoch->context);
+            status = sort_all(&own, ns, &rest);
+        }
+    }
+    if (rest)
+        status = hbp__parted_join(epoch, &parted, rest, out);
+    hbp_plan_free(rest);
+    hbp__parted_close(&parted);
+    return status;
+}
+
+static hbp_status sort_steps(const hbp__epoch *epoch, int64_t ns, hbp_plan **out)
+{
+    const int64_t tokens = epoch->options.tokens_per_step;
+    hbp_plan *all = NULL;
+    if (!epoch->options.curriculum_steps)
+        HBP__TRY(sort_longs(epoch, ns, out));
+    if (*out && hbp__price_of_search(epoch, tokens) > HBP__STEPS_FREE_NS)
+        return HBP_OK;
+    HBP__TRY(sort_all(epoch, ns, &all));
+    if (*out && hbp__plan_ns(*out) <= hbp__plan_ns(all)) {
+        hbp_plan_free(all);
+        return HBP_OK;
+    }
+    hbp_plan_free(*out);
+    *out = all;
+    return HBP_OK;
+}
+
+hbp_status hbp__epoch_sort(const hbp__epoch *epoch, int64_t tokens_per_step, int64_t bound_ns, hbp_plan **out)
+{
+    hbp__epoch own = *epoch;
+    own.options.tokens_per_step = tokens_per_step;
+    const hbp_status status = sort_steps(&own, bound_ns, out);
+    if (status != HBP_E_INFEASIBLE && status != HBP_E_INVALID)
+        return status;
+    hbp_plan_free(*out);
+    *out = NULL;
+    return hbp__forgive(epoch->context);
+}
