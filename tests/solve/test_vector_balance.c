@@ -59,6 +59,33 @@ START_TEST(never_makes_packs_less_alike)
 }
 END_TEST
 
+/* Packs that an item fills to the last unit of a large capacity stay as they are: a unit too many is nothing
+ * beside how unlike the packs are. */
+START_TEST(capacities_are_kept_to_the_unit)
+{
+    enum { ITEMS = 12 };
+    hbp_context *context = test_context();
+    hbp__rng rng = hbp__rng_make(5, 0, 0);
+    for (int trial = 0; trial < 2000; trial++) {
+        const uint32_t most = 1000 + (uint32_t)hbp__rng_below(&rng, 10000000);
+        uint32_t a[ITEMS], b[ITEMS], pack_of[ITEMS];
+        int64_t packs = 2 + hbp__rng_below(&rng, 3), over;
+        for (int i = 0; i < ITEMS; i++) { /* all fit one pack in b */
+            pack_of[i] = i < packs ? (uint32_t)i : 1 + (uint32_t)hbp__rng_below(&rng, (uint64_t)packs - 1);
+            a[i] = i ? (uint32_t)hbp__rng_below(&rng, 2) : most;
+            b[i] = (uint32_t)hbp__rng_below(&rng, most / ITEMS);
+        }
+        hbp__vectors vectors = {ITEMS, a, b, NULL, most, most, INT64_MAX};
+        hbp__vector_packing packing = {packs, pack_of};
+        ck_assert_int_eq(measure(&vectors, &packing).over, 0);
+        OK(context, hbp__vector_balance(context, &vectors, &packing, 20, &over));
+        ck_assert_int_eq(over, 0);
+        ck_assert_int_eq(measure(&vectors, &packing).over, 0);
+    }
+    hbp_context_free(context);
+}
+END_TEST
+
 START_TEST(exchanges_and_moves)
 {
     hbp_context *context = test_context();
@@ -160,5 +187,6 @@ START_TEST(keeps_its_word_when_memory_fails_or_it_is_cancelled)
 }
 END_TEST
 
-TEST_MAIN("vector_balance", never_makes_packs_less_alike, exchanges_and_moves, looks_at_all_items_in_time,
-          the_next_round_looks_at_the_last_items, keeps_its_word_when_memory_fails_or_it_is_cancelled)
+TEST_MAIN("vector_balance", never_makes_packs_less_alike, capacities_are_kept_to_the_unit,
+          exchanges_and_moves, looks_at_all_items_in_time, the_next_round_looks_at_the_last_items,
+          keeps_its_word_when_memory_fails_or_it_is_cancelled)

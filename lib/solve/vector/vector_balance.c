@@ -57,6 +57,7 @@ typedef struct meeting {
     int64_t a, b;           /* differences of their loads */
     int64_t past_a, past_b; /* differences beyond which the fuller one is past its capacity */
     int64_t both_a, both_b; /* what both are past together at any difference up to that */
+    int64_t past;           /* most units that both may be past a capacity */
 } meeting;
 
 static meeting meet_packs(const hbp__vectors *v, const bin *p, const bin *q)
@@ -67,7 +68,8 @@ static meeting meet_packs(const hbp__vectors *v, const bin *p, const bin *q)
                      free_a < 0 ? -free_a : free_a,
                      free_b < 0 ? -free_b : free_b,
                      free_a < 0 ? -free_a : 0,
-                     free_b < 0 ? -free_b : 0};
+                     free_b < 0 ? -free_b : 0,
+                     INT64_MAX};
 }
 
 static int64_t past_units(const balancing *e, const meeting *m, int64_t a, int64_t b)
@@ -78,8 +80,8 @@ static int64_t past_units(const balancing *e, const meeting *m, int64_t a, int64
            distance_units(over_b, e->scale.b, e->scale.shift) + (over_b > 0);
 }
 
-/* How unlike two packs are whose loads differ by a and b, both >= 0, and how far past their capacities; may
- * be too little where it is `most` or more. */
+/* How unlike two packs are whose loads differ by a and b, both >= 0, and how far past their capacities;
+ * INT64_MAX past what they may be; may be too little where it is `most` or more. */
 static inline int64_t imbalance_of(const balancing *e, const meeting *m, int64_t a, int64_t b, int64_t most)
 {
     int64_t da = distance_units(a, e->scale.a, e->scale.shift);
@@ -88,8 +90,10 @@ static inline int64_t imbalance_of(const balancing *e, const meeting *m, int64_t
         return cost;
     int64_t db = distance_units(b, e->scale.b, e->scale.shift);
     cost += db * db;
-    if (cost < most && (a > m->past_a || b > m->past_b || m->both_a | m->both_b))
-        cost += past_units(e, m, a, b) << OVER_SHIFT;
+    if (cost < most && (a > m->past_a || b > m->past_b || m->both_a | m->both_b)) {
+        const int64_t past = past_units(e, m, a, b);
+        cost = past > m->past ? INT64_MAX : cost + (past << OVER_SHIFT);
+    }
     return cost;
 }
 
@@ -125,6 +129,7 @@ static void exchange_items(balancing *e, uint32_t p, uint32_t q, const window *w
     e->cost = hbp__add_saturating(e->cost, before >> 10);
     if (before < HBP__BALANCE_ENOUGH)
         return;
+    m.past = past_units(e, &m, magnitude(m.a), magnitude(m.b)); /* whatever is won by more */
     int64_t give = -1, take = -1;
     int64_t most_out = e->vectors->max_weight - u->bin.weight;
     int64_t most_in = e->vectors->max_weight - w->bin.weight;
