@@ -188,12 +188,32 @@ static void discard_plan(hbp_plan **plan)
     *plan = NULL;
 }
 
-/* The plans of both layouts. A mixed layout that is not much nearer to the mixture than the hierarchy (steps
- * of one micro-batch cannot be) stands in for it where it is faster. */
+/* A mixed layout that is not much nearer to the mixture than the hierarchy (steps of one micro-batch cannot
+ * be) stands in for it where it is faster, and says what it is where steps cannot be planned one by one
+ * instead. */
+static hbp_status tell_layouts(weighing *w, const search *s, int may_plan_steps)
+{
+    double far, near;
+    HBP__TRY(hbp__plan_mixture(w->epoch->context, w->hierarchy, &far));
+    HBP__TRY(hbp__plan_mixture(w->epoch->context, w->mixture, &near));
+    if (near <= HBP__MIXTURE_NEAR || near <= far * HBP__MIXTURE_SHARE)
+        return HBP_OK;
+    if (!may_plan_steps) {
+        w->mixture->composition = HBP_COMPOSITION_HIERARCHY;
+        return HBP_OK;
+    }
+    hbp_plan *slower = w->hierarchy;
+    if (hbp__layout_is_faster(&s->mixed.layout, &s->pure.layout)) {
+        w->hierarchy = w->mixture;
+        w->mixture = slower;
+    }
+    discard_plan(&w->mixture);
+    return HBP_OK;
+}
+
+/* The plans of both layouts. */
 static hbp_status take_layouts(weighing *w, const search *s, int may_plan_steps)
 {
-    double far = 0, near = 0;
-    hbp_context *context = w->epoch->context;
     int64_t asked = w->epoch->options.tokens_per_step; /* given groups may have more */
     w->tokens_per_step = asked ? asked : s->pure.groups->tokens_per_step;
     w->micro_batches = s->pure.layout.batches.count;
@@ -205,19 +225,7 @@ static hbp_status take_layouts(weighing *w, const search *s, int may_plan_steps)
         discard_plan(&w->hierarchy);
     if (w->mixture && !keeps_tokens(w, w->mixture))
         discard_plan(&w->mixture);
-    if (w->hierarchy && w->mixture && may_plan_steps) {
-        HBP__TRY(hbp__plan_mixture(context, w->hierarchy, &far));
-        HBP__TRY(hbp__plan_mixture(context, w->mixture, &near));
-        if (near > HBP__MIXTURE_NEAR && near > far * HBP__MIXTURE_SHARE) {
-            hbp_plan *slower = w->hierarchy;
-            if (hbp__layout_is_faster(&s->mixed.layout, &s->pure.layout)) {
-                w->hierarchy = w->mixture;
-                w->mixture = slower;
-            }
-            discard_plan(&w->mixture);
-        }
-    }
-    return HBP_OK;
+    return w->hierarchy && w->mixture ? tell_layouts(w, s, may_plan_steps) : HBP_OK;
 }
 
 /* The most that a plan of no hierarchy may take to be preferred to the hierarchy. */
@@ -310,6 +318,8 @@ static hbp_status decide_plan(weighing *w, int64_t bound_ns, int64_t *room, hbp_
     hbp_plan *plan = w->mixture && mixture_ns <= most_ns(w) ? w->mixture : w->hierarchy;
     if (!w->mixture && w->guess_ns && w->guess_ns < INT64_MAX)
         mixture_ns = hbp__max_i64(w->guess_ns, bound_ns);
+    if (w->mixture && w->mixture->composition == HBP_COMPOSITION_HIERARCHY)
+        mixture_ns = INT64_MAX; /* there is none to tell of */
     if (w->hierarchy && mixture_ns < INT64_MAX) {
         plan->hierarchy_ns = hierarchy_ns;
         plan->mixture_ns = mixture_ns;

@@ -174,13 +174,38 @@ START_TEST_IN_CONTEXT(samples_stay_in_their_window)
     hbp_plan *plan = NULL;
     MAKES(context, plan, hbp_plan_epoch(context, lengths, cost, &options, &plan));
     planned_check(context, plan, lengths);
-    ck_assert_int_eq(plan->composition, HBP_COMPOSITION_STRATIFIED);
     /* Windows come one after the other: the sample in row i is of window i / 700. */
     for (int64_t i = 0; i < plan->samples; i++)
         ck_assert_int_eq(plan->sample_ids[i] / 700, i / 700);
     options.composition = HBP_COMPOSITION_HIERARCHY;
     MAKES(context, plan, hbp_plan_epoch(context, lengths, cost, &options, &plan));
     ck_assert_int_eq(plan->composition, HBP_COMPOSITION_HIERARCHY);
+}
+END_TEST
+
+/* Steps of a layout are called small copies of the epoch where they are: near its mixture, or half as far
+ * from it as the hierarchy's. */
+START_TEST_IN_CONTEXT(layouts_are_called_what_they_are)
+{
+    hbp_cost *cost = keep(test_cost(context));
+    hbp_lengths *lengths = keep(test_long_tail(context, 2, 3000, 20000));
+    int seen[2] = {0, 0};
+    for (int64_t tokens = 100000; tokens < 2000000; tokens *= 2) {
+        hbp_epoch_options options = {
+            .struct_size = sizeof options, .drop_last = 1, .tokens_per_step = tokens, .seed = 3};
+        double near, far;
+        hbp_plan *plan = NULL, *pure = NULL;
+        options.composition = HBP_COMPOSITION_STRATIFIED;
+        MAKES(context, plan, hbp_plan_epoch(context, lengths, cost, &options, &plan));
+        options.composition = HBP_COMPOSITION_HIERARCHY;
+        MAKES(context, pure, hbp_plan_epoch(context, lengths, cost, &options, &pure));
+        OK(context, hbp__plan_mixture(context, plan, &near));
+        OK(context, hbp__plan_mixture(context, pure, &far));
+        const int is_copy = near <= .05 || near <= far / 2;
+        ck_assert_int_eq(plan->composition, is_copy ? HBP_COMPOSITION_STRATIFIED : HBP_COMPOSITION_HIERARCHY);
+        seen[is_copy]++;
+    }
+    ck_assert(seen[0] && seen[1]);
 }
 END_TEST
 
@@ -207,4 +232,5 @@ END_TEST
 
 TEST_MAIN("batches_plan", steps_hold_the_samples_asked_for, steps_are_those_of_the_step_planner,
           the_bound_is_the_sharper_of_two, batches_may_be_given, left_over_samples_are_listed,
-          samples_stay_in_their_window, dropped_samples_of_all_windows_are_listed, nothing_is_left_behind)
+          samples_stay_in_their_window, layouts_are_called_what_they_are,
+          dropped_samples_of_all_windows_are_listed, nothing_is_left_behind)
