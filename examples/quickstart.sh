@@ -45,7 +45,7 @@ short_names() {
     cat >build/python <<EOT
 #!/bin/sh
 # The Python that has numpy, with this repository's hbp to import.
-HBP_LIBRARY='$PWD/$build/lib/libhbp.so' PYTHONPATH='$PWD/bindings/python/src'\${PYTHONPATH:+:\$PYTHONPATH} exec '$(command -v "$(python_with_numpy)")' "\$@"
+HBP_LIBRARY="\${HBP_LIBRARY:-$PWD/$build/lib/libhbp.so}" PYTHONPATH='$PWD/bindings/python/src'\${PYTHONPATH:+:\$PYTHONPATH} exec '$(command -v "$(python_with_numpy)")' "\$@"
 EOT
     chmod +x build/python
 }

@@ -162,6 +162,15 @@ void cli_print_column(const cli *c, const hbp_lengths_summary *s)
         say("lengths are of column '%s', %s; --column names another\n", s->column,
             strcmp(s->column, "input_ids") == 0 ? "the tokens by their usual name"
                                                 : "the first there of length, len, tokens and num_tokens");
+    if (!s->is_histogram)
+        return;
+    if (c->column || s->column)
+        say("counts of samples are of column '%s'%s\n",
+            c->count_column ? show_name(c->count_column).s : "count",
+            c->count_column ? ", as --count-column says" : "; --count-column names another, \"\" none");
+    else
+        say("a second column holds how many samples of each length there are; a header tells columns "
+            "apart\n");
 }
 
 json_t *cli_column_json(const cli *c, const hbp_lengths_summary *s)

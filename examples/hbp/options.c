@@ -227,7 +227,8 @@ static const cli_option options[] = {
     {"max-vision", PACKS, CLI_RECORD, AT(max_vision), CLI_PLAN | CLI_STEP,
      E("max_vision") " " S("max_vision"), "N", "the most vision units of a pack"},
     {"max-groups", PACKS, CLI_RECORD, AT(max_groups), CLI_PLANS,
-     E("max_groups") " hbp_groups_options.max_groups", "N", "at most N levels"},
+     E("max_groups") " hbp_groups_options.max_groups", "N",
+     "at most N levels of the hierarchy; steps planned one by one have none"},
     {"sequence-multiple", PACKS, CLI_RECORD, AT(sequence_multiple), PACKED,
      E("sequence_multiple") " " S("sequence_multiple"), "N", NULL},
     {"pack-multiple", PACKS, CLI_RECORD, AT(pack_multiple), PACKED, E("pack_multiple") " " S("pack_multiple"),
@@ -267,7 +268,9 @@ static const cli_option options[] = {
      "by patterns of lengths, and a plan that lists no samples, however many there are; hbp expand lists "
      "them"},
     {"effort", SEARCH, CLI_RECORD, AT(effort), EPOCH, E("effort"), "N",
-     "search for fewer packs; of no use to plans by patterns (default: 0)"},
+     "search for fewer packs and shorter steps; each about three times the work of the one before, of no use "
+     "to "
+     "plans by patterns (default: 0)"},
     {"effort", SEARCH, CLI_RECORD, AT(effort), CLI_VLM, V("effort"), "N",
      "search for fewer packs (default: 0)"},
     {"effort", SEARCH, CLI_RECORD, AT(effort), CLI_STEP, S("effort"), "N",

@@ -134,6 +134,7 @@ typedef struct hbp_lengths_summary {
     int64_t max_vision;
     int64_t modalities;   /* modalities that occur, bit k for modality k */
     int32_t shifted_loss; /* nonzero: as in hbp_lengths_options; loss_tokens counts no first token */
+    int32_t is_histogram; /* nonzero: samples are those of a histogram, in order of length */
     const char *column;   /* the column or field of a file that hbp_lengths_load took for the length unasked,
                              as "tokens"; static text. NULL: the caller named it, or there are no names */
 } hbp_lengths_summary;

@@ -361,6 +361,7 @@ hbp_status hbp_lengths_get_summary(hbp_context *context, const hbp_lengths *leng
         .max_vision = lengths->max_vision,
         .modalities = lengths->modalities,
         .shifted_loss = lengths->shifted_loss,
+        .is_histogram = !lengths->length,
         .column = lengths->column,
     };
     return hbp__struct_write(context, summary, &all, sizeof all, "hbp_lengths_summary");

@@ -403,6 +403,7 @@ class LengthsSummary(Struct):
     max_vision: int
     modalities: int
     shifted_loss: int
+    is_histogram: int
     column: Text
 
 class LengthsView(Struct):
