@@ -155,8 +155,9 @@ static int finish_record(const inputs *in, hbp_context *context, const ex_rank *
                100 * median);
     else if (count)
         printf("the plan's times of %lld packs were off by %.1f %% in the median, %.1f %% at the 95th "
-               "percentile\n",
-               (long long)count, 100 * median, 100 * p95);
+               "percentile%s\n",
+               (long long)count, 100 * median, 100 * p95,
+               o->clock ? "; packs are timed by what processors spent on them, steps by the clock" : "");
     if (in->cost && !o->json)
         printf("%s: packs %.1f %% and %.1f %%, steps %.1f %% and %.1f %%; idle %.2f %%, predicted %.2f %%\n",
                o->cost, 100 * r.median_pack_error, 100 * r.p95_pack_error, 100 * r.median_step_error,

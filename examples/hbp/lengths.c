@@ -169,8 +169,7 @@ void cli_print_column(const cli *c, const hbp_lengths_summary *s)
             c->count_column ? show_name(c->count_column).s : "count",
             c->count_column ? ", as --count-column says" : "; --count-column names another, \"\" none");
     else
-        say("a second column holds how many samples of each length there are; a header tells columns "
-            "apart\n");
+        say("a second column holds how many samples of each length there are; a header names columns\n");
 }
 
 json_t *cli_column_json(const cli *c, const hbp_lengths_summary *s)
