@@ -44,12 +44,7 @@ static hbp_status try_one_group(const hbp__epoch *epoch, const hbp__batches *bat
     if (status == HBP_E_INFEASIBLE)
         return hbp__forgive(epoch->context);
     HBP__TRY(status);
-    if (hbp__plan_ns(other) < hbp__plan_ns(*plan)) {
-        hbp_plan *slower = *plan;
-        *plan = other;
-        other = slower;
-    }
-    hbp_plan_free(other);
+    hbp__plan_keep_faster(plan, &other);
     return HBP_OK;
 }
 

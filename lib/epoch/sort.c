@@ -91,32 +91,23 @@ static hbp_status sort_longs(const hbp__epoch *epoch, int64_t ns, hbp_plan **out
     return status;
 }
 
-static hbp_status sort_steps(const hbp__epoch *epoch, int64_t ns, hbp_plan **out)
+static int is_refusal(hbp_status status)
 {
-    const int64_t tokens = epoch->options.tokens_per_step;
-    hbp_plan *all = NULL;
-    if (!epoch->options.curriculum_steps)
-        HBP__TRY(sort_longs(epoch, ns, out));
-    if (*out && hbp__price_of_search(epoch, tokens) > HBP__STEPS_FREE_NS)
-        return HBP_OK;
-    HBP__TRY(sort_all(epoch, ns, &all));
-    if (*out && hbp__plan_ns(*out) <= hbp__plan_ns(all)) {
-        hbp_plan_free(all);
-        return HBP_OK;
-    }
-    hbp_plan_free(*out);
-    *out = all;
-    return HBP_OK;
+    return status == HBP_E_INFEASIBLE || status == HBP_E_INVALID;
 }
 
 hbp_status hbp__epoch_sort(const hbp__epoch *epoch, int64_t tokens_per_step, int64_t bound_ns, hbp_plan **out)
 {
     hbp__epoch own = *epoch;
+    hbp_plan *all = NULL;
     own.options.tokens_per_step = tokens_per_step;
-    const hbp_status status = sort_steps(&own, bound_ns, out);
-    if (status != HBP_E_INFEASIBLE && status != HBP_E_INVALID)
-        return status;
-    hbp_plan_free(*out);
-    *out = NULL;
-    return hbp__forgive(epoch->context);
+    hbp_status status = own.options.curriculum_steps ? HBP_OK : sort_longs(&own, bound_ns, out);
+    if (is_refusal(status))
+        status = hbp__forgive(epoch->context);
+    if (status >= 0 && (!*out || hbp__price_of_search(&own, tokens_per_step) <= HBP__STEPS_FREE_NS))
+        status = sort_all(&own, bound_ns, &all);
+    if (is_refusal(status))
+        status = hbp__forgive(epoch->context);
+    hbp__plan_keep_faster(out, &all);
+    return status;
 }

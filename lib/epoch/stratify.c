@@ -90,17 +90,6 @@ static hbp_status plan_at_any_price(const hbp__stratify *s, int64_t steps, hbp_p
     return plan_way(s, s->epoch, HBP__WAY_DRAWN, INT64_MAX, out);
 }
 
-static void keep_faster_plan(hbp_plan **plan, hbp_plan **other)
-{
-    if (!*plan || hbp__plan_ns(*other) < hbp__plan_ns(*plan)) {
-        hbp_plan *slower = *plan;
-        *plan = *other;
-        *other = slower;
-    }
-    hbp_plan_free(*other);
-    *other = NULL;
-}
-
 /* A way as well, if its steps keep to the options. */
 static hbp_status try_way(const hbp__stratify *s, int64_t way, hbp_plan **plan)
 {
@@ -110,7 +99,7 @@ static hbp_status try_way(const hbp__stratify *s, int64_t way, hbp_plan **plan)
     if (status == HBP_E_INFEASIBLE || status == HBP_E_INVALID)
         return hbp__forgive(s->epoch->context);
     HBP__TRY(status);
-    keep_faster_plan(plan, &other);
+    hbp__plan_keep_faster(plan, &other);
     return HBP_OK;
 }
 

@@ -139,6 +139,17 @@ int64_t hbp__plan_ns(const hbp_plan *plan)
     return ns;
 }
 
+void hbp__plan_keep_faster(hbp_plan **plan, hbp_plan **other)
+{
+    if (*other && (!*plan || hbp__plan_ns(*other) < hbp__plan_ns(*plan))) {
+        hbp_plan *slower = *plan;
+        *plan = *other;
+        *other = slower;
+    }
+    hbp_plan_free(*other);
+    *other = NULL;
+}
+
 void hbp__plan_summarise(const hbp_plan *plan, hbp_plan_summary *summary)
 {
     *summary = (hbp_plan_summary){

@@ -147,6 +147,11 @@ static inline int32_t hbp__plan_is_proven(int64_t predicted_ns, int64_t bound_ns
 /* The predicted time of all steps. */
 int64_t hbp__plan_ns(const hbp_plan *plan);
 
+/* Leaves the faster of both in *plan, which wins when they are equal, and frees the other; either may be
+ * NULL.
+ */
+void hbp__plan_keep_faster(hbp_plan **plan, hbp_plan **other);
+
 /* The whole summary; token sums saturate. O(packs). */
 void hbp__plan_summarise(const hbp_plan *plan, hbp_plan_summary *summary);
 
