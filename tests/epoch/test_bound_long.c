@@ -5,24 +5,7 @@
 #include "failing.h"
 #include "hbp/plan.h"
 #include "keep.h"
-
-enum { MOST = 8 };
-
-typedef struct spread {
-    hbp_context *context;
-    const hbp_cost *cost;
-    const int64_t *length;
-    int64_t count, tokens_per_step;
-    int64_t step_of[MOST + 1];
-    int64_t best;
-} spread;
-
-static hbp_lengths *lengths_of(hbp_context *context, const int64_t *length, int64_t count)
-{
-    hbp_lengths *lengths = NULL;
-    OK(context, hbp_lengths_create_i64(context, length, count, NULL, &lengths));
-    return lengths;
-}
+#include "spreads.h"
 
 /* The least time of a pack with this sample alone. */
 static int64_t alone(const hbp_cost *cost, int64_t length)
@@ -40,40 +23,12 @@ static int64_t alone(const hbp_cost *cost, int64_t length)
 }
 
 /* What a step surely takes: its longest sample alone, or its work spread evenly. */
-static int64_t step_ns(const spread *s, int64_t step)
+static int64_t step_ns(const spread *s, const hbp_lengths *lengths)
 {
-    int64_t length[MOST], count = 0, longest = 0, work = 0;
-    for (int64_t i = 0; i < s->count; i++)
-        if (s->step_of[i] == step) {
-            length[count++] = s->length[i];
-            longest = s->length[i] > longest ? s->length[i] : longest;
-        }
-    hbp_lengths *lengths = lengths_of(s->context, length, count);
+    int64_t work = 0;
     OK(s->context, hbp_bound_epoch(s->context, lengths, s->cost, 1, &work));
-    hbp_lengths_free(lengths);
-    int64_t waits = alone(s->cost, longest) + (int64_t)s->cost->terms.step_ns;
+    int64_t waits = alone(s->cost, lengths->bin_length[lengths->bins - 1]) + (int64_t)s->cost->terms.step_ns;
     return waits > work ? waits : work;
-}
-
-/* Every way to spread the samples over steps. */
-static void try_all(spread *s, int64_t at, int64_t steps)
-{
-    if (at == s->count) {
-        int64_t ns = 0;
-        for (int64_t step = 0; step < steps; step++)
-            ns += step_ns(s, step);
-        s->best = ns < s->best ? ns : s->best;
-        return;
-    }
-    for (int64_t step = 0; step <= steps; step++) {
-        int64_t tokens = s->length[at];
-        for (int64_t i = 0; i < at; i++)
-            tokens += s->step_of[i] == step ? s->length[i] : 0;
-        if (tokens > s->tokens_per_step)
-            continue;
-        s->step_of[at] = step;
-        try_all(s, at + 1, step == steps ? steps + 1 : steps);
-    }
 }
 
 static int64_t bound_of(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
@@ -93,15 +48,16 @@ START_TEST_IN_CONTEXT(no_way_to_spread_samples_is_faster)
     for (uint64_t seed = 0; seed < TEST_ROUNDS(300); seed++) {
         hbp__rng rng = hbp__rng_make(seed, 0, 0);
         hbp_cost *cost = test_cost_ranks(context, (int32_t)(8 << hbp__rng_below(&rng, 3)));
-        int64_t length[MOST], count = 2 + hbp__rng_below(&rng, seed % 4 ? 4 : 6), longest = 0, plain;
+        int64_t length[SPREAD_MOST], count = 2 + hbp__rng_below(&rng, seed % 4 ? 4 : 6), longest = 0, plain;
         for (int64_t i = 0; i < count; i++) {
             int64_t most = hbp__rng_below(&rng, 2) ? 3000 : 120000;
             length[i] = 1 + hbp__rng_below(&rng, (uint64_t)most);
             longest = length[i] > longest ? length[i] : longest;
         }
-        spread s = {context, cost, length, count, longest + hbp__rng_below(&rng, 120000), {0}, INT64_MAX};
-        hbp_lengths *lengths = lengths_of(context, length, count);
-        try_all(&s, 0, 0);
+        spread s = {context, cost,      length, count, longest + hbp__rng_below(&rng, 120000),
+                    step_ns, INT64_MAX, {0},    {0}};
+        hbp_lengths *lengths = spread_lengths(context, length, count);
+        spread_all(&s, 0, 0);
         int64_t bound = bound_of(context, lengths, cost, s.tokens_per_step, &plain);
         ck_assert_int_ge(bound, plain);
         ck_assert_msg(bound <= s.best, "seed %d: %lld above %lld", (int)seed, (long long)bound,
@@ -169,7 +125,7 @@ static hbp_status bound_once(hbp_context *context, void *user)
 
 START_TEST_IN_CONTEXT(nothing_is_left_behind)
 {
-    inputs in = {keep(lengths_of(context, (int64_t[]){120000, 5, 250, 90000, 90000}, 5)),
+    inputs in = {keep(spread_lengths(context, (int64_t[]){120000, 5, 250, 90000, 90000}, 5)),
                  keep(test_cost(context))};
     failing_sweep(bound_once, &in);
 }

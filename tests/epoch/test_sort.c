@@ -5,6 +5,7 @@
 #include "failing.h"
 #include "keep.h"
 #include "planned.h"
+#include "spreads.h"
 
 static hbp_epoch_options with(int32_t composition, int64_t tokens_per_step)
 {
@@ -71,62 +72,19 @@ START_TEST_IN_CONTEXT(few_steps_wait_for_long_samples)
 }
 END_TEST
 
-enum { MOST = 6 };
-
-typedef struct spread {
-    hbp_context *context;
-    const hbp_cost *cost;
-    const int64_t *length;
-    int64_t count, tokens_per_step;
-    int64_t step_of[MOST + 1];
-    int64_t known[1 << MOST]; /* times of steps by the samples in them; 0: not known */
-    int64_t best;
-} spread;
-
-static int64_t step_ns(spread *s, int64_t step)
+static int64_t step_ns(const spread *s, const hbp_lengths *lengths)
 {
-    int64_t length[MOST], count = 0, set = 0;
-    for (int64_t i = 0; i < s->count; i++)
-        if (s->step_of[i] == step) {
-            length[count++] = s->length[i];
-            set |= INT64_C(1) << i;
-        }
-    if (!s->known[set]) {
-        hbp_lengths *lengths = NULL;
-        hbp_plan *plan = NULL;
-        OK(s->context, hbp_lengths_create_i64(s->context, length, count, NULL, &lengths));
-        OK(s->context, hbp_plan_step(s->context, lengths, s->cost, NULL, &plan));
-        s->known[set] = hbp__plan_ns(plan);
-        hbp_plan_free(plan);
-        hbp_lengths_free(lengths);
-    }
-    return s->known[set];
-}
-
-/* Every way to spread the samples over steps. */
-static void try_all(spread *s, int64_t at, int64_t steps)
-{
-    int64_t ns = 0;
-    for (int64_t step = 0; at == s->count && step < steps; step++)
-        ns += step_ns(s, step);
-    if (at == s->count) {
-        s->best = hbp__min_i64(s->best, ns);
-        return;
-    }
-    for (int64_t step = 0; step <= steps; step++) {
-        int64_t tokens = s->length[at];
-        for (int64_t i = 0; i < at; i++)
-            tokens += s->step_of[i] == step ? s->length[i] : 0;
-        if (tokens > s->tokens_per_step)
-            continue;
-        s->step_of[at] = step;
-        try_all(s, at + 1, step == steps ? steps + 1 : steps);
-    }
+    hbp_plan *plan = NULL;
+    OK(s->context, hbp_plan_step(s->context, lengths, s->cost, NULL, &plan));
+    const int64_t ns = hbp__plan_ns(plan);
+    hbp_plan_free(plan);
+    return ns;
 }
 
 /* Beside the best of all spreads of few samples. */
 START_TEST_IN_CONTEXT(sorted_steps_are_near_the_best_spread)
 {
+    enum { MOST = 6 };
     hbp_cost *cost = keep(test_cost_ranks(context, 64));
     double ratio = 0;
     int64_t best = 0, rounds = TEST_ROUNDS(24);
@@ -138,11 +96,10 @@ START_TEST_IN_CONTEXT(sorted_steps_are_near_the_best_spread)
             length[i] = 1 + (int64_t)hbp__rng_below(&rng, hbp__rng_below(&rng, 2) ? 4000 : 90000);
             longest = hbp__max_i64(longest, length[i]);
         }
-        spread s = {context, cost, length,   MOST, longest + (int64_t)hbp__rng_below(&rng, 60000),
-                    {0},     {0},  INT64_MAX};
-        try_all(&s, 0, 0);
-        hbp_lengths *lengths = NULL;
-        OK(context, hbp_lengths_create_i64(context, length, MOST, NULL, &lengths));
+        spread s = {context, cost,      length, MOST, longest + (int64_t)hbp__rng_below(&rng, 60000),
+                    step_ns, INT64_MAX, {0},    {0}};
+        spread_all(&s, 0, 0);
+        hbp_lengths *lengths = spread_lengths(context, length, MOST);
         hbp_epoch_options options = with(HBP_COMPOSITION_HIERARCHY, s.tokens_per_step);
         const hbp_plan *plan = keep(plan_with(context, keep(lengths), cost, &options));
         const double over = (double)hbp__plan_ns(plan) / (double)s.best;
