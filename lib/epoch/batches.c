@@ -157,6 +157,8 @@ hbp_status hbp__batches_sort(const hbp__epoch *epoch, int64_t shortest, int64_t 
     early = b->steps;
     if (status >= 0)
         status = hbp__units_sort(&units, longer_than, b);
+    if (status >= 0 && epoch->options.drop_last && b->first[b->steps] == epoch->lengths->count)
+        status = drop_last_step(epoch, b);
     if (status >= 0)
         status = shuffle_steps(epoch, early, b);
     hbp__units_close(&units);

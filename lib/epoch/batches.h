@@ -30,8 +30,9 @@ hbp_status hbp__batches_draw(const hbp__epoch *epoch, int64_t shortest, hbp__bat
 
 /* Steps of at most tokens_per_step whose samples are of like length, in a drawn order, so that few steps wait
  * for long samples: all those with a sample of more than `longer_than` tokens; what such a step has room for
- * beside them is shorter. Other samples are left over. The curriculum's steps come before, as
- * hbp__batches_draw has them. HBP_E_INVALID as there. O(samples log samples). */
+ * beside them is shorter. Other samples are left over. The curriculum's steps come before, and with drop_last
+ * that of the shortest samples is left over, as hbp__batches_draw has them. HBP_E_INVALID as there. O(samples
+ * log samples). */
 hbp_status hbp__batches_sort(const hbp__epoch *epoch, int64_t shortest, int64_t longer_than,
                              hbp__batches *batches);
 

@@ -414,6 +414,21 @@ static hbp_status weigh_steps(const hbp__epoch *epoch, int64_t tokens_per_step, 
     return status;
 }
 
+/* The same with drop_last: steps of samples of like length, where tokens were asked for, or drawn ones. */
+static hbp_status weigh_drawn(const hbp__epoch *epoch, int64_t tokens_per_step, int64_t *room, hbp_plan **out)
+{
+    weighing w = {epoch, tokens_per_step, 0, NULL, NULL, 0, INT64_MAX};
+    hbp_status status = HBP_OK;
+    if (epoch->options.tokens_per_step)
+        status = hbp__epoch_sort(epoch, tokens_per_step, 0, &w.hierarchy);
+    if (status >= 0)
+        status = w.hierarchy ? try_drawn(&w) : hbp__epoch_plan_drawn(epoch, tokens_per_step, &w.mixture);
+    if (status >= 0)
+        status = decide_plan(&w, 0, room, out);
+    weighing_close(&w);
+    return status;
+}
+
 /* Whether groups cannot keep to the options, so that steps must be planned one by one. */
 static int needs_steps(const hbp_epoch_options *o)
 {
@@ -447,7 +462,7 @@ hbp_status hbp__epoch_weigh(const hbp__epoch *epoch, hbp_plan **out)
     if (status == HBP_E_INFEASIBLE && may_draw_alone(&epoch->options)) {
         hbp__forgive(epoch->context);
         HBP__TRY(hbp__epoch_choose_tokens(epoch, &tokens));
-        return hbp__epoch_plan_drawn(epoch, tokens, out);
+        return weigh_drawn(epoch, tokens, &room, out);
     }
     return status;
 }

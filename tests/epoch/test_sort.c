@@ -136,9 +136,19 @@ START_TEST_IN_CONTEXT(options_are_kept)
     options.curriculum_steps = 0;
     options.max_samples = 5;
     keep(plan_with(context, lengths, cost, &options));
+    /* A last step that is not full is left over; auto prefers such steps to drawn ones here, too. */
+    options.max_samples = 0;
+    options.composition = HBP_COMPOSITION_AUTO;
+    options.drop_last = 1;
+    plan = keep(plan_with(context, lengths, cost, &options));
+    ck_assert_int_eq(plan->composition, HBP_COMPOSITION_HIERARCHY);
+    ck_assert_int_gt(plan->mixture_ns, plan->hierarchy_ns);
+    for (int64_t s = 0; s < plan->steps; s++)
+        ck_assert_int_ge(plan->step_tokens[s], 150000 / 4 * 3);
+    options.drop_last = 0;
+    options.composition = HBP_COMPOSITION_HIERARCHY;
     /* What steps of like samples keep to neither, groups refuse. */
     hbp_plan *none = NULL;
-    options.max_samples = 0;
     options.tokens_per_rank = 3000;
     FAILS(context, HBP_E_INFEASIBLE, "tokens_per_rank",
           hbp_plan_epoch(context, lengths, cost, &options, &none));
