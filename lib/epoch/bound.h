@@ -12,10 +12,6 @@ hbp_status hbp__epoch_bound(const hbp__epoch *epoch, int64_t tokens_per_step, in
 /* The least time of any pack with a sample of `length` tokens; -1 when none holds it. */
 int64_t hbp__epoch_alone_ns(const hbp_cost *cost, int64_t length);
 
-/* The longest length of which a full step of such samples works longer than one of them takes alone, so that
- * steps of longer ones wait; 0: every step does. O(bins). */
-int64_t hbp__epoch_waits_past(const hbp__epoch *epoch, int64_t tokens_per_step);
-
 /* Raises that bound where steps of at most `tokens_per_step` tokens wait for the longest samples. */
 hbp_status hbp__epoch_bound_long(const hbp__epoch *epoch, int64_t tokens_per_step, int64_t *bound_ns);
 

@@ -79,20 +79,22 @@ static tops tops_of(const longest *l, int64_t count)
     return t;
 }
 
-int64_t hbp__epoch_waits_past(const hbp__epoch *epoch, int64_t tokens_per_step)
+/* The longest length of which a full step of such samples works longer than one of them takes alone; 0: none.
+ */
+static int64_t waits_past(const longest *l)
 {
+    const hbp__epoch *epoch = l->epoch;
     const hbp_lengths *lengths = epoch->lengths;
-    const double share = (double)tokens_per_step / (double)epoch->cost->terms.ranks;
+    const double share = (double)l->tokens_per_step / (double)epoch->cost->terms.ranks;
     for (int64_t b = lengths->bins - 1; b >= 0; b--) {
-        const int64_t length = lengths->bin_length[b];
-        if ((double)hbp__epoch_alone_ns(epoch->bending, length) <
-            share * hbp__epoch_work(epoch, 1, (double)length, 0))
-            return length;
+        const double length = (double)lengths->bin_length[b];
+        if ((double)alone_ns(l, b) < share * hbp__epoch_work(epoch, 1, length, 0))
+            return lengths->bin_length[b];
     }
     return 0;
 }
 
-/* Samples longer than that. */
+/* Samples of more than `length` tokens. */
 static int64_t count_longer(const hbp_lengths *lengths, int64_t length)
 {
     int64_t count = 0;
@@ -153,10 +155,17 @@ static hbp_status raise_bounds(const longest *l, int64_t *bound_ns)
     int64_t pairs = HBP__BOUND_PAIRS;
     for (int64_t count = 1; count <= hbp__min_i64(HBP__BOUND_LONGEST, lengths->count) && pairs > 0; count++)
         HBP__TRY(raise_bound(l, count, &pairs, bound_ns));
-    const int64_t most = count_longer(lengths, hbp__epoch_waits_past(l->epoch, l->tokens_per_step));
     pairs = hbp__min_i64(HBP__BOUND_WAIT_PAIRS, HBP__BOUND_WAIT_BINS / lengths->bins);
     pairs = hbp__max_i64(pairs, HBP__BOUND_PAIRS);
-    return most > HBP__BOUND_LONGEST ? raise_bound(l, most, &pairs, bound_ns) : HBP_OK;
+    /* Of how long samples most is known depends on how well the others fill their steps. */
+    const int64_t most = lengths->bin_length[lengths->bins - 1];
+    int64_t length = waits_past(l);
+    for (; length < most && pairs > 0; length += 1 + length / HBP__BOUND_NEXT + most / HBP__BOUND_LENGTHS) {
+        const int64_t count = count_longer(lengths, length);
+        if (count > HBP__BOUND_LONGEST)
+            HBP__TRY(raise_bound(l, count, &pairs, bound_ns));
+    }
+    return HBP_OK;
 }
 
 hbp_status hbp__epoch_bound_long(const hbp__epoch *epoch, int64_t tokens_per_step, int64_t *bound_ns)

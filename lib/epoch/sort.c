@@ -1,14 +1,14 @@
 /* The hierarchy where no groups keep to the tokens of a step: a micro-batch of the longest samples, one on
  * every SP group, would hold more.
  *
- * A step lasts at least as long as its longest sample alone. Samples that take longer than a full step of
- * such ones works (bound.h) are put into as few steps as hold them, sorted by length: the sum of what steps
- * wait for is then near the least that there is (docs: bound, steps of at most T tokens). Each of these steps
- * is planned by itself, with shorter samples in what room it has. The rest has groups that keep to the
- * tokens, or is sorted as well. Of few samples all are sorted, too, and the faster of both plans is kept.
- * Complexity: that of planning the steps. Oracle: every spread of few samples over steps
- * (tests/epoch/test_sort.c). */
+ * A step lasts at least as long as its longest sample alone. Samples too long for groups are put into as few
+ * steps as hold them, sorted by length: the sum of what steps wait for is then near the least that there is
+ * (docs: bound, steps of at most T tokens). Each of these steps is planned by itself, with shorter samples in
+ * what room it has. The rest has groups, or is sorted as well where they do not keep to other options. Of few
+ * samples all are sorted, too, and the faster of both plans is kept. Complexity: that of planning the steps.
+ * Oracle: every spread of few samples over steps (tests/epoch/test_sort.c). */
 #include "base/checked.h"
+#include "cost/point.h"
 #include "data/lengths/lengths_subset.h"
 #include "data/plan/plan.h"
 #include "epoch/batches.h"
@@ -42,6 +42,23 @@ static hbp_status sort_all(const hbp__epoch *epoch, int64_t ns, hbp_plan **out)
     return status;
 }
 
+/* The longest sample of which a micro-batch, or as many as are asked for, is no more than a step holds. */
+static int64_t longest_in_groups(const hbp__epoch *epoch)
+{
+    const hbp_epoch_options *o = &epoch->options;
+    const hbp_cost *cost = epoch->cost;
+    const int64_t batches = hbp__max_i64(1, o->micro_batch_multiple);
+    int64_t longest = 0;
+    for (int32_t row = 0; row < cost->terms.degrees; row++) {
+        const int64_t most = hbp__max_i64(hbp__cost_capacity(cost, row, 0, 0),
+                                          hbp__cost_capacity(cost, row, cost->terms.layers, 0));
+        const int64_t share = o->tokens_per_step / batches / (cost->terms.ranks / cost->degree[row]);
+        longest = hbp__max_i64(longest, hbp__min_i64(most, share));
+    }
+    const int64_t multiple = hbp__max_i64(1, hbp__max_i64(o->pack_multiple, o->sequence_multiple));
+    return longest - longest % multiple;
+}
+
 /* Steps of the samples longer than `longest`, and what they leave: both empty where either has no sample. */
 static hbp_status part_longs(const hbp__epoch *epoch, int64_t longest, int64_t ns, hbp__parted *parted)
 {
@@ -67,14 +84,13 @@ static hbp_status part_longs(const hbp__epoch *epoch, int64_t longest, int64_t n
     return status;
 }
 
-/* The samples that take longer than a step works sorted, the others in packs of groups where there are some.
- */
+/* The samples too long for groups sorted, the others in packs of groups. */
 static hbp_status sort_longs(const hbp__epoch *epoch, int64_t ns, hbp_plan **out)
 {
     hbp__parted parted = {NULL, NULL};
     hbp__epoch own = *epoch;
     hbp_plan *rest = NULL;
-    const int64_t longest = hbp__epoch_waits_past(epoch, epoch->options.tokens_per_step);
+    const int64_t longest = longest_in_groups(epoch);
     hbp_status status = part_longs(epoch, longest, ns, &parted);
     if (status >= 0 && parted.rest) {
         own.lengths = parted.rest;

@@ -24,7 +24,7 @@ START_TEST_IN_CONTEXT(steps_are_as_few_as_those_of_the_search)
             values[i] = 1 + hbp__rng_below(&rng, i % 500 ? 3000 : 90000);
         OK(context, hbp_lengths_create_u32(context, values, SAMPLES, NULL, &lengths));
         hbp_epoch_options o = defaults();
-        o.tokens_per_step = 90000;
+        o.tokens_per_step = 95000;
         OK(context, hbp_plan_patterns(context, keep(lengths), cost, &o, &plan));
         o.tokens_per_step = 0;
         /* Room for two units of the shortest, or one of the longest. */
