@@ -24,7 +24,11 @@
 typedef struct longest {
     const hbp__epoch *epoch;
     int64_t tokens_per_step;
-    int64_t steps;     /* at least */
+    int64_t steps; /* at least */
+    /* The lengths, ascending, those that are nearly equal as the shortest of them: no bound rises by that. */
+    int64_t bins;
+    int64_t *length;   /* [bins] */
+    int64_t *number;   /* [bins] samples */
     int64_t *alone_ns; /* [bins] of a sample alone, with the step's own time; 0: not known yet */
     int64_t *left;     /* [bins] scratch */
 } longest;
@@ -56,7 +60,7 @@ static int64_t alone_ns(const longest *l, int64_t bin)
 {
     const hbp_cost *cost = l->epoch->bending;
     if (!l->alone_ns[bin])
-        l->alone_ns[bin] = hbp__add_saturating(hbp__epoch_alone_ns(cost, l->epoch->lengths->bin_length[bin]),
+        l->alone_ns[bin] = hbp__add_saturating(hbp__epoch_alone_ns(cost, l->length[bin]),
                                                hbp__round_i64(cost->terms.step_ns));
     return l->alone_ns[bin];
 }
@@ -65,13 +69,12 @@ static int64_t alone_ns(const longest *l, int64_t bin)
  * there. O(bins + steps). */
 static tops tops_of(const longest *l, int64_t count)
 {
-    const hbp_lengths *lengths = l->epoch->lengths;
     tops t = {.count = count};
-    int64_t bin = lengths->bins, tokens = 0, left = count;
+    int64_t bin = l->bins, tokens = 0, left = count;
     while (left > 0) {
-        const int64_t samples = hbp__min_i64(left, lengths->bin_count[--bin]);
+        const int64_t samples = hbp__min_i64(left, l->number[--bin]);
         left -= samples;
-        tokens += samples * lengths->bin_length[bin];
+        tokens += samples * l->length[bin];
         for (; t.steps * l->tokens_per_step < tokens; t.steps++)
             t.ns = hbp__add_saturating(t.ns, alone_ns(l, bin));
     }
@@ -84,22 +87,21 @@ static tops tops_of(const longest *l, int64_t count)
 static int64_t waits_past(const longest *l)
 {
     const hbp__epoch *epoch = l->epoch;
-    const hbp_lengths *lengths = epoch->lengths;
     const double share = (double)l->tokens_per_step / (double)epoch->cost->terms.ranks;
-    for (int64_t b = lengths->bins - 1; b >= 0; b--) {
-        const double length = (double)lengths->bin_length[b];
+    for (int64_t b = l->bins - 1; b >= 0; b--) {
+        const double length = (double)l->length[b];
         if ((double)alone_ns(l, b) < share * hbp__epoch_work(epoch, 1, length, 0))
-            return lengths->bin_length[b];
+            return l->length[b];
     }
     return 0;
 }
 
 /* Samples of more than `length` tokens. */
-static int64_t count_longer(const hbp_lengths *lengths, int64_t length)
+static int64_t count_longer(const longest *l, int64_t length)
 {
     int64_t count = 0;
-    for (int64_t b = lengths->bins - 1; b >= 0 && lengths->bin_length[b] > length; b--)
-        count += lengths->bin_count[b];
+    for (int64_t b = l->bins - 1; b >= 0 && l->length[b] > length; b--)
+        count += l->number[b];
     return count;
 }
 
@@ -107,11 +109,10 @@ static int64_t count_longer(const hbp_lengths *lengths, int64_t length)
  * is. */
 static hbp_status bound_rest(const longest *l, int64_t steps, int64_t *ns, int *is_empty)
 {
-    const hbp_lengths *lengths = l->epoch->lengths;
-    int64_t bins = lengths->bins, taken = hbp__mul_saturating(steps, l->tokens_per_step);
-    memcpy(l->left, lengths->bin_count, (size_t)bins * sizeof *l->left);
+    int64_t bins = l->bins, taken = hbp__mul_saturating(steps, l->tokens_per_step);
+    memcpy(l->left, l->number, (size_t)bins * sizeof *l->left);
     while (bins > 0 && taken > 0) {
-        int64_t length = lengths->bin_length[bins - 1];
+        int64_t length = l->length[bins - 1];
         int64_t samples = hbp__min_i64(hbp__ceil_div(taken, length), l->left[bins - 1]);
         l->left[bins - 1] -= samples;
         taken -= samples * length;
@@ -123,7 +124,7 @@ static hbp_status bound_rest(const longest *l, int64_t steps, int64_t *ns, int *
     *ns = 0;
     /* As if samples were not padded: a token of a short one may be worth more than one of the longest then.
      */
-    return bins ? hbp__bound(l->epoch->context, l->epoch->bending, bins, lengths->bin_length, l->left, 1, 0,
+    return bins ? hbp__bound(l->epoch->context, l->epoch->bending, bins, l->length, l->left, 1, 0,
                              hbp__max_i64(0, l->steps - steps), ns)
                 : HBP_OK;
 }
@@ -151,19 +152,41 @@ static hbp_status raise_bound(const longest *l, int64_t count, int64_t *pairs, i
 
 static hbp_status raise_bounds(const longest *l, int64_t *bound_ns)
 {
-    const hbp_lengths *lengths = l->epoch->lengths;
     int64_t pairs = HBP__BOUND_PAIRS;
-    for (int64_t count = 1; count <= hbp__min_i64(HBP__BOUND_LONGEST, lengths->count) && pairs > 0; count++)
+    for (int64_t count = 1; count <= hbp__min_i64(HBP__BOUND_LONGEST, l->epoch->lengths->count) && pairs > 0;
+         count++)
         HBP__TRY(raise_bound(l, count, &pairs, bound_ns));
-    pairs = hbp__min_i64(HBP__BOUND_WAIT_PAIRS, HBP__BOUND_WAIT_BINS / lengths->bins);
+    pairs = hbp__min_i64(HBP__BOUND_WAIT_PAIRS, HBP__BOUND_WAIT_BINS / l->bins);
     pairs = hbp__max_i64(pairs, HBP__BOUND_PAIRS);
     /* Of how long samples most is known depends on how well the others fill their steps. */
-    const int64_t most = lengths->bin_length[lengths->bins - 1];
+    const int64_t most = l->length[l->bins - 1];
     int64_t length = waits_past(l);
     for (; length < most && pairs > 0; length += 1 + length / HBP__BOUND_NEXT + most / HBP__BOUND_LENGTHS) {
-        const int64_t count = count_longer(lengths, length);
+        const int64_t count = count_longer(l, length);
         if (count > HBP__BOUND_LONGEST)
             HBP__TRY(raise_bound(l, count, &pairs, bound_ns));
+    }
+    return HBP_OK;
+}
+
+/* Many lengths are few once those that differ by a HBP__BOUND_NEARLY-th are one, but for the longest. */
+static hbp_status list_lengths(longest *l)
+{
+    const hbp_lengths *lengths = l->epoch->lengths;
+    const int64_t exact =
+        lengths->bins > HBP__BOUND_BINS ? lengths->bins - HBP__BOUND_LONGEST : 0; /* from here on */
+    l->length = hbp__take(l->epoch->context, (uint64_t)lengths->bins, sizeof *l->length);
+    l->number = hbp__take(l->epoch->context, (uint64_t)lengths->bins, sizeof *l->number);
+    l->left = hbp__take(l->epoch->context, (uint64_t)lengths->bins, sizeof *l->left);
+    l->alone_ns = hbp__take_zero(l->epoch->context, (uint64_t)lengths->bins, sizeof *l->alone_ns);
+    HBP__TRY(hbp__scratch_check(l->epoch->context, "the bound of long samples"));
+    for (int64_t b = 0; b < lengths->bins; b++) {
+        const int64_t length = lengths->bin_length[b], last = l->bins ? l->length[l->bins - 1] : 0;
+        if (!l->bins || b >= exact || length - last > last / HBP__BOUND_NEARLY) {
+            l->length[l->bins] = length;
+            l->number[l->bins++] = 0;
+        }
+        l->number[l->bins - 1] += lengths->bin_count[b];
     }
     return HBP_OK;
 }
@@ -179,9 +202,7 @@ hbp_status hbp__epoch_bound_long(const hbp__epoch *epoch, int64_t tokens_per_ste
     l.steps = hbp__ceil_div(lengths->tokens, tokens_per_step);
     if (hbp__add_saturating(most_ns, hbp__round_i64(epoch->bending->terms.step_ns)) <= *bound_ns / l.steps)
         return HBP_OK; /* no longer than a step's share */
-    l.left = hbp__take(epoch->context, (uint64_t)lengths->bins, sizeof *l.left);
-    l.alone_ns = hbp__take_zero(epoch->context, (uint64_t)lengths->bins, sizeof *l.alone_ns);
-    HBP__TRY(hbp__scratch_check(epoch->context, "the bound of long samples"));
+    HBP__TRY(list_lengths(&l));
     HBP__TRY(raise_bounds(&l, bound_ns));
     hbp__scratch_release(epoch->context, mark);
     return HBP_OK;

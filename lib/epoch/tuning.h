@@ -165,6 +165,9 @@
 #define HBP__BOUND_WAIT_PAIRS 400
 #define HBP__BOUND_WAIT_BINS  (INT64_C(1) << 22) /* of all pairs together */
 #define HBP__BOUND_AT_ONCE    8
+/* Of more distinct lengths than so many, those that differ by less than one part in so many are one. */
+#define HBP__BOUND_BINS   32768
+#define HBP__BOUND_NEARLY 1024
 
 /* Patterns: nearness to a plan of every sample for time and room. */
 

@@ -1,7 +1,9 @@
 #include "base/methods.h"
 #include "cost/cost.h"
 #include "costs.h"
+#include "data/plan/plan.h"
 #include "epoch/bound.h"
+#include "epoch/tuning.h"
 #include "failing.h"
 #include "hbp/plan.h"
 #include "keep.h"
@@ -110,6 +112,28 @@ START_TEST_IN_CONTEXT(many_giants_are_waited_for)
 }
 END_TEST
 
+/* More distinct lengths than are looked at one by one, beside a plan of them. */
+START_TEST_IN_CONTEXT(many_lengths_are_few)
+{
+    enum { LENGTHS = HBP__BOUND_BINS + 5000 };
+    hbp_cost *cost = keep(test_cost_ranks(context, 64));
+    int64_t *length = malloc(LENGTHS * sizeof *length), plain;
+    for (int64_t i = 0; i < LENGTHS; i++)
+        length[i] = 1 + i + i / 8 * 9; /* up to 80,000 */
+    hbp_lengths *lengths = NULL;
+    MAKES(context, lengths, hbp_lengths_create_i64(context, length, LENGTHS, NULL, &lengths));
+    free(length);
+    hbp_epoch_options options = {
+        .struct_size = sizeof options, .composition = HBP_COMPOSITION_HIERARCHY, .tokens_per_step = 200000};
+    hbp_plan *plan = NULL;
+    MAKES(context, plan, hbp_plan_epoch(context, lengths, cost, &options, &plan));
+    const int64_t bound = bound_of(context, lengths, cost, 200000, &plain), ns = hbp__plan_ns(plan);
+    ck_assert_int_gt(bound, plain + plain / 10);
+    ck_assert_int_le(bound, ns);
+    ck_assert_int_gt(bound, ns - ns / 8);
+}
+END_TEST
+
 typedef struct inputs {
     hbp_lengths *lengths;
     hbp_cost *cost;
@@ -132,4 +156,4 @@ START_TEST_IN_CONTEXT(nothing_is_left_behind)
 END_TEST
 
 TEST_MAIN("bound_long", no_way_to_spread_samples_is_faster, a_giant_is_waited_for, many_giants_are_waited_for,
-          nothing_is_left_behind)
+          many_lengths_are_few, nothing_is_left_behind)
