@@ -302,7 +302,9 @@ hbp_status cli_read_lengths(cli *c, const char *path); /* under --max-length and
  * Both options are refused where the plan at hand is no step that hbp step planned. */
 hbp_status cli_cut_lengths(cli *c, const char *file);
 hbp_status cli_check_cut(const cli *c, int is_step);
-/* lengths.c: the column that they are of, and how it was chosen; nothing where a file has none. */
+/* lengths.c: the columns that lengths and counts are of, and how they were chosen; nothing where a file has
+ * none.
+ */
 void cli_print_column(const cli *c, const hbp_lengths_summary *summary);
 json_t *cli_column_json(const cli *c, const hbp_lengths_summary *summary);
 hbp_status cli_make_machine(cli *c);

@@ -268,9 +268,8 @@ static const cli_option options[] = {
      "by patterns of lengths, and a plan that lists no samples, however many there are; hbp expand lists "
      "them"},
     {"effort", SEARCH, CLI_RECORD, AT(effort), EPOCH, E("effort"), "N",
-     "search for fewer packs and shorter steps; each about three times the work of the one before, of no use "
-     "to "
-     "plans by patterns (default: 0)"},
+     "search for fewer packs and shorter steps; each about three times the work of the one before, of no "
+     "use to plans by patterns (default: 0)"},
     {"effort", SEARCH, CLI_RECORD, AT(effort), CLI_VLM, V("effort"), "N",
      "search for fewer packs (default: 0)"},
     {"effort", SEARCH, CLI_RECORD, AT(effort), CLI_STEP, S("effort"), "N",

@@ -8,9 +8,11 @@
  *
  *     epoch >= min over m of  sum over i <= m of (A_i + t_step)  +  area bound(the rest, n - m steps)
  *
- * with n the least number of steps, m from the least number that holds the j longest to j. O(bins) for each
- * pair that is tried; a j is left as soon as one m says no more than is known. Oracle: every way to spread
- * few samples over steps (tests/epoch/test_bound_long.c). */
+ * with n the least number of steps, m from the least number that holds the j longest to j. Of several m at
+ * once the sum is that of the least and the bound that of the most. Tried are the first few j, and those of
+ * all samples longer than some lengths. O(bins) for each pair that is tried; a j is left as soon as one m
+ * says no more than is known. Oracle: every way to spread few samples over steps
+ * (tests/epoch/test_bound_long.c). */
 #include <string.h>
 
 #include "base/checked.h"
@@ -33,9 +35,8 @@ typedef struct longest {
     int64_t *left;     /* [bins] scratch */
 } longest;
 
-/* As many steps as hold the `count` longest samples at least, and what they wait for those. */
+/* As many steps as hold some of the longest samples at least, and what they wait for those. */
 typedef struct tops {
-    int64_t count;
     int64_t steps;
     int64_t ns;
     int64_t last_ns; /* one step more: the last of the samples alone */
@@ -65,11 +66,11 @@ static int64_t alone_ns(const longest *l, int64_t bin)
     return l->alone_ns[bin];
 }
 
-/* The step that begins behind i T tokens of the longest samples waits for one no shorter than the sample
- * there. O(bins + steps). */
+/* Of the `count` longest: the step that begins behind i T tokens of them waits for one no shorter than the
+ * sample there. O(bins + steps). */
 static tops tops_of(const longest *l, int64_t count)
 {
-    tops t = {.count = count};
+    tops t = {.steps = 0};
     int64_t bin = l->bins, tokens = 0, left = count;
     while (left > 0) {
         const int64_t samples = hbp__min_i64(left, l->number[--bin]);

@@ -17,10 +17,13 @@
 #include "epoch/units.h"
 #include "epoch/vision.h"
 #include "epoch/weigh.h"
-#include "pack/fill/score.h"
-#include "pack/groups/hierarchy.h"
-#include "schedule/balance.h"
-#include "schedule/modalities.h"
+
+static hbp_status set_bound(const hbp__epoch *epoch, hbp_plan *plan)
+{
+    int64_t bound_ns;
+    HBP__TRY(hbp__epoch_bound(epoch, plan->tokens_per_step, 1, &bound_ns));
+    return hbp__epoch_set_bound(epoch, plan->tokens_per_step, bound_ns, plan);
+}
 
 /* The batches in packs of groups that are given or chosen. */
 static hbp_status plan_batches_in_groups(const hbp__epoch *epoch, const hbp__batches *batches, hbp_plan **out)
@@ -79,7 +82,9 @@ static hbp_status plan_windows(hbp__epoch *epoch, hbp_plan **out)
     if (status >= 0)
         status = hbp__batches_plan_by_groups(epoch, &batches, 0, out);
     if (status >= 0)
-        status = hbp__epoch_describe(epoch, epoch->groups, *out);
+        status = hbp__epoch_record_tokens(epoch, epoch->groups, *out);
+    if (status >= 0)
+        status = set_bound(epoch, *out);
     hbp__batches_close(&batches);
     hbp_groups_free(chosen);
     return status;
@@ -118,6 +123,7 @@ static hbp_status plan_contract(hbp__epoch *epoch, hbp_plan **out)
         return status == HBP_E_INFEASIBLE ? hbp__epoch_plan_hierarchy(epoch, out) : status;
     }
     HBP__TRY(status);
+    HBP__TRY(set_bound(epoch, *out));
     return is_search ? hbp__epoch_mend(epoch, &room, out) : HBP_OK;
 }
 

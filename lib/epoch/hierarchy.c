@@ -3,14 +3,11 @@
 #include "base/checked.h"
 #include "base/methods.h"
 #include "data/plan/plan.h"
-#include "epoch/bound.h"
 #include "epoch/choose.h"
 #include "schedule/balance.h"
 #include "schedule/modalities.h"
 
-/* Records the tokens of a step: those asked for, which given groups may let pass, or the groups', which
- * published steps pass where micro_batch_multiple asks for more. */
-static hbp_status record_tokens(const hbp__epoch *epoch, const hbp_groups *groups, hbp_plan *plan)
+hbp_status hbp__epoch_record_tokens(const hbp__epoch *epoch, const hbp_groups *groups, hbp_plan *plan)
 {
     int is_promise = hbp__epoch_method(epoch->options.method) == HBP__EPOCH_SEARCH || epoch->options.groups;
     int64_t asked = is_promise ? epoch->options.tokens_per_step : 0, most = 0;
@@ -18,14 +15,6 @@ static hbp_status record_tokens(const hbp__epoch *epoch, const hbp_groups *group
         most = hbp__max_i64(most, plan->step_tokens[i]);
     plan->tokens_per_step = asked ? asked : hbp__max_i64(groups->tokens_per_step, most);
     return asked && most > asked ? hbp__epoch_refuse_tokens(epoch, asked, most) : HBP_OK;
-}
-
-hbp_status hbp__epoch_describe(const hbp__epoch *epoch, const hbp_groups *groups, hbp_plan *plan)
-{
-    int64_t bound_ns;
-    HBP__TRY(record_tokens(epoch, groups, plan));
-    HBP__TRY(hbp__epoch_bound(epoch, plan->tokens_per_step, 1, &bound_ns));
-    return hbp__epoch_set_bound(epoch, plan->tokens_per_step, bound_ns, plan);
 }
 
 hbp_status hbp__epoch_plan_hierarchy(const hbp__epoch *epoch, hbp_plan **out)
@@ -41,7 +30,7 @@ hbp_status hbp__epoch_plan_hierarchy(const hbp__epoch *epoch, hbp_plan **out)
         status = hbp__balance(epoch->context, best.packs, groups, epoch->cost, &balance, 0, out);
     if (status >= 0) {
         (*out)->composition = HBP_COMPOSITION_HIERARCHY;
-        status = hbp__epoch_describe(epoch, groups, *out);
+        status = hbp__epoch_record_tokens(epoch, groups, *out);
     }
     hbp__trial_close(&best);
     return status;

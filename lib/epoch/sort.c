@@ -4,15 +4,14 @@
  * A step lasts at least as long as its longest sample alone. Samples too long for groups are put into as few
  * steps as hold them, sorted by length: the sum of what steps wait for is then near the least that there is
  * (docs: bound, steps of at most T tokens). Each of these steps is planned by itself, with shorter samples in
- * what room it has. The rest has groups, or is sorted as well where they do not keep to other options. Of few
- * samples all are sorted, too, and the faster of both plans is kept. Complexity: that of planning the steps.
- * Oracle: every spread of few samples over steps (tests/epoch/test_sort.c). */
+ * what room it has. The rest has groups, or is sorted as well where they do not keep to other options. Where
+ * that is soon done all are sorted, too, and the faster of both plans is kept. Complexity: that of planning
+ * the steps. Oracle: every spread of few samples over steps (tests/epoch/test_sort.c). */
 #include "base/checked.h"
 #include "cost/point.h"
 #include "data/lengths/lengths_subset.h"
 #include "data/plan/plan.h"
 #include "epoch/batches.h"
-#include "epoch/bound.h"
 #include "epoch/choose.h"
 #include "epoch/hierarchy.h"
 #include "epoch/price.h"

@@ -157,15 +157,15 @@
 #define HBP__BOUND_PAIRS   48
 /* The same for all samples longer than some lengths, from where steps begin to wait on, each a fourth and a
  * 32nd of the longest longer than the last: so many pairs, or fewer where there are many bins, an eighth of
- * the steps past the least number at once. Chosen on data sets of 100,000
- * samples: half the lengths left bounds up to 1.5 points lower (one was 1.4 higher), twice as many raised
- * none by more than .3. */
+ * the steps past the least number at once. Chosen on data sets of 100,000 samples: half the lengths left
+ * bounds up to 1.5 points lower (one was 1.4 higher), twice as many raised none by more than .3. */
 #define HBP__BOUND_NEXT       4
 #define HBP__BOUND_LENGTHS    32
 #define HBP__BOUND_WAIT_PAIRS 400
 #define HBP__BOUND_WAIT_BINS  (INT64_C(1) << 22) /* of all pairs together */
 #define HBP__BOUND_AT_ONCE    8
-/* Of more distinct lengths than so many, those that differ by less than one part in so many are one. */
+/* Of more distinct lengths than so many, those that differ by less than one part in so many are one.
+ * Chosen. */
 #define HBP__BOUND_BINS   32768
 #define HBP__BOUND_NEARLY 1024
 

@@ -14,10 +14,9 @@ hbp_status hbp__epoch_mix(const hbp__epoch *epoch, const hbp_lengths *lengths, c
                           const hbp_packs *packs, const hbp_fill_options *fill,
                           const hbp_balance_options *balance, int64_t *room, hbp_plan **out);
 
-/* The hierarchy where no groups keep to `tokens_per_step`, which no plan keeps to in less than `bound_ns`:
- * steps of samples of like length, planned one by one. *out stays NULL where those do not keep to the options
- * either.
- */
+/* The hierarchy where no groups keep to `tokens_per_step`, which no plan keeps to in less than `bound_ns` (0:
+ * not known): steps of samples of like length, planned one by one, and groups for those that are short
+ * enough. *out stays NULL where those do not keep to the options either. */
 hbp_status hbp__epoch_sort(const hbp__epoch *epoch, int64_t tokens_per_step, int64_t bound_ns,
                            hbp_plan **out);
 

@@ -33,6 +33,17 @@ static inline void planned_check(hbp_context *context, const hbp_plan *plan, con
     free(tokens);
 }
 
+/* A plan that keeps its promises. */
+static inline hbp_plan *planned_with(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
+                                     const hbp_epoch_options *options)
+{
+    hbp_plan *plan = NULL;
+    OK(context, hbp_plan_epoch(context, lengths, cost, options, &plan));
+    OK(context, hbp_plan_validate(context, plan, lengths, cost));
+    planned_check(context, plan, lengths);
+    return plan;
+}
+
 /* What an epoch is planned from, for sweeps. */
 typedef struct planned_inputs {
     hbp_lengths *lengths;

@@ -18,10 +18,7 @@ static hbp_epoch_options with(int32_t composition, int64_t tokens_per_step)
 static hbp_plan *plan_with(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
                            const hbp_epoch_options *options)
 {
-    hbp_plan *plan = NULL;
-    OK(context, hbp_plan_epoch(context, lengths, cost, options, &plan));
-    OK(context, hbp_plan_validate(context, plan, lengths, cost));
-    planned_check(context, plan, lengths);
+    hbp_plan *plan = planned_with(context, lengths, cost, options);
     for (int64_t s = 0; s < plan->steps && options->tokens_per_step; s++)
         ck_assert_int_le(plan->step_tokens[s], options->tokens_per_step);
     return plan;

@@ -5,16 +5,6 @@
 #include "keep.h"
 #include "planned.h"
 
-static hbp_plan *plan_with(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
-                           const hbp_epoch_options *options)
-{
-    hbp_plan *plan = NULL;
-    OK(context, hbp_plan_epoch(context, lengths, cost, options, &plan));
-    OK(context, hbp_plan_validate(context, plan, lengths, cost));
-    planned_check(context, plan, lengths);
-    return plan;
-}
-
 static int64_t time_of(const hbp_plan *plan)
 {
     int64_t ns = 0;
@@ -31,10 +21,10 @@ START_TEST_IN_CONTEXT(slack_buys_mixture)
     hbp_lengths *lengths = test_long_tail(context, 2, 600, 40000);
     hbp_epoch_options options = {
         .struct_size = sizeof options, .mixture_slack = -1, .tokens_per_step = 80000, .seed = 2};
-    hbp_plan *plain = keep(plan_with(context, lengths, cost, &options));
+    hbp_plan *plain = keep(planned_with(context, lengths, cost, &options));
     for (int32_t slack = TEST_SANITIZED ? 1000 : 10; slack <= 1000; slack *= 10) {
         options.mixture_slack = slack;
-        hbp_plan *plan = plan_with(context, lengths, cost, &options);
+        hbp_plan *plan = planned_with(context, lengths, cost, &options);
         double without, with;
         OK(context, hbp__plan_mixture(context, plain, &without));
         OK(context, hbp__plan_mixture(context, plan, &with));
@@ -60,7 +50,7 @@ START_TEST_IN_CONTEXT(small_epochs_are_looked_at_closely)
                                      .tokens_per_step = 80000 + 40000 * (int64_t)(seeds[i] % 4),
                                      .seed = seeds[i],
                                      .mixture_slack = seeds[i] % 3 == 2 ? 20 : 0};
-        hbp_plan *plan = keep(plan_with(context, lengths, cost, &options));
+        hbp_plan *plan = keep(planned_with(context, lengths, cost, &options));
         ns += time_of(plan);
     }
     ck_assert_int_le(ns, INT64_C(11662373220));
@@ -78,7 +68,7 @@ START_TEST_IN_CONTEXT(limits_hold)
                                      .max_pack_length = 16384,
                                      .over_long = HBP_OVERLONG_DROP,
                                      .mixture_slack = slack};
-        hbp_plan *plan = plan_with(context, lengths, cost, &options);
+        hbp_plan *plan = planned_with(context, lengths, cost, &options);
         ck_assert_int_gt(plan->dropped, 0);
         for (int64_t p = 0; p < plan->packs; p++)
             ck_assert_int_le(plan->pack_padded_tokens[p], 16384);
@@ -115,7 +105,7 @@ START_TEST_IN_CONTEXT(as_many_steps_as_it_takes)
                                  .tokens_per_step = 300000,
                                  .max_samples = 2,
                                  .micro_batches_per_step = 1};
-    hbp_plan *plan = keep(plan_with(context, lengths, cost, &options));
+    hbp_plan *plan = keep(planned_with(context, lengths, cost, &options));
     ck_assert_int_ge(plan->steps, 23);
     ck_assert_int_eq(plan->micro_batches, plan->steps);
 }
@@ -179,7 +169,7 @@ START_TEST_IN_CONTEXT(steps_have_few_micro_batches)
     int64_t ns[2];
     for (int i = 0; i < 2; i++) {
         options.tokens_per_step = (int64_t)(i ? 32 : 28) << 20;
-        hbp_plan *plan = plan_with(context, lengths, cost, &options);
+        hbp_plan *plan = planned_with(context, lengths, cost, &options);
         ns[i] = time_of(plan);
         hbp_plan_free(plan);
     }

@@ -90,8 +90,8 @@ static hbp_status plan_with_units(hbp_context *context, const hbp_lengths *lengt
     HBP__TRY(hbp__options_read(context, &all, sizeof all, options, "hbp_groups_options"));
     HBP__TRY(hbp__groups_largest(context, lengths, 1, &longest, &most));
     cap_packs(lengths, max_vision, &all);
-    static const double room[] = {HBP__VISION_ROOM, 1,
-                                  0}; /* times what the data have, as far as memory goes */
+    /* For so many times the units that the data have, as far as memory goes. */
+    static const double room[] = {HBP__VISION_ROOM, 1, 0};
     hbp_status status = HBP_E_INFEASIBLE;
     double before = (double)INFINITY;
     for (int i = 0; i < 3 && status == HBP_E_INFEASIBLE; i++) {
