@@ -66,6 +66,11 @@ static inline void every_open(hbp_context *context, every *e, int32_t borrow)
     ck_assert_ptr_nonnull(mkdtemp(e->folder));
 }
 
+static inline void every_path(const every *e, char path[96])
+{
+    snprintf(path, 96, "%s/file", e->folder);
+}
+
 static inline void every_close(every *e)
 {
     hbp_layers_free(e->layers);
@@ -77,12 +82,10 @@ static inline void every_close(every *e)
     hbp_lengths_free(e->sized);
     hbp_lengths_free(e->linked);
     hbp_lengths_free(e->lengths);
+    char path[96];
+    every_path(e, path);
+    unlink(path); /* a call that failed on its way leaves it */
     rmdir(e->folder);
-}
-
-static inline void every_path(const every *e, char path[96])
-{
-    snprintf(path, 96, "%s/file", e->folder);
 }
 
 static inline hbp_status every_create(hbp_context *context, const every *e)

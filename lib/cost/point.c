@@ -122,7 +122,7 @@ int32_t hbp__points_list(const hbp_cost *cost, int32_t row, const hbp__point_ran
         hbp__point point = hbp__point_make(cost, row, c);
         point.capacity = hbp__min_i64(point.capacity, range->most);
         point.capacity -= point.capacity % range->multiple;
-        if (point.capacity > (count ? points[count - 1].capacity : 0))
+        if (point.capacity >= (!count ? 1 : points[count - 1].capacity + !range->keeps_equal))
             points[count++] = point;
     }
     return count;

@@ -29,10 +29,12 @@ typedef struct hbp__point_range {
     int32_t first, last, stride; /* recomputed layers: each stride-th from `first`, and `last` */
     int64_t most;                /* tokens of a pack at most */
     int64_t multiple;            /* that capacities are brought down to */
+    int keeps_equal;             /* of as many whole tokens, more layers may hold more vision units */
 } hbp__point_range;
 
-/* The useful points of a degree, fewer layers first: each holds more than the one before, the first at least
- * one token. `points` has room for one per listed number of layers; returns how many there are. */
+/* The useful points of a degree, fewer layers first: each holds more than the one before, or as much where
+ * equal ones are kept; the first at least one token. `points` has room for one per listed number of layers;
+ * returns how many there are. */
 int32_t hbp__points_list(const hbp_cost *cost, int32_t row, const hbp__point_range *range,
                          hbp__point *points);
 

@@ -92,7 +92,8 @@ static hbp_status order_alike(const forming *f, const run *r, uint32_t *order)
         HBP__TRY(hbp__tick_row(context, "balance", i, count));
         uint32_t p = order[i];
         int64_t vision = packs->vision ? packs->vision[p] : 0;
-        sized[i] = (hbp__sized){{vision, packs->padded[p], pack_ns(f, r->group, p)}, p};
+        int64_t ns = hbp__min_i64(pack_ns(f, r->group, p), INT64_MAX / (f->groups->packs[r->group] + 1));
+        sized[i] = (hbp__sized){{vision, packs->padded[p], ns}, p}; /* sums of a micro-batch stay in range */
     }
     hbp__rng rng = hbp__rng_make(f->options->seed, f->options->epoch, STREAM_PACKS + (uint64_t)r->first);
     HBP__TRY(hbp__vision_order(context, sized, count, f->groups->packs[r->group], &rng));

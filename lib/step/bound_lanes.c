@@ -49,6 +49,7 @@ static hbp_status set_asks(bounding *b, const hbp__ask *asks)
     b->rows = 1;
     if (!step->cost->terms.uneven_micro_batches) {
         double rows = ceil(share / step->ranks * (1 - hbp__bound_margin(step->count)));
+        rows = hbp__min_f64(rows, (double)step->count);
         b->rows = (double)hbp__step_whole(step, rows > 1 ? (int64_t)rows : 1);
     }
     return HBP_OK;

@@ -21,6 +21,29 @@ static void list_chain(hbp__lanes *l)
     l->chains = count;
 }
 
+/* Whether every sequence in a pack of its own, one after another in the slowest way of any degree, takes less
+ * than 2^62 ns (146 years): what a rank's packs take is summed, and one more added, without asking again. */
+static hbp_status check_times(const hbp__step *step)
+{
+    double most = 0, squares = 0, vision = 0, count = (double)step->count;
+    for (int64_t k = 0; k < step->count; k++) {
+        squares += step->squares[k];
+        vision += (double)hbp__step_vision(step, k);
+    }
+    for (int32_t j = 0; j < step->degrees; j++) {
+        const hbp__step_degree *degree = &step->degree[j];
+        const hbp__point *way = &degree->way[degree->ways - 1];
+        double tokens = (double)hbp__round_up(degree->longest, degree->pack_multiple);
+        double each = way->constant + way->linear * tokens;
+        most = hbp__max_f64(most, count * each + way->square * squares + way->vision * vision);
+    }
+    most += count * step->cost->terms.pack_ns;
+    if (!(most < 0x1p62))
+        return hbp__fail(step->context, HBP_E_OVERFLOW,
+                         "the sequences of a step may take %g ns one after another, over half of 2^63", most);
+    return HBP_OK;
+}
+
 hbp_status hbp__lanes_open(const hbp__step *step, hbp__lanes *l)
 {
     hbp_context *context = step->context;
@@ -35,6 +58,7 @@ hbp_status hbp__lanes_open(const hbp__step *step, hbp__lanes *l)
     l->load = hbp__take(context, ranks, sizeof *l->load);
     l->row = hbp__take(context, ranks, sizeof *l->row);
     HBP__TRY(hbp__scratch_check(context, "the lanes of a step"));
+    HBP__TRY(check_times(step));
     l->padding_ns = hbp__cost_padding_ns(step->cost);
     list_chain(l);
     hbp__lanes_clear(l);

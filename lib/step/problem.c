@@ -137,6 +137,7 @@ static int32_t list_points(const hbp__step *step, int32_t row, hbp__point *point
     uncapped.tokens_per_rank = 0;
     range.most = HBP_MAX_LENGTH;
     range.multiple = 1;
+    range.keeps_equal = 1;
     return hbp__points_list(&uncapped, row, &range, points);
 }
 

@@ -142,7 +142,8 @@ static inline int64_t hbp__step_room(const hbp__step *step, int64_t k)
 {
     if (!step->vision)
         return step->tokens[k];
-    return step->tokens[k] + (int64_t)(step->vision_tokens * (double)step->vision[k]);
+    double tokens = step->vision_tokens * (double)step->vision[k]; /* of more than a pack, a pack's */
+    return step->tokens[k] + (int64_t)hbp__min_f64(tokens, (double)HBP_MAX_LENGTH);
 }
 
 /* Sequence k alone in a group of step->degree[j]. */

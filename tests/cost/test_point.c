@@ -110,14 +110,15 @@ START_TEST_IN_CONTEXT(lists_are_of_useful_points)
         hbp__point_range range = {.last = cost->terms.layers,
                                   .stride = 1 + (int32_t)hbp__rng_below(&rng, 3),
                                   .most = i % 2 ? INT64_MAX : 700,
-                                  .multiple = 1 + (int64_t)hbp__rng_below(&rng, 100)};
+                                  .multiple = 1 + (int64_t)hbp__rng_below(&rng, 100),
+                                  .keeps_equal = i / 2 % 2};
         int32_t count = hbp__points_list(cost, row, &range, point);
         for (int32_t c = 0; c <= range.last; c++) {
             int64_t holds = hbp__min_i64(hbp__cost_capacity(cost, row, c, 0), range.most);
             holds -= holds % range.multiple;
             if (c % range.stride && c < range.last)
                 continue;
-            int64_t before = at ? point[at - 1].capacity : 0;
+            int64_t before = !at ? 0 : point[at - 1].capacity - range.keeps_equal;
             if (at < count && point[at].recompute == c) {
                 ck_assert_int_eq(point[at].capacity, holds);
                 ck_assert_int_gt(holds, before);

@@ -334,8 +334,50 @@ START_TEST_IN_CONTEXT(padding_and_units_share_the_last_bytes)
 }
 END_TEST
 
+/* Where a token takes much memory several numbers of layers hold as many: those with more hold more units. */
+START_TEST_IN_CONTEXT(equal_capacities_hold_different_units)
+{
+    static const int32_t degree[] = {1, 2, 4, 8};
+    static const double none[4] = {0};
+    hbp_cost_terms t = {.struct_size = sizeof t,
+                        .ranks = 8,
+                        .layers = 22,
+                        .ns_per_token = 2,
+                        .static_bytes = 51138300,
+                        .activation_bytes = 4000,
+                        .recomputed_bytes = 3990,
+                        .limit_bytes = 51294011,
+                        .degrees = 4,
+                        .degree = degree,
+                        .sp_latency_ns = none,
+                        .sp_ns_per_token = none,
+                        .vision_bytes = 500};
+    int64_t planned = 0, refused = 0, recomputed = 0;
+    hbp_cost *cost = NULL;
+    MAKES(context, cost, hbp_cost_create_terms(context, &t, &cost));
+    for (uint32_t tokens = 1; tokens <= 20; tokens++)
+        for (uint32_t units = 1; units < 3000; units += 1 + units / 40) {
+            hbp_lengths *lengths = NULL;
+            hbp_plan *plan = NULL;
+            hbp_lengths_options with = {.struct_size = sizeof with, .vision = &units};
+            OK(context, hbp_lengths_create_u32(context, &tokens, 1, &with, &lengths));
+            int fits = hbp_cost_predict_pack_bytes(cost, 8, 22, tokens, units) <= t.limit_bytes;
+            ck_assert_int_eq(hbp_plan_step(context, lengths, cost, NULL, &plan),
+                             fits ? HBP_OK : HBP_E_INFEASIBLE);
+            planned += fits;
+            refused += !fits;
+            recomputed += fits && hbp_cost_predict_pack_bytes(cost, 8, 0, tokens, units) > t.limit_bytes;
+            hbp_plan_free(plan);
+            hbp_lengths_free(lengths);
+        }
+    ck_assert_int_gt(planned, 100);
+    ck_assert_int_gt(refused, 100);
+    ck_assert_int_gt(recomputed, 5);
+}
+END_TEST
+
 TEST_MAIN("vision", groups_hold_and_take_what_the_cost_says, sequences_are_ordered_by_what_they_take,
           plans_lie_between_optimum_and_bound, searches_come_near_the_optimum,
           every_way_of_planning_counts_vision_units, options_are_kept_beside_vision_units,
           units_that_do_not_count_change_nothing, padding_and_units_share_the_last_bytes,
-          what_holds_no_group_is_refused)
+          equal_capacities_hold_different_units, what_holds_no_group_is_refused)
