@@ -150,9 +150,9 @@ void hbp__step_board_trim(hbp__step_board *board);
 /* The groups of one degree in the micro-batch being filled, found by what they have left: nodes hold the most
  * time left below them, and the most tokens that a sequence can have there. */
 typedef struct hbp__step_shelf {
-    int64_t leaves; /* a power of two */
+    int64_t leaves; /* a power of two: as many as groups may be opened, at least */
     int64_t used;
-    double *time;   /* [2 leaves] */
+    double *time;   /* [2 leaves]; -1 but in leaves used and above them, as are tokens */
     double *tokens; /* [2 leaves] */
     int64_t *group; /* [leaves] */
     double slack;   /* no sequence has more tokens over the root of its squares */

@@ -82,17 +82,21 @@ hbp_status hbp__step_filler_open(const hbp__step *step, hbp__step_filler *f)
         s->tokens = nodes + 2 * s->leaves;
         s->group = names;
         s->usual = 0;
+        s->used = s->leaves; /* to be cleared */
         nodes += 4 * s->leaves;
         names += s->leaves;
     }
     return set_tables(f);
 }
 
-static void shelf_clear(hbp__step_shelf *s)
+/* Forgets the leaves in use and what is above them, for up to so many leaves. */
+static void shelf_clear(hbp__step_shelf *s, int64_t most)
 {
-    for (int64_t i = 0; i < 2 * s->leaves; i++)
-        s->time[i] = s->tokens[i] = -1;
+    for (int64_t first = s->leaves, used = s->used; first && used; first /= 2, used = (used + 1) / 2)
+        for (int64_t node = first; node < first + used; node++)
+            s->time[node] = s->tokens[node] = -1;
     s->used = 0;
+    s->leaves = power_of_two(most);
 }
 
 static void shelf_set(hbp__step_shelf *s, int64_t leaf, double time, double tokens)
@@ -470,8 +474,8 @@ static double place_all(filling *fill, const hbp__step_pool *pool, int64_t *left
     fill->last = fill->last_leaf = HBP__NONE;
     fill->is_unset = 0;
     *left = 0;
-    for (int32_t j = 0; j < f->step->degrees; j++)
-        shelf_clear(&f->shelf[j]);
+    for (int32_t j = 0; j < f->step->degrees; j++) /* a group has a sequence, at least */
+        shelf_clear(&f->shelf[j], hbp__min_i64(f->step->ranks / f->step->degree[j].degree, pool->count));
     for (int64_t i = 0; i < pool->count && *left <= fill->most; i++) {
         int64_t k = pool->member[i];
         if (f->status >= 0)
