@@ -18,6 +18,8 @@ typedef struct search {
     hbp__step_board best;
     hbp__rng rng;
     double best_time; /* of `best`, time_of_others counted */
+    double bound;     /* what no number of micro-batches can beat by its rank-time; 0: not known yet */
+    double longest;   /* nor by its longest sequence */
     int64_t least;    /* micro-batches that memory asks for */
     int64_t most;
     int64_t worked; /* of the rounds done */
@@ -159,6 +161,7 @@ static void build_all(search *s, int32_t round)
         int32_t best = 0;
         for (int32_t n = 1; n < numbers; n++)
             best = least[n] < least[best] ? n : best;
+        s->bound = i ? s->bound : least[best];
         if (least[best] >= s->best_time || !build_some(s, first + best, round))
             return;
         least[best] = (double)INFINITY;
@@ -351,6 +354,32 @@ static hbp_status is_worth(search *s, int32_t rounds, int64_t work, hbp__step_so
     return HBP_OK;
 }
 
+double hbp__step_longest_ns(const hbp__step *step)
+{
+    double longest = 0, shortest = (double)INFINITY;
+    for (int64_t k = 0; k < step->count; k++) {
+        double alone = (double)INFINITY;
+        for (int32_t j = 0; j < step->degrees; j++)
+            if (hbp__step_holds_alone(step, j, k))
+                alone = hbp__min_f64(alone, hbp__step_group_time(step, j, hbp__step_load_of(step, j, k)));
+        longest = hbp__max_f64(longest, alone);
+        shortest = hbp__min_f64(shortest, alone);
+    }
+    const int64_t whole = hbp__step_whole(step, 1), used = hbp__min_i64(whole, step->count);
+    return longest + (double)(used - 1) * shortest + (double)(whole - used) * step->cost->terms.pack_ns;
+}
+
+int hbp__step_is_least(const hbp__step *step, double ns, double least)
+{
+    const double left = step->options.effort > 1 ? 1e-9 : HBP__STEP_DONE;
+    return ns <= least * (1 + left);
+}
+
+static int is_done(const search *s)
+{
+    return hbp__step_is_least(s->step, s->best_time, hbp__max_f64(s->bound, s->longest));
+}
+
 static hbp_status run_round(search *s, int32_t round, int64_t work, hbp__step_solution *solution)
 {
     hbp__step_builder *b = &s->builder;
@@ -363,12 +392,13 @@ static hbp_status run_round(search *s, int32_t round, int64_t work, hbp__step_so
         build_all(s, round);
     b->work_limit = limit;
     if (s->best_time < (double)INFINITY) {
-        improve(s, round);
+        if (!is_done(s))
+            improve(s, round);
         hbp__step_listen(b);
         HBP__TRY(hbp__step_status(b));
         HBP__TRY(keep_if_shorter(s, solution));
     }
-    if (!round)
+    if (!round && !is_done(s))
         HBP__TRY(deal_evenly(s, work, solution));
     return hbp__step_status(b);
 }
@@ -409,6 +439,7 @@ static hbp_status run_search(search *s, hbp__step_solution *solution)
     HBP__TRY(hbp__step_board_open(step, s->most, &s->board));
     HBP__TRY(hbp__step_board_open(step, s->most, &s->best));
     s->best_time = (double)INFINITY;
+    s->longest = hbp__step_longest_ns(step);
     s->rng = hbp__rng_make(0, 0, STREAM);
     if (solution->first) {
         HBP__TRY(hbp__step_board_read(step, solution, &s->board));

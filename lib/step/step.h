@@ -349,6 +349,14 @@ hbp_status hbp__step_equal(const hbp__step *step, hbp__step_solution *solution);
 /* The plan of a priced solution; groups without sequences and ranks without a group become padding packs. */
 hbp_status hbp__step_finish(const hbp__step *step, const hbp__step_solution *solution, hbp_plan **out);
 
+/* What no solution of one sequence or more beats in ns: the sequence that takes longest alone, and the
+ * shortest in each of the micro-batches that complete a number, while there are any. O(count degrees). */
+double hbp__step_longest_ns(const hbp__step *step);
+
+/* Whether a step of so many ns is so near to what none beats that searching on brings next to nothing, or
+ * with an effort above 1 nothing. */
+int hbp__step_is_least(const hbp__step *step, double ns, double least);
+
 /* The ways to plan a step, each opening and pricing *solution. `bound_ns` stays 0. */
 hbp_status hbp__step_search(const hbp__step *step, hbp__step_solution *solution);
 hbp_status hbp__step_paper(const hbp__step *step, hbp__step_solution *solution);

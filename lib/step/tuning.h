@@ -32,6 +32,9 @@
 #define HBP__STEP_WORTH           (1.0 / 400)
 #define HBP__STEP_WORK_PER_SECOND 1e8
 #define HBP__STEP_NEAR_ENOUGH     0.02
+/* At effort 1 a step that takes no more than this part longer than what none beats is not improved.
+ * bench_step. */
+#define HBP__STEP_DONE 0.0005
 /* Fewer sequences than this can be arranged in fewer ways. */
 #define HBP__STEP_ARRANGED 8
 /* Levels may do so many times the work of a round; they hardly ever need as much. */

@@ -342,6 +342,34 @@ START_TEST(larger_steps_beat_the_other_ways)
 }
 END_TEST
 
+/* What lets the search stop: no optimum takes less, and of some steps the optimum is just that. */
+START_TEST(no_step_beats_its_longest_sequence)
+{
+    int64_t tried = 0, met = 0;
+    for (int64_t i = 0; i < 200; i++) {
+        small_step s =
+            small_open((uint64_t)i, (int)(i % SMALL_KINDS), i % 2 ? 16 : 8, 1 + (int32_t)(i % 7), 5e6);
+        vary(&s, i);
+        exact_step e = small_exact(&s);
+        int64_t best = exact_step_ns(&e);
+        hbp__step step;
+        if (best != EXACT_NEVER) {
+            OK(s.context, hbp__step_open(s.context, s.lengths, s.cost, &s.options, &step));
+            double longest = hbp__step_longest_ns(&step);
+            ck_assert_msg(longest <= (double)best + 2, "step %d: %.1f ns, the optimum is %lld", (int)i,
+                          longest, (long long)best);
+            met += hbp__step_is_least(&step, (double)best, longest);
+            tried++;
+            hbp__step_close(&step);
+        }
+        small_close(&s);
+    }
+    ck_assert_int_gt(tried, 150);
+    ck_assert_int_gt(met, 20);
+    ck_assert_int_lt(met, tried * 3 / 4);
+}
+END_TEST
+
 /* One short sequence: 15 ranks have nothing to do, and every micro-batch past the first is theirs as well. */
 START_TEST(idle_ranks_become_padding)
 {
@@ -370,4 +398,5 @@ TEST_MAIN_LOOPS("search", NULL, NULL, {the_oracle_is_exact, 0, 1},
                 {more_effort_is_never_slower, 0, CHUNKS}, {options_are_respected, 0, 1},
                 {a_single_micro_batch_is_near_the_optimum, 0, 1},
                 {one_micro_batch_of_some_is_near_the_optimum, 0, 1}, {any_degree_helps, 0, 1},
-                {larger_steps_beat_the_other_ways, 0, 1}, {idle_ranks_become_padding, 0, 1})
+                {larger_steps_beat_the_other_ways, 0, 1}, {no_step_beats_its_longest_sequence, 0, 1},
+                {idle_ranks_become_padding, 0, 1})
