@@ -80,6 +80,8 @@ static double area(const relaxation *r, double makespan)
     int64_t end = r->end;
     for (int32_t j = 0; j < r->step->degrees && end > r->first; j++) {
         const relax_degree *d = &r->degree[j];
+        if (!(d->capacity > 0))
+            continue;
         int64_t from = find_row(r, r->first, end, reach(d, makespan));
         double tokens = pool->tokens_before[end] - pool->tokens_before[from];
         double squares = pool->squares_before[end] - pool->squares_before[from];
