@@ -118,8 +118,11 @@ hbp_status hbp__step_scarce(const hbp__step *step, int64_t micro_batches, int64_
     hbp_context *context = step->context;
     /* What less effort finds may be spread for less. */
     int is_longer = solution->ns > found_ns && step->options.effort > 1;
-    if ((!is_forced(step) && !is_capped(step) && !is_longer) ||
-        hbp__step_is_least(step, (double)solution->ns, hbp__step_longest_ns(step)))
+    double longest_ns;
+    if (!is_forced(step) && !is_capped(step) && !is_longer)
+        return HBP_OK;
+    HBP__TRY(hbp__step_longest_ns(step, &longest_ns));
+    if (hbp__step_is_least(step, (double)solution->ns, longest_ns))
         return HBP_OK;
     int64_t mark = hbp__scratch_mark(context);
     scarce s = {step, NULL, solution, idle_ranks(step, solution)};

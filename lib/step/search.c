@@ -354,11 +354,12 @@ static hbp_status is_worth(search *s, int32_t rounds, int64_t work, hbp__step_so
     return HBP_OK;
 }
 
-double hbp__step_longest_ns(const hbp__step *step)
+hbp_status hbp__step_longest_ns(const hbp__step *step, double *ns)
 {
     double longest = 0, shortest = (double)INFINITY;
     for (int64_t k = 0; k < step->count; k++) {
         double alone = (double)INFINITY;
+        HBP__TRY(hbp__tick_row(step->context, "step", k, step->count));
         for (int32_t j = 0; j < step->degrees; j++)
             if (hbp__step_holds_alone(step, j, k))
                 alone = hbp__min_f64(alone, hbp__step_group_time(step, j, hbp__step_load_of(step, j, k)));
@@ -366,7 +367,8 @@ double hbp__step_longest_ns(const hbp__step *step)
         shortest = hbp__min_f64(shortest, alone);
     }
     const int64_t whole = hbp__step_whole(step, 1), used = hbp__min_i64(whole, step->count);
-    return longest + (double)(used - 1) * shortest + (double)(whole - used) * step->cost->terms.pack_ns;
+    *ns = longest + (double)(used - 1) * shortest + (double)(whole - used) * step->cost->terms.pack_ns;
+    return HBP_OK;
 }
 
 int hbp__step_is_least(const hbp__step *step, double ns, double least)
@@ -439,7 +441,7 @@ static hbp_status run_search(search *s, hbp__step_solution *solution)
     HBP__TRY(hbp__step_board_open(step, s->most, &s->board));
     HBP__TRY(hbp__step_board_open(step, s->most, &s->best));
     s->best_time = (double)INFINITY;
-    s->longest = hbp__step_longest_ns(step);
+    HBP__TRY(hbp__step_longest_ns(step, &s->longest));
     s->rng = hbp__rng_make(0, 0, STREAM);
     if (solution->first) {
         HBP__TRY(hbp__step_board_read(step, solution, &s->board));

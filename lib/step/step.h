@@ -351,7 +351,7 @@ hbp_status hbp__step_finish(const hbp__step *step, const hbp__step_solution *sol
 
 /* What no solution of one sequence or more beats in ns: the sequence that takes longest alone, and the
  * shortest in each of the micro-batches that complete a number, while there are any. O(count degrees). */
-double hbp__step_longest_ns(const hbp__step *step);
+hbp_status hbp__step_longest_ns(const hbp__step *step, double *ns);
 
 /* Whether a step of so many ns is so near to what none beats that searching on brings next to nothing, or
  * with an effort above 1 nothing. */
