@@ -44,13 +44,29 @@ const char *hbp__machine_preset_name(int64_t index)
     return index >= 0 && index < PRESETS ? presets[index].name : NULL;
 }
 
+/* Whether a name is a preset's and a number of nodes, as in "h100x8"; their number begins at *count then. */
+static int is_multiple(const char *name, const struct preset *p, const char **count)
+{
+    const size_t length = strlen(p->name);
+    if (strncmp(name, p->name, length) != 0 || (name[length] != 'x' && name[length] != '*'))
+        return 0;
+    *count = name + length + 1;
+    return **count && strspn(*count, "0123456789") == strlen(*count);
+}
+
 static hbp_status find_preset(hbp_context *context, const char *name, const struct preset **found)
 {
+    const char *count;
     for (int64_t i = 0; i < PRESETS; i++)
         if (strcmp(presets[i].name, name) == 0) {
             *found = &presets[i];
             return HBP_OK;
         }
+    for (int64_t i = 0; i < PRESETS; i++)
+        if (is_multiple(name, &presets[i], &count))
+            return hbp__fail(context, HBP_E_INVALID,
+                             "no machine preset '%.64s'; %.16s nodes of %s are '%s:%.16s'", name, count,
+                             presets[i].name, presets[i].name, count);
     return hbp__fail_preset(context, "machine", name, hbp__machine_preset_name, PRESETS);
 }
 
