@@ -287,47 +287,60 @@ START_TEST_IN_CONTEXT(what_holds_no_group_is_refused)
 }
 END_TEST
 
-/* A pack's padding takes memory that units would need, and layers that no token asks for make room: one
- * sample is planned exactly where its padded pack fits with all layers recomputed. */
-START_TEST_IN_CONTEXT(padding_and_units_share_the_last_bytes)
+/* Memory that is full but for some tokens or units, whose bytes the caller adds. */
+static hbp_cost_terms scarce_memory(void)
 {
     static const int32_t degree[] = {1, 2, 4, 8};
     static const double none[4] = {0};
+    return (hbp_cost_terms){.struct_size = sizeof(hbp_cost_terms),
+                            .ranks = 8,
+                            .layers = 22,
+                            .ns_per_token = 2,
+                            .static_bytes = 51138300,
+                            .limit_bytes = 51294011,
+                            .degrees = 4,
+                            .degree = degree,
+                            .sp_latency_ns = none,
+                            .sp_ns_per_token = none};
+}
+
+/* Whether one sample is planned: where its padded pack fits with all layers recomputed, and then validly. */
+static int plans_what_fits(hbp_context *context, const hbp_cost *cost, uint32_t tokens, uint32_t units,
+                           int64_t multiple)
+{
+    hbp_lengths *lengths = NULL;
+    hbp_plan *plan = NULL;
+    hbp_lengths_options with = {.struct_size = sizeof with, .vision = &units};
+    hbp_step_options o = {.struct_size = sizeof o, .pack_multiple = multiple};
+    hbp_cost_terms t = {.struct_size = sizeof t};
+    OK(context, hbp_cost_get_terms(context, cost, &t));
+    OK(context, hbp_lengths_create_u32(context, &tokens, 1, &with, &lengths));
+    int64_t padded = hbp__round_up(tokens, multiple);
+    int fits = hbp_cost_predict_pack_bytes(cost, 8, t.layers, padded, units) <= t.limit_bytes;
+    ck_assert_int_eq(hbp_plan_step(context, lengths, cost, &o, &plan), fits ? HBP_OK : HBP_E_INFEASIBLE);
+    if (fits)
+        OK(context, hbp_plan_validate(context, plan, lengths, cost));
+    hbp_plan_free(plan);
+    hbp_lengths_free(lengths);
+    return fits;
+}
+
+/* A pack's padding takes memory that units would need, and layers that no token asks for make room. */
+START_TEST_IN_CONTEXT(padding_and_units_share_the_last_bytes)
+{
+    hbp_cost_terms t = scarce_memory();
+    hbp_cost *cost = NULL;
     int64_t planned = 0, refused = 0;
+    t.pack_ns = 1575;
+    t.activation_bytes = 1539.18;
+    t.recomputed_bytes = 336.135;
+    t.vision_bytes = 1.61e5;
+    MAKES(context, cost, hbp_cost_create_terms(context, &t, &cost));
     for (int64_t multiple = 16; multiple <= 256; multiple += 16)
         for (uint32_t units = 1; units <= 4; units++) {
-            hbp_cost_terms t = {.struct_size = sizeof t,
-                                .ranks = 8,
-                                .layers = 22,
-                                .ns_per_token = 2,
-                                .pack_ns = 1575,
-                                .static_bytes = 51138300,
-                                .activation_bytes = 1539.18,
-                                .recomputed_bytes = 336.135,
-                                .limit_bytes = 51294011,
-                                .degrees = 4,
-                                .degree = degree,
-                                .sp_latency_ns = none,
-                                .sp_ns_per_token = none,
-                                .vision_bytes = 1.61e5};
-            hbp_cost *cost = NULL;
-            hbp_lengths *lengths = NULL;
-            hbp_plan *plan = NULL;
-            hbp_lengths_options with = {.struct_size = sizeof with, .vision = &units};
-            OK(context, hbp_cost_create_terms(context, &t, &cost));
-            OK(context, hbp_lengths_create_u32(context, (uint32_t[]){19}, 1, &with, &lengths));
-            hbp_step_options o = {.struct_size = sizeof o, .pack_multiple = multiple};
-            int64_t tokens = (19 + multiple - 1) / multiple * multiple;
-            int fits = hbp_cost_predict_pack_bytes(cost, 8, 22, tokens, units) <= t.limit_bytes;
-            hbp_status status = hbp_plan_step(context, lengths, cost, &o, &plan);
-            ck_assert_int_eq(status, fits ? HBP_OK : HBP_E_INFEASIBLE);
-            if (fits)
-                OK(context, hbp_plan_validate(context, plan, lengths, cost));
+            int fits = plans_what_fits(context, cost, 19, units, multiple);
             planned += fits;
             refused += !fits;
-            hbp_plan_free(plan);
-            hbp_lengths_free(lengths);
-            hbp_cost_free(cost);
         }
     ck_assert_int_gt(planned, 10);
     ck_assert_int_gt(refused, 10);
@@ -337,38 +350,19 @@ END_TEST
 /* Where a token takes much memory several numbers of layers hold as many: those with more hold more units. */
 START_TEST_IN_CONTEXT(equal_capacities_hold_different_units)
 {
-    static const int32_t degree[] = {1, 2, 4, 8};
-    static const double none[4] = {0};
-    hbp_cost_terms t = {.struct_size = sizeof t,
-                        .ranks = 8,
-                        .layers = 22,
-                        .ns_per_token = 2,
-                        .static_bytes = 51138300,
-                        .activation_bytes = 4000,
-                        .recomputed_bytes = 3990,
-                        .limit_bytes = 51294011,
-                        .degrees = 4,
-                        .degree = degree,
-                        .sp_latency_ns = none,
-                        .sp_ns_per_token = none,
-                        .vision_bytes = 500};
-    int64_t planned = 0, refused = 0, recomputed = 0;
+    hbp_cost_terms t = scarce_memory();
     hbp_cost *cost = NULL;
+    int64_t planned = 0, refused = 0, recomputed = 0;
+    t.activation_bytes = 4000;
+    t.recomputed_bytes = 3990;
+    t.vision_bytes = 500;
     MAKES(context, cost, hbp_cost_create_terms(context, &t, &cost));
     for (uint32_t tokens = 1; tokens <= 20; tokens++)
         for (uint32_t units = 1; units < 3000; units += 1 + units / 40) {
-            hbp_lengths *lengths = NULL;
-            hbp_plan *plan = NULL;
-            hbp_lengths_options with = {.struct_size = sizeof with, .vision = &units};
-            OK(context, hbp_lengths_create_u32(context, &tokens, 1, &with, &lengths));
-            int fits = hbp_cost_predict_pack_bytes(cost, 8, 22, tokens, units) <= t.limit_bytes;
-            ck_assert_int_eq(hbp_plan_step(context, lengths, cost, NULL, &plan),
-                             fits ? HBP_OK : HBP_E_INFEASIBLE);
+            int fits = plans_what_fits(context, cost, tokens, units, 1);
             planned += fits;
             refused += !fits;
             recomputed += fits && hbp_cost_predict_pack_bytes(cost, 8, 0, tokens, units) > t.limit_bytes;
-            hbp_plan_free(plan);
-            hbp_lengths_free(lengths);
         }
     ck_assert_int_gt(planned, 100);
     ck_assert_int_gt(refused, 100);
